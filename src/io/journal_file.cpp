@@ -26,9 +26,9 @@ using namespace journal_format;
 
 namespace {
 
-// Faults in a file that looks complete: of threads that another one has served, or of a disk that fails. There are at
-// most as many of the first kind as lanes.
-constexpr unsigned most_vain = 1u << 12;
+// A fault in a file that looks complete has one of two causes: another thread has restored the file meanwhile, or the
+// disk fails. The first happens at most once for each lane, so more faults than this mean the second.
+constexpr unsigned most_futile_restorations = 1u << 12;
 
 std::uint64_t random_key() noexcept {
   timespec now{};
@@ -48,11 +48,11 @@ file open_or_create(std::string path, unsigned mode, bool& is_new) {
 
 }  // namespace
 
-journal_file::journal_file(std::string path, const journal_options& options, cut_off_file cut) {
+journal_file::journal_file(std::string path, const journal_options& options, cut_off_file if_truncated) {
   bool is_new = false;
   target_ = open_or_create(std::move(path), options.mode, is_new);
   try {
-    open(options, cut, is_new);
+    open(options, if_truncated, is_new);
   } catch (...) {
     if (start_ != nullptr) {
       mapping_->forget();
@@ -68,35 +68,36 @@ journal_file::~journal_file() {
   files::unmap(start_, bytes_);
 }
 
-void journal_file::open(const journal_options& options, cut_off_file cut, bool is_new) {
-  if (const files::outcome locked = files::lock(target_.descriptor()); locked < 0) {
-    throw error(static_cast<int>(-locked), target_.name(), "cannot be locked: somebody appends to this journal");
+void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new) {
+  if (const files::outcome lock_result = files::lock(target_.descriptor()); lock_result < 0) {
+    throw error(static_cast<int>(-lock_result), target_.name(), "cannot be locked: somebody appends to this journal");
   }
   struct stat status;
   if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
     throw error(static_cast<int>(-status_result), target_.name(), "has no status");
   }
-  char* const words = reinterpret_cast<char*>(&header_);
-  std::size_t got = 0;
-  for (std::size_t now; got < sizeof header_ && (now = target_.read_some(words + got, sizeof header_ - got)) != 0;) {
-    got += now;
+  char* const header_start = reinterpret_cast<char*>(&header_);
+  std::size_t header_read = 0;
+  for (std::size_t part; header_read < sizeof header_ &&
+                         (part = target_.read_some(header_start + header_read, sizeof header_ - header_read)) != 0;) {
+    header_read += part;
   }
-  const char* const wrong = wrong_with(header_);
-  if (wrong != nullptr) {
-    if (!S_ISREG(status.st_mode) || !is_all_zeros()) throw error(EINVAL, target_.name(), wrong);
+  const char* const defect = wrong_with(header_);
+  if (defect != nullptr) {
+    if (!S_ISREG(status.st_mode) || !is_all_zeros()) throw error(EINVAL, target_.name(), defect);
     create(options);
   }
   chunk_bytes_ = header_.chunk_bytes;
   chunks_ = header_.chunks;
   key_ = header_.key;
   bytes_ = header_bytes + chunks_ * chunk_bytes_;
-  if (wrong == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes_) {
-    if (cut == cut_off_file::is_refused) {
+  if (defect == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes_) {
+    if (if_truncated == cut_off_file::is_refused) {
       throw error(EINVAL, target_.name(), "is a journal of " + std::to_string(bytes_) + " bytes that was cut off",
                   static_cast<std::uint64_t>(status.st_size));
     }
-    if (const files::outcome room = files::allocate(target_.descriptor(), bytes_); room < 0) {
-      throw error(static_cast<int>(-room), target_.name(), "was cut off, and has no room to be restored");
+    if (const files::outcome allocate_result = files::allocate(target_.descriptor(), bytes_); allocate_result < 0) {
+      throw error(static_cast<int>(-allocate_result), target_.name(), "was cut off, and has no room to be restored");
     }
   }
   held_ = std::vector<std::atomic<bool>>(chunks_);
@@ -111,8 +112,8 @@ bool journal_file::is_all_zeros() {
   constexpr header nothing{};
   if (std::memcmp(&header_, &nothing, sizeof header_) != 0) return false;
   std::string block(64 * 1024, '\0');
-  for (std::size_t got; (got = target_.read_some(block.data(), block.size())) != 0;) {
-    if (std::any_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(got),
+  for (std::size_t count; (count = target_.read_some(block.data(), block.size())) != 0;) {
+    if (std::any_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count),
                     [](char byte) { return byte != 0; })) {
       return false;
     }
@@ -132,10 +133,11 @@ void journal_file::create(const journal_options& options) {
   header_.key = random_key();
   header_.check = check_of(header_);
   // Every page has its place on the disk from the start, so that a full disk is an error here.
-  const files::outcome room = files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk);
-  if (room < 0) {
-    files::cut(target_.descriptor(), 0);  // what there was of it; the file had no lines
-    throw error(static_cast<int>(-room), target_.name(),
+  const files::outcome allocate_result =
+      files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk);
+  if (allocate_result < 0) {
+    files::cut(target_.descriptor(), 0);  // undoes the partial allocation; the file had no lines
+    throw error(static_cast<int>(-allocate_result), target_.name(),
                 "has no room for a journal of " + std::to_string(header_.chunks * options.chunk) + " bytes");
   }
   // In one call: no process dies in the middle of it.
@@ -148,12 +150,13 @@ void journal_file::create(const journal_options& options) {
 
 void journal_file::map(const journal_options& options) {
   watched_mapping& mapping = watched_mapping::take();
-  const files::outcome mapped = files::map(target_.descriptor(), 0, bytes_, true);
-  if (mapped < 0) {
+  const files::outcome map_result = files::map(target_.descriptor(), 0, bytes_, true);
+  if (map_result < 0) {
     mapping.forget();
-    throw error(static_cast<int>(-mapped), target_.name(), "cannot be mapped (" + std::to_string(bytes_) + " bytes)");
+    throw error(static_cast<int>(-map_result), target_.name(),
+                "cannot be mapped (" + std::to_string(bytes_) + " bytes)");
   }
-  start_ = reinterpret_cast<char*>(mapped);
+  start_ = reinterpret_cast<char*>(map_result);
   mapping_ = &mapping;
   mapping.watch(start_, bytes_, repair, this);
   if (options.prepare != 0) {
@@ -167,34 +170,34 @@ void journal_file::map(const journal_options& options) {
 void journal_file::recover() {
   // A page of each chunk is enough.
   files::advise(start_, bytes_, MADV_RANDOM);
-  std::uint64_t newest_slot = 0, newest_first = 0, newest_number = 0, highest = 0, last_session = 0;
+  std::uint64_t newest_slot = 0, newest_first_line = 0, newest_number = 0, highest = 0, last_session = 0;
   for (std::uint64_t slot = 0; slot < chunks_; ++slot) {
     chunk_header head;
     std::memcpy(&head, chunk_at(slot), sizeof head);
     if (!is_chunk_of(head, slot, chunks_, key_)) continue;
     highest = std::max(highest, head.number);
     last_session = std::max(last_session, head.session);
-    if (head.first > newest_first) newest_first = head.first, newest_slot = slot, newest_number = head.number;
+    if (head.first > newest_first_line) newest_first_line = head.first, newest_slot = slot, newest_number = head.number;
   }
   next_chunk_.store(highest + 1, std::memory_order_relaxed);
   session_ = static_cast<std::uint32_t>(last_session + 1);
   files::advise(start_, bytes_, MADV_NORMAL);
-  if (newest_first == 0) return;
+  if (newest_first_line == 0) return;
 
-  std::uint64_t number = newest_first;
+  std::uint64_t next_line = newest_first_line;
   chunk_walk walk(chunk_at(newest_slot), chunk_bytes_);
   while (walk.next()) {
     last_session = std::max<std::uint64_t>(last_session, session_of(walk.line().mark));
-    ++number;
+    ++next_line;
   }
   session_ = static_cast<std::uint32_t>(last_session + 1);
-  const std::uint64_t reserved = newest_first + most_lines(chunk_bytes_);
+  const std::uint64_t reserved = newest_first_line + most_lines(chunk_bytes_);
   if (!walk.is_torn() && !walk.is_lost()) {
-    continues_ = {newest_slot, newest_number, walk.offset(), number, reserved, reserved};
+    continues_ = {newest_slot, newest_number, walk.offset(), next_line, reserved, reserved};
     held_[newest_slot].store(true, std::memory_order_relaxed);
   } else {
     // A chunk that does not end well may hold more lines than were seen: none of their numbers comes again.
-    continues_.next_line = walk.is_torn() ? number : reserved;
+    continues_.next_line = walk.is_torn() ? next_line : reserved;
   }
 }
 
@@ -231,10 +234,11 @@ void journal_file::restore() noexcept {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Ends: a restoration has all signals blocked, so it is not of a thread that waits here.
+// The number of restorations is odd while one goes on, as in a sequence lock. The wait ends: a restoration has all
+// signals blocked, so it does not run in a handler on top of this thread.
 unsigned journal_file::settled_restorations() const noexcept {
   for (;;) {
-    if (const unsigned now = restorations(); now % 2 == 0) return now;
+    if (const unsigned count = restorations(); count % 2 == 0) return count;
     ::sched_yield();
   }
 }
@@ -249,17 +253,18 @@ int journal_file::try_to_restore() noexcept {
   const bool is_long_enough = static_cast<std::uint64_t>(status.st_size) >= bytes_;
   const bool has_header = std::memcmp(&head, &header_, sizeof head) == 0;
   const bool looks_complete = is_long_enough && has_header;
-  vain_ = looks_complete ? vain_ + 1 : 0;
-  if (vain_ > most_vain) return EIO;
-  // Before the file has pages again: who stores into a new page and looks then sees that there was a restoration.
+  futile_restorations_ = looks_complete ? futile_restorations_ + 1 : 0;
+  if (futile_restorations_ > most_futile_restorations) return EIO;
+  // This comes before the file has pages again. So a thread that stores into a new page, and then reads the number of
+  // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
   // Also of a file that is long enough: it may have holes, and a full disk no page for them.
-  if (const files::outcome room = files::extend(target_.descriptor(), bytes_); room < 0) {
-    return static_cast<int>(-room);
+  if (const files::outcome allocate_result = files::extend(target_.descriptor(), bytes_); allocate_result < 0) {
+    return static_cast<int>(-allocate_result);
   }
   if (!has_header) {
-    const files::outcome put = files::write_at(target_.descriptor(), &header_, sizeof header_, 0);
-    if (put < 0) return static_cast<int>(-put);
+    const files::outcome write_result = files::write_at(target_.descriptor(), &header_, sizeof header_, 0);
+    if (write_result < 0) return static_cast<int>(-write_result);
   }
   if (looks_complete || restorations() > 2) return 0;
   base::text_buffer<1024> message;
@@ -270,7 +275,7 @@ int journal_file::try_to_restore() noexcept {
   return 0;
 }
 
-// Lines go on into memory of the process, so that it lives.
+// New lines go to anonymous memory and are lost; the process survives.
 void journal_file::detach(int reason) noexcept {
   detached_.store(reason, std::memory_order_relaxed);
   if (restorations() % 2 == 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
@@ -296,12 +301,13 @@ bool journal_file::has_its_path() const noexcept {
 }
 
 void journal_file::sync() {
-  files::outcome done;
+  files::outcome sync_result;
   do {
-    done = files::sync_map(start_, bytes_);
-  } while (done == -EINTR);
-  if (done >= 0 && detached() != 0) done = -detached();
-  if (done < 0) throw error(static_cast<int>(-done), target_.name(), "may not be on the disk: sync failed");
+    sync_result = files::sync_map(start_, bytes_);
+  } while (sync_result == -EINTR);
+  if (sync_result >= 0 && detached() != 0) sync_result = -detached();
+  if (sync_result < 0)
+    throw error(static_cast<int>(-sync_result), target_.name(), "may not be on the disk: sync failed");
 }
 
 void journal_file::unlock() noexcept { target_ = file::borrow(-1, target_.name()); }

@@ -27,8 +27,8 @@ namespace tarn::io {
 inline void store_word(char* place, std::uint64_t word) noexcept {
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).store(word, std::memory_order_release);
 }
-inline std::uint64_t load_word(char* word) noexcept {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
+inline std::uint64_t load_word(char* place) noexcept {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).load(std::memory_order_relaxed);
 }
 
 class journal_file {
@@ -45,7 +45,7 @@ class journal_file {
 
   enum class cut_off_file { is_refused, is_extended };
 
-  journal_file(std::string path, const journal_options& options, cut_off_file cut = cut_off_file::is_refused);
+  journal_file(std::string path, const journal_options& options, cut_off_file if_truncated = cut_off_file::is_refused);
   ~journal_file();
   journal_file(const journal_file&) = delete;
   journal_file& operator=(const journal_file&) = delete;
@@ -64,7 +64,8 @@ class journal_file {
   std::uint64_t take_chunk(std::uint64_t& slot) noexcept;
   void leave_chunk(std::uint64_t slot) noexcept;
 
-  /// Grows by one before a restoration gives the file pages again, and by one after it.
+  /// Grows by one before a restoration gives the file pages again, and by one after it, so it is odd meanwhile, as in
+  /// a sequence lock.
   unsigned restorations() const noexcept { return restorations_.load(std::memory_order_acquire); }
   /// Waits until no restoration goes on and returns restorations(): a truncation from now on changes it.
   unsigned settled_restorations() const noexcept;
@@ -80,7 +81,7 @@ class journal_file {
   void unlock() noexcept;
 
  private:
-  void open(const journal_options& options, cut_off_file cut, bool is_new);
+  void open(const journal_options& options, cut_off_file if_truncated, bool is_new);
   bool is_all_zeros();
   void create(const journal_options& options);
   void map(const journal_options& options);
@@ -104,7 +105,8 @@ class journal_file {
   alignas(128) std::atomic<unsigned> restorations_{0};  // read by each append
   std::atomic<int> detached_{0};
   std::atomic<bool> restoring_{false};
-  unsigned vain_ = 0;  // faults since the last restoration of a file that looked complete; `restoring_` guards it
+  unsigned futile_restorations_ =
+      0;  // faults since the last restoration of a file that looked complete; `restoring_` guards it
 };
 
 }  // namespace tarn::io

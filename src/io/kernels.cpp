@@ -19,7 +19,7 @@ struct vector {
 
 // Counts a vector of bytes into one byte per lane. Works from any address, in three instructions.
 template <class Vector>
-[[gnu::always_inline]] inline void add(Vector& sum, const char* place, char wanted) noexcept {
+[[gnu::always_inline]] inline void count_matches(Vector& sum, const char* place, char wanted) noexcept {
   Vector loaded;
   std::memcpy(&loaded, place, sizeof loaded);
   sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(wanted));
@@ -33,41 +33,42 @@ template <int Width>
   std::size_t total = 0;
   while (size >= 4 * Width) {
     const std::size_t rounds = std::min<std::size_t>(size / (4 * Width), 255);
-    bytes_of_vector first{}, two{}, three{}, four{};
+    bytes_of_vector sum0{}, sum1{}, sum2{}, sum3{};
     for (std::size_t round = 0; round < rounds; ++round, bytes += 4 * Width) {
-      add(first, bytes, wanted);
-      add(two, bytes + Width, wanted);
-      add(three, bytes + 2 * Width, wanted);
-      add(four, bytes + 3 * Width, wanted);
+      count_matches(sum0, bytes, wanted);
+      count_matches(sum1, bytes + Width, wanted);
+      count_matches(sum2, bytes + 2 * Width, wanted);
+      count_matches(sum3, bytes + 3 * Width, wanted);
     }
-    for (int lane = 0; lane < Width; ++lane) total += std::size_t{first[lane]} + two[lane] + three[lane] + four[lane];
+    for (int lane = 0; lane < Width; ++lane) total += std::size_t{sum0[lane]} + sum1[lane] + sum2[lane] + sum3[lane];
     size -= rounds * 4 * Width;
   }
   for (; size > 0; --size, ++bytes) total += *bytes == wanted;
   return total;
 }
 
-std::size_t count_anywhere(const char* bytes, std::size_t size, char wanted) noexcept {
+std::size_t count_portable(const char* bytes, std::size_t size, char wanted) noexcept {
   return count_by<16>(bytes, size, wanted);
 }
 
-void masks_anywhere(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept {
-  constexpr std::uint64_t ones = 0x0101010101010101u, lows = 0x7f7f7f7f7f7f7f7fu;
+void masks_portable(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept {
+  constexpr std::uint64_t one_in_each = 0x0101010101010101u, low_bits = 0x7f7f7f7f7f7f7f7fu;
   for (std::size_t word = 0; word < words; ++word) {
     std::uint64_t mask = 0;
     for (unsigned part = 0; part < 8; ++part, bytes += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, bytes, 8);
-      eight ^= ones * static_cast<unsigned char>(wanted);
-      const std::uint64_t highs = ~(((eight & lows) + lows) | eight | lows);  // 0x80 where the byte is 0
+      eight ^= one_in_each * static_cast<unsigned char>(wanted);
+      const std::uint64_t high_bits =
+          ~(((eight & low_bits) + low_bits) | eight | low_bits);  // 0x80 where the byte is 0
       // Gathers the eight bits in the top byte, byte 0 lowest.
-      mask |= (((highs >> 7) * 0x0102040810204080u) >> 56) << (8 * part);
+      mask |= (((high_bits >> 7) * 0x0102040810204080u) >> 56) << (8 * part);
     }
     masks[word] = mask;
   }
 }
 
-const char* find_anywhere(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept {
+const char* find_portable(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept {
   return static_cast<const char*>(::memmem(bytes, size, wanted, length));
 }
 
@@ -98,7 +99,7 @@ const char* find_anywhere(const char* bytes, std::size_t size, const char* wante
                                               std::size_t length) noexcept {
   const __m256i first = _mm256_set1_epi8(wanted[0]);
   const __m256i last = _mm256_set1_epi8(wanted[length - 1]);
-  std::size_t offset = 0, wasted = 0;
+  std::size_t offset = 0, compared_in_vain = 0;
   for (; offset + 32 + length - 1 <= size; offset += 32) {
     const __m256i starts = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + offset));
     const __m256i stops = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + offset + length - 1));
@@ -107,16 +108,17 @@ const char* find_anywhere(const char* bytes, std::size_t size, const char* wante
     for (; matches != 0; matches &= matches - 1) {
       const char* const position = bytes + offset + __builtin_ctz(matches);
       if (std::memcmp(position + 1, wanted + 1, length - 2) == 0) return position;
-      wasted += length;
+      compared_in_vain += length;
     }
-    if (wasted > 4 * offset + 4096) break;
+    // More than four compared bytes for each one searched cost more than memmem. A short text may have some more.
+    if (compared_in_vain > 4 * offset + 4096) break;
   }
-  return offset + length > size ? nullptr : find_anywhere(bytes + offset, size - offset, wanted, length);
+  return offset + length > size ? nullptr : find_portable(bytes + offset, size - offset, wanted, length);
 }
 #endif
 
 constexpr kernels candidates[] = {
-    {"portable", count_anywhere, masks_anywhere, find_anywhere},
+    {"portable", count_portable, masks_portable, find_portable},
 #if defined(__x86_64__)
     {"avx2", count_avx2, masks_avx2, find_avx2},
 #endif
