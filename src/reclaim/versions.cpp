@@ -65,8 +65,8 @@ versions::~versions() {
     unread = take_unread();
     if (retired_ != nullptr) {
       for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
-        for (const version_base* each = retired_; each != nullptr; each = each->next) {
-          if (each == read) {
+        for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+          if (retired == read) {
             fault_still_read(kind_, name_, this, read->number, block.thread.load(std::memory_order_relaxed));
           }
         }
@@ -84,32 +84,32 @@ version_base* versions::take_unread() noexcept {
   if (retired_ == nullptr || !reclaim::meet_all_readers()) {
     return nullptr;
   }
-  for (version_base* each = retired_; each != nullptr; each = each->next) {
-    each->is_read = false;
+  for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+    retired->is_read = false;
   }
   for_each_read([&](const version_base* read, const reclaim::reader_block&) {
-    for (version_base* each = retired_; each != nullptr; each = each->next) {
-      each->is_read |= each == read;
+    for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+      retired->is_read |= retired == read;
     }
   });
   if (give_ != nullptr) {  // of generations, those stay that are newer than one that is read; the list begins with them
     const version_base* oldest_read = nullptr;
-    for (const version_base* each = retired_; each != nullptr; each = each->next) {
-      oldest_read = each->is_read ? each : oldest_read;
+    for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+      oldest_read = retired->is_read ? retired : oldest_read;
     }
-    for (version_base* each = retired_; oldest_read != nullptr && each != oldest_read; each = each->next) {
-      each->is_read = true;
+    for (version_base* retired = retired_; oldest_read != nullptr && retired != oldest_read; retired = retired->next) {
+      retired->is_read = true;
     }
   }
   version_base* unread = nullptr;
-  for (version_base** at = &retired_; *at != nullptr;) {
-    version_base* const each = *at;
-    if (each->is_read) {
-      at = &each->next;
+  for (version_base** position = &retired_; *position != nullptr;) {
+    version_base* const retired = *position;
+    if (retired->is_read) {
+      position = &retired->next;
     } else {
-      *at = each->next;
-      each->next = unread;
-      unread = each;
+      *position = retired->next;
+      retired->next = unread;
+      unread = retired;
       --retired_count_;
     }
   }
@@ -140,12 +140,12 @@ versions::outcome versions::publish(version_base* next, std::uint64_t expected) 
       old->next = retired_;
       retired_ = old;
       ++retired_count_;
-      version_base* const more = take_unread();
+      version_base* const freed_later = take_unread();
       version_base** end = &unread;
       while (*end != nullptr) {
         end = &(*end)->next;
       }
-      *end = more;
+      *end = freed_later;
       result = outcome::published;
     }
   }
@@ -176,29 +176,29 @@ bool versions::wait_for_readers(std::chrono::steady_clock::time_point deadline) 
 }
 
 std::vector<parked_reader> versions::parked() const {
-  std::vector<parked_reader> found;
+  std::vector<parked_reader> result;
   const std::uint64_t now = platform::now_ms();
   {
     const platform::locked hold(reclaim::writers_lock());
     for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
-      for (const version_base* each = retired_; each != nullptr; each = each->next) {
-        if (each == read) {
-          found.push_back({block.thread.load(std::memory_order_relaxed),
-                           {},
-                           each->number,
-                           std::chrono::milliseconds(now - each->retired_ms)});
+      for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+        if (retired == read) {
+          result.push_back({block.thread.load(std::memory_order_relaxed),
+                            {},
+                            retired->number,
+                            std::chrono::milliseconds(now - retired->retired_ms)});
         }
       }
     });
   }
-  for (parked_reader& each : found) {
+  for (parked_reader& reader : result) {
     char name[platform::thread_name_bytes];
-    static_cast<void>(platform::thread_name(each.thread, name));
-    each.name = name;
+    static_cast<void>(platform::thread_name(reader.thread, name));
+    reader.name = name;
   }
-  std::sort(found.begin(), found.end(),
+  std::sort(result.begin(), result.end(),
             [](const parked_reader& a, const parked_reader& b) { return a.version < b.version; });
-  return found;
+  return result;
 }
 
 void versions::refuse() const {

@@ -94,7 +94,7 @@ class memo {
     table_.buckets = std::vector<std::atomic<node*>>(buckets_each * shards_.size());
     table_.mask = table_.buckets.size() - 1;
     shift_ = static_cast<unsigned>(std::countr_zero(buckets_each));
-    for (shard& one : shards_) one.start(table_, entries_each, options.bytes / shards_.size());
+    for (shard& part : shards_) part.start(table_, entries_each, options.bytes / shards_.size());
   }
   memo(const memo&) = delete;
   memo& operator=(const memo&) = delete;
@@ -119,9 +119,9 @@ class memo {
   std::optional<std::optional<Value>> peek(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     const tarn::detail::read_section reading(generations_.current());
-    node* const found = table_.find(hash, key);
-    if (found == nullptr || is_old(*found)) return std::nullopt;
-    return std::optional<std::optional<Value>>(std::in_place, found->value);
+    node* const kept = table_.find(hash, key);
+    if (kept == nullptr || is_old(*kept)) return std::nullopt;
+    return std::optional<std::optional<Value>>(std::in_place, kept->value);
   }
 
   /// Remembers an answer from elsewhere.
@@ -140,39 +140,39 @@ class memo {
   /// Forgets an answer, and returns whether there was one. An answer that is on its way is remembered all the same.
   bool forget(const Key& key) {
     const std::uint64_t hash = hash_of(key);
-    shard& in = shard_of(hash);
-    std::unique_lock lock(in.mutex);
-    node* const found = table_.find(hash, key);
-    if (found != nullptr) in.remove(*found);
-    free_unread(in, lock);
-    return found != nullptr;
+    shard& part = shard_of(hash);
+    std::unique_lock lock(part.mutex);
+    node* const kept = table_.find(hash, key);
+    if (kept != nullptr) part.remove(*kept);
+    free_unread(part, lock);
+    return kept != nullptr;
   }
 
   /// Forgets all answers. Answers that are on their way are remembered all the same.
   void clear() {
-    for (shard& in : shards_) {
-      std::unique_lock lock(in.mutex);
-      while (!in.clock.empty()) in.remove(*in.clock.back());
-      free_unread(in, lock);
+    for (shard& part : shards_) {
+      std::unique_lock lock(part.mutex);
+      while (!part.clock.empty()) part.remove(*part.clock.back());
+      free_unread(part, lock);
     }
   }
 
   /// Returns the counts. Any thread may call it; it takes the lock of each shard in turn.
   memo_statistics statistics() const {
     memo_statistics sum;
-    for (const stripe& each : hits_) {
-      sum.hits += each.hits.load(std::memory_order_relaxed);
-      sum.negative_hits += each.negative_hits.load(std::memory_order_relaxed);
+    for (const stripe& counted_stripe : hits_) {
+      sum.hits += counted_stripe.hits.load(std::memory_order_relaxed);
+      sum.negative_hits += counted_stripe.negative_hits.load(std::memory_order_relaxed);
     }
-    for (const shard& in : shards_) {
-      const std::lock_guard lock(in.mutex);
-      sum.loads += in.counts.loads;
-      sum.failures += in.counts.failures;
-      sum.shared_loads += in.counts.shared_loads;
-      sum.evictions += in.counts.evictions;
-      sum.expirations += in.counts.expirations;
-      sum.entries += in.clock.size();
-      sum.bytes += in.bytes;
+    for (const shard& part : shards_) {
+      const std::lock_guard lock(part.mutex);
+      sum.loads += part.counts.loads;
+      sum.failures += part.counts.failures;
+      sum.shared_loads += part.counts.shared_loads;
+      sum.evictions += part.counts.evictions;
+      sum.expirations += part.counts.expirations;
+      sum.entries += part.clock.size();
+      sum.bytes += part.bytes;
     }
     return sum;
   }
@@ -200,7 +200,7 @@ class memo {
       destroy = [](version_base* ended) noexcept { delete static_cast<generation*>(ended); };
     }
     ~generation() {
-      for (node* each : gone) delete each;
+      for (node* entry : gone) delete entry;
     }
     static void give(version_base& next, version_base& ended) noexcept {
       static_cast<generation&>(ended).gone.swap(static_cast<generation&>(next).gone);
@@ -251,8 +251,8 @@ class memo {
       owner = &of_all, limit = entries, most_bytes = bytes_;
     }
     ~shard() {
-      for (node* each : clock) delete each;
-      for (node* each : unlinked) delete each;
+      for (node* entry : clock) delete entry;
+      for (node* entry : unlinked) delete entry;
     }
 
     void remove(node& gone) {
@@ -324,9 +324,9 @@ class memo {
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
     {
       const tarn::detail::read_section reading(generations_.current());
-      if (node* const found = table_.find(hash, key); found != nullptr && !is_old(*found)) {
-        count_hit(tarn::detail::own_places->index, *found);
-        return found->value;
+      if (node* const kept = table_.find(hash, key); kept != nullptr && !is_old(*kept)) {
+        count_hit(tarn::detail::own_places->index, *kept);
+        return kept->value;
       }
     }
     return ask(shard_of(hash), hash, key);
@@ -385,44 +385,44 @@ class memo {
     }
   }
 
-  std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
-    std::unique_lock lock(in.mutex);
-    if (node* const found = table_.find(hash, key)) {
-      if (!is_old(*found)) {  // another thread was faster
-        std::optional<Value> answer = found->value;
+  std::optional<Value> ask(shard& part, std::uint64_t hash, const Key& key) {
+    std::unique_lock lock(part.mutex);
+    if (node* const kept = table_.find(hash, key)) {
+      if (!is_old(*kept)) {  // another thread was faster
+        std::optional<Value> answer = kept->value;
         lock.unlock();
         count_rare_hit(stripes, answer);
         return answer;
       }
-      in.remove(*found);
-      ++in.counts.expirations;
+      part.remove(*kept);
+      ++part.counts.expirations;
     }
-    for (const std::shared_ptr<flight>& each : in.flights) {
-      if (Equal()(each->key, key)) {
-        const std::shared_ptr<flight> other = each;
-        ++in.counts.shared_loads;
+    for (const std::shared_ptr<flight>& running : part.flights) {
+      if (Equal()(running->key, key)) {
+        const std::shared_ptr<flight> earlier = running;
+        ++part.counts.shared_loads;
         lock.unlock();
-        return wait_for(*other);
+        return wait_for(*earlier);
       }
     }
     const auto mine = std::make_shared<flight>(key);
-    in.flights.push_back(mine);
-    ++in.counts.loads;
+    part.flights.push_back(mine);
+    ++part.counts.loads;
     lock.unlock();
 
-    std::unique_ptr<node> made;
+    std::unique_ptr<node> fresh;
     tarn::detail::call_or(
         [&] {
           mine->answer.emplace(load_(key));
-          made = make_node(hash, key, *mine->answer);
+          fresh = make_node(hash, key, *mine->answer);
         },
         [&] { mine->failure = std::current_exception(); });
     lock.lock();
-    std::erase(in.flights, mine);
-    if (made != nullptr) {
-      remember(in, std::move(made), lock);
+    std::erase(part.flights, mine);
+    if (fresh != nullptr) {
+      remember(part, std::move(fresh), lock);
     } else {
-      ++in.counts.failures;
+      ++part.counts.failures;
     }
     lock.unlock();
     {
@@ -434,13 +434,13 @@ class memo {
     return *mine->answer;
   }
 
-  static std::optional<Value> wait_for(flight& other) {
-    if (other.thread == std::this_thread::get_id())
+  static std::optional<Value> wait_for(flight& running) {
+    if (running.thread == std::this_thread::get_id())
       tarn::detail::raise<std::logic_error>("a memo's loader asks for its own key");
-    std::unique_lock lock(other.mutex);
-    other.landed.wait(lock, [&] { return other.is_over; });
-    if (other.failure) std::rethrow_exception(other.failure);
-    return *other.answer;
+    std::unique_lock lock(running.mutex);
+    running.landed.wait(lock, [&] { return running.is_over; });
+    if (running.failure) std::rethrow_exception(running.failure);
+    return *running.answer;
   }
 
   table table_;

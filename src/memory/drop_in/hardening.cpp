@@ -77,12 +77,12 @@ struct recalled {
 // Finds who freed a block last. Other threads may change what is read, but the process is about to end.
 recalled recall(const void* block) noexcept {
   recalled last = {};
-  heaps::registry::for_all([&](heap& each) {
-    if (last.is_known || each.waiting_frees == nullptr) {
+  heaps::registry::for_all([&](heap& visited) {
+    if (last.is_known || visited.waiting_frees == nullptr) {
       return;
     }
     for (std::uint32_t back = 1; back <= 2 * quarantine::most_blocks; ++back) {
-      const quarantine::entry& entry = each.waiting_frees->entry_at(each.waiting_frees->come - back);
+      const quarantine::entry& entry = visited.waiting_frees->entry_at(visited.waiting_frees->come - back);
       if (entry.block == block) {
         last = {true, entry.site};
         return;
@@ -334,9 +334,9 @@ std::size_t hardened_block::first_changed() const noexcept {
     changed ^= heaps::free_mark ^ reinterpret_cast<std::uintptr_t>(start_);
     return sizeof changed + static_cast<std::size_t>(std::countr_zero(changed)) / 8;
   }
-  for (std::size_t at = 2 * sizeof changed; at < zeroed_end(); at += sizeof changed) {
-    if (get(at) != 0) {
-      return at + static_cast<std::size_t>(std::countr_zero(get(at))) / 8;
+  for (std::size_t offset = 2 * sizeof changed; offset < zeroed_end(); offset += sizeof changed) {
+    if (get(offset) != 0) {
+      return offset + static_cast<std::size_t>(std::countr_zero(get(offset))) / 8;
     }
   }
   return room();

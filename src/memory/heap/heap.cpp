@@ -16,7 +16,7 @@ using namespace base::units;
 
 /// Blocks may stay in depots, where they are cheapest to take again, until the heap needs new memory. Then the depots
 /// may keep a little, and an eighth of the heap's slabs.
-std::size_t depot_budget(const heap& of) noexcept { return 1_MiB + of.slab_bytes.get() / 8; }
+std::size_t depot_budget(const heap& owner) noexcept { return 1_MiB + owner.slab_bytes.get() / 8; }
 
 /// Returns the bytes of a large block that lie in a segment, which can be reserved in advance. The largest blocks
 /// have mappings of their own.
@@ -69,11 +69,11 @@ void* heap::allocate(size_class index) noexcept {
   if (policy.exact()) {
     return take_exactly(index);
   }
-  void**& at = top_of(index);
-  if (at[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
+  void**& top_pointer = top_of(index);
+  if (top_pointer[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
     return nullptr;
   }
-  void* const block = *--at;
+  void* const block = *--top_pointer;
   if (policy.counting()) {
     classes[index].allocated.add(1);
   }
@@ -105,32 +105,32 @@ void* heap::take_exactly(size_class index) noexcept {
 }
 
 bool heap::refill(size_class index) noexcept {
-  class_state& of = classes[index];
+  class_state& state = classes[index];
   if (!remote_inbox.empty()) {
     collect();
   }
-  if (of.behind.first == nullptr) {
+  if (state.behind.first == nullptr) {
     return fill_from_slabs(index);
   }
-  if (of.front != nullptr) {
-    stock.give(of.front);
+  if (state.front != nullptr) {
+    stock.give(state.front);
   }
-  of.front = of.behind.pop();
+  state.front = state.behind.pop();
   --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-  top_of(index) = bottom_of(of.front, index) + batch_of(index);
+  top_of(index) = bottom_of(state.front, index) + batch_of(index);
   return true;
 }
 
 bool heap::set_front(size_class index) noexcept {
-  class_state& of = classes[index];
-  if (of.front == nullptr) {
-    of.front = stock.take(index);
-    if (of.front == nullptr) {
+  class_state& state = classes[index];
+  if (state.front == nullptr) {
+    state.front = stock.take(index);
+    if (state.front == nullptr) {
       return false;
     }
     used.insert(index);
-    top_of(index) = bottom_of(of.front, index);
+    top_of(index) = bottom_of(state.front, index);
   }
   return true;
 }
@@ -139,13 +139,13 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   if (!set_front(index)) {
     return false;
   }
-  class_state& of = classes[index];
-  const std::size_t wanted = blocks_to_fill(index, of.fills);
-  of.fills = static_cast<std::uint8_t>(of.fills + (of.fills < fills_to_full));
-  void** const bottom = bottom_of(of.front, index);
+  class_state& state = classes[index];
+  const std::size_t wanted = blocks_to_fill(index, state.fills);
+  state.fills = static_cast<std::uint8_t>(state.fills + (state.fills < fills_to_full));
+  void** const bottom = bottom_of(state.front, index);
   std::size_t missing = wanted;
   while (missing != 0) {
-    pages::slab* source = of.available.front();
+    pages::slab* source = state.available.front();
     if (source == nullptr) {
       if (missing != wanted) {
         break;
@@ -157,7 +157,7 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     }
     missing -= source->take(bottom + missing, missing);
     if (source->full()) {
-      of.available.remove(source);
+      state.available.remove(source);
     }
   }
   const std::size_t taken = wanted - missing;
@@ -178,21 +178,21 @@ pages::slab* heap::new_slab(size_class index) noexcept {
       return emptied;
     }
   }
-  pages::slab* made = adopt_slab(index);
-  if (made == nullptr) {
-    made = space->allocate_slab(index, address());
-    if (made != nullptr && policy.hardened() && !made->zeroed) [[unlikely]] {
-      clear(*made);
+  pages::slab* source = adopt_slab(index);
+  if (source == nullptr) {
+    source = space->allocate_slab(index, address());
+    if (source != nullptr && policy.hardened() && !source->zeroed) [[unlikely]] {
+      clear(*source);
     }
   }
-  if (made != nullptr) {
+  if (source != nullptr) {
     used.insert(index);
     slabs.add(1);
-    slab_bytes.add(made->units * pages::unit_bytes);
-    classes[index].available.push_front(made);
+    slab_bytes.add(source->units * pages::unit_bytes);
+    classes[index].available.push_front(source);
     note_peak();
   }
-  return made;
+  return source;
 }
 
 // Removes a slab from the heap: an empty one goes to the space, any other (`empty` is false) to another heap.
@@ -220,39 +220,39 @@ void heap::deallocate(void* block, size_class index) noexcept {
   if (is_full(top_of(index))) {
     spill(index);
   }
-  void**& at = top_of(index);
-  if (is_full(at)) {  // there is no memory for a magazine
+  void**& top_pointer = top_of(index);
+  if (is_full(top_pointer)) {  // there is no memory for a magazine
     give_to_slab(block, true);
   } else {
-    *at++ = block;
+    *top_pointer++ = block;
   }
   tick();
 }
 
 void heap::spill(size_class index) noexcept {
-  class_state& of = classes[index];
-  if (of.front == nullptr) {
+  class_state& state = classes[index];
+  if (state.front == nullptr) {
     set_front(index);
     return;
   }
   const std::size_t kept = kept_of(index);
   const std::size_t batch = batch_of(index);
   const std::size_t bytes = batch * detail::size_of(index);
-  void** const bottom = bottom_of(of.front, index);
+  void** const bottom = bottom_of(state.front, index);
   // The arrays take memory too: for small blocks nearly as much as the blocks.
   magazine* const fresh =
       depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
-    of.behind.push(of.front);
+    state.behind.push(state.front);
     ++depot_arrays;
     depot_bytes.add(bytes);
-    of.front = fresh;
+    state.front = fresh;
   } else {
     give_to_slabs(bottom, batch);
     std::memmove(bottom, bottom + batch, kept * sizeof(void*));
   }
-  top_of(index) = bottom_of(of.front, index) + kept;
+  top_of(index) = bottom_of(state.front, index) + kept;
   shrink();
   if (space == &central()) {
     pages::space::note_retained(free_bytes());
@@ -260,8 +260,8 @@ void heap::spill(size_class index) noexcept {
 }
 
 void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
-  for (std::size_t at = 0; at < count; ++at) {
-    give_to_slab(blocks[at], true);
+  for (std::size_t number = 0; number < count; ++number) {
+    give_to_slab(blocks[number], true);
   }
   flushes.add(1);
 }
@@ -298,37 +298,37 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
       return cached;
     }
   }
-  pages::slab* const made = new_large(bytes, alignment);
-  if (made == nullptr) {
+  pages::slab* const home = new_large(bytes, alignment);
+  if (home == nullptr) {
     return nullptr;
   }
-  detail::mark_allocated(made->start, made->bytes);
+  detail::mark_allocated(home->start, home->bytes);
   if (zeroed != nullptr) {
-    *zeroed = made->zeroed;
+    *zeroed = home->zeroed;
   }
-  return made->start;
+  return home->start;
 }
 
 pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept {
   if (depot_bytes.get() > depot_budget(*this)) {
     empty_depots();
   }
-  pages::slab* made = space->allocate_large(bytes, alignment, address());
-  if (made == nullptr && bytes <= pages::most_large_bytes) {
+  pages::slab* home = space->allocate_large(bytes, alignment, address());
+  if (home == nullptr && bytes <= pages::most_large_bytes) {
     reclaim();
-    made = space->allocate_large(bytes, alignment, address());
+    home = space->allocate_large(bytes, alignment, address());
   }
-  if (made == nullptr) {
+  if (home == nullptr) {
     return nullptr;
   }
   large_blocks.fetch_add(1, std::memory_order_relaxed);
-  large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
-  run_bytes.fetch_add(bytes_in_segment(*made), std::memory_order_relaxed);
+  large_bytes.fetch_add(home->bytes, std::memory_order_relaxed);
+  run_bytes.fetch_add(bytes_in_segment(*home), std::memory_order_relaxed);
   large_allocated.fetch_add(1, std::memory_order_relaxed);
-  large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(home->bytes, std::memory_order_relaxed);
   note_peak();
-  open_large_cache(*made);
-  return made;
+  open_large_cache(*home);
+  return home;
 }
 
 // Runs after the cache had no run for a block.
@@ -387,30 +387,30 @@ pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool by_o
 bool heap::is_valid() noexcept {
   std::size_t in_depots = 0;
   for (size_class index = 0; index < detail::class_count; ++index) {
-    const class_state& of = classes[index];
-    if (!of.available.is_valid()) {
+    const class_state& state = classes[index];
+    if (!state.available.is_valid()) {
       return false;
     }
-    if (!used.contains(index) && (of.front != nullptr || !of.available.empty())) {
+    if (!used.contains(index) && (state.front != nullptr || !state.available.empty())) {
       return false;
     }
-    for (const pages::slab* each = of.available.front(); each != nullptr; each = each->next) {
-      if (each->index != index || each->full() || !each->is_valid() ||
-          detail::key_of(each->start) != (address() | index)) {
+    for (const pages::slab* source = state.available.front(); source != nullptr; source = source->next) {
+      if (source->index != index || source->full() || !source->is_valid() ||
+          detail::key_of(source->start) != (address() | index)) {
         return false;
       }
     }
     std::uint32_t count = 0;
-    for (magazine* each = of.behind.first; each != nullptr; each = each->next()) {
+    for (magazine* batch = state.behind.first; batch != nullptr; batch = batch->next()) {
       ++count;
     }
-    if (count != of.behind.count || of.behind.low > count) {
+    if (count != state.behind.count || state.behind.low > count) {
       return false;
     }
     in_depots += count * batch_of(index) * detail::size_of(index);
     void** const top_now = top_of(index);
-    if (of.front == nullptr ? top_now != shut_top()
-                            : top_now < bottom_of(of.front, index) || top_now > of.front->end()) {
+    if (state.front == nullptr ? top_now != shut_top()
+                               : top_now < bottom_of(state.front, index) || top_now > state.front->end()) {
       return false;
     }
   }
