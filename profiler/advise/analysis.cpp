@@ -212,8 +212,9 @@ range analysis::share(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
   // Of the two processor times, the one that makes the end lower, or higher; what is below 0 is a cost. The kernel
   // samples the processor time, so that a short program may show less time than its heap took.
-  const double least = std::max(whole_.cpu_ns.low, 1.0), most = whole_.cpu_ns.high;
-  return {std::min(ns.low / (ns.low < 0 ? least : most), 1.0), std::min(ns.high / (ns.high < 0 ? most : least), 1.0)};
+  const double smallest = std::max(whole_.cpu_ns.low, 1.0), largest = whole_.cpu_ns.high;
+  return {std::min(ns.low / (ns.low < 0 ? smallest : largest), 1.0),
+          std::min(ns.high / (ns.high < 0 ? largest : smallest), 1.0)};
 }
 
 }  // namespace tarn::analyse

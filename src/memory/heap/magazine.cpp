@@ -39,9 +39,9 @@ array_list merged(array_list left, array_list right) noexcept {
   while (left.first != nullptr && right.first != nullptr) {
     result.push_back(left.first < right.first ? left.pop_front() : right.pop_front());
   }
-  for (array_list* const rest : {&left, &right}) {
-    while (rest->first != nullptr) {
-      result.push_back(rest->pop_front());
+  for (array_list* const unmerged : {&left, &right}) {
+    while (unmerged->first != nullptr) {
+      result.push_back(unmerged->pop_front());
     }
   }
   return result;
@@ -193,9 +193,9 @@ std::size_t array_pool::purge(bool everything) noexcept {
       first_page = last_page = end;
     }
     purged += static_cast<std::size_t>(last_page - first_page);
-    for (char* at = start; at != end; at += sizeof(magazine)) {
-      if (at < first_page || at >= last_page) {
-        kept.push_back(::new (at) magazine);
+    for (char* place = start; place != end; place += sizeof(magazine)) {
+      if (place < first_page || place >= last_page) {
+        kept.push_back(::new (place) magazine);
       }
     }
   }

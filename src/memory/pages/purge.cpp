@@ -30,12 +30,12 @@ void space::purge_excess(std::size_t freed) noexcept {
   }
   purge_running_ = true;
   for (std::size_t others = runs_.dirty_segments(); others != 0 && left != 0; --others) {
-    segment* const at = next_dirty();
-    if (at == nullptr) {
+    segment* const dirty = next_dirty();
+    if (dirty == nullptr) {
       break;
     }
     for (unit_set segment::*which : {&segment::stale, &segment::fresh}) {
-      const std::size_t gone = at->kept ? 0 : purge_set(*at, which, left);
+      const std::size_t gone = dirty->kept ? 0 : purge_set(*dirty, which, left);
       left -= gone < left ? gone : left;
     }
   }
@@ -69,20 +69,20 @@ segment* space::next_dirty() noexcept {
 
 // Runs under the lock, and opens it for each system call. The units are out of the free set meanwhile, a few at a
 // time, so that other threads find the rest.
-std::size_t space::purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept {
+std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t most_units_purged) noexcept {
   std::size_t bytes = 0;
-  unit_set& set = of.*which;
+  unit_set& set = purged.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < most_units && bytes < most && !purge_refused_) {
+  while (unit < most_units && bytes < most_units_purged && !purge_refused_) {
     std::size_t count = set.next_gap(unit) - unit;
     count = count < most_purged_units ? count : most_purged_units;
-    of.lend(unit, count);
-    runs_.update(of);
+    purged.lend(unit, count);
+    runs_.update(purged);
     mutex_.unlock();
-    const bool gone = platform::purge(of.address(unit), count * unit_bytes);
+    const bool gone = platform::purge(purged.address(unit), count * unit_bytes);
     mutex_.lock();
-    of.put_back(unit, count, gone);
-    runs_.update(of);
+    purged.put_back(unit, count, gone);
+    runs_.update(purged);
     if (gone) {
       bytes += count * unit_bytes;
     } else {
@@ -117,26 +117,26 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   purge_running_ = true;
   std::size_t purged = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < most_purged_at_once; --left) {
-    segment* const at = next_dirty();
-    if (at == nullptr) {
+    segment* const dirty = next_dirty();
+    if (dirty == nullptr) {
       break;
     }
-    purged += at->kept ? 0 : purge_set(*at, &segment::stale, most_purged_at_once - purged);
+    purged += dirty->kept ? 0 : purge_set(*dirty, &segment::stale, most_purged_at_once - purged);
   }
   const bool finished = purged < most_purged_at_once;
   if (finished) {
     // All stale memory is gone, and fresh memory ages now. It takes two half delays to go.
-    bool any = false;
-    for (segment* at = runs_.first_dirty(); at != nullptr; at = at->next) {
-      if (at->kept) {
+    bool is_any_left = false;
+    for (segment* candidate = runs_.first_dirty(); candidate != nullptr; candidate = candidate->next) {
+      if (candidate->kept) {
         continue;
       }
-      any = any || at->fresh.next_member(0) < most_units;
-      at->stale |= at->fresh;
-      at->fresh.clear();
+      is_any_left = is_any_left || candidate->fresh.next_member(0) < most_units;
+      candidate->stale |= candidate->fresh;
+      candidate->fresh.clear();
     }
-    policy_.note_aged(now_ms, delay_ms, any);
-    if (!any) {
+    policy_.note_aged(now_ms, delay_ms, is_any_left);
+    if (!is_any_left) {
       drop_unused();
     }
   }
@@ -155,9 +155,9 @@ void space::wait_for_purge() noexcept {
 
 void space::reset_after_fork() noexcept {
   purge_running_ = false;
-  runs_.for_each([this](segment& each) {
-    if (each.put_back_all()) {
-      runs_.update(each);
+  runs_.for_each([this](segment& visited) {
+    if (visited.put_back_all()) {
+      runs_.update(visited);
       policy_.note_dirty();
     }
   });
@@ -169,17 +169,17 @@ std::size_t space::purge_all() noexcept {
   purge_refused_ = false;  // the program asks for this: the memory may be unlocked by now
   std::size_t bytes = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0; --left) {
-    segment* const at = next_dirty();
-    if (at == nullptr) {
+    segment* const dirty = next_dirty();
+    if (dirty == nullptr) {
       break;
     }
-    bytes += purge_set(*at, &segment::stale, ~std::size_t{0});
-    bytes += purge_set(*at, &segment::fresh, ~std::size_t{0});
+    bytes += purge_set(*dirty, &segment::stale, ~std::size_t{0});
+    bytes += purge_set(*dirty, &segment::fresh, ~std::size_t{0});
   }
-  runs_.for_each([this](segment& each) {  // address space can be short too
-    if (!each.kept && each.free_units == each.units) {
-      runs_.remove(each);
-      each.destroy();
+  runs_.for_each([this](segment& visited) {  // address space can be short too
+    if (!visited.kept && visited.free_units == visited.units) {
+      runs_.remove(visited);
+      visited.destroy();
     }
   });
   return bytes;
