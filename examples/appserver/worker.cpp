@@ -127,8 +127,8 @@ class worker {
     counted_.connections.set(connections_.size());
   }
 
-  background serve(std::pmr::list<connection>::iterator at) {
-    connection& client = *at;
+  background serve(std::pmr::list<connection>::iterator position) {
+    connection& client = *position;
     bool answered = false;  // the connection ends after this reply
     try {
       while (!answered) {
@@ -147,7 +147,7 @@ class worker {
       }
     } catch (const std::exception&) {  // no memory, say: drops this client; the others notice nothing
     }
-    connections_.erase(at);
+    connections_.erase(position);
     counted_.connections.set(connections_.size());
     if (me_.stopping() && connections_.empty()) {
       timer_.cancel();
@@ -165,7 +165,7 @@ class worker {
       client.unread.shrink_to_fit();
       const auto room = client.unread.prepare(first_bytes);
       std::size_t come = 0;
-      co_await wait([&](auto then) { client.socket.async_read_some(room, std::move(then)); }, &come);
+      co_await wait([&](auto handler) { client.socket.async_read_some(room, std::move(handler)); }, &come);
       client.unread.commit(come);
     }
     error_code unknown;
@@ -177,7 +177,7 @@ class worker {
   step room() {
     for (int patience = most_patience; patience != 0 && budget_.is_short() && !me_.stopping(); --patience) {
       timer later(io_, tick);
-      co_await wait([&](auto then) { later.async_wait(std::move(then)); });
+      co_await wait([&](auto handler) { later.async_wait(std::move(handler)); });
     }
     co_return true;
   }
@@ -194,29 +194,29 @@ class worker {
     }
     if (has_come && !came.refused() && !came.is_done()) {
       if (came.get()[http::field::expect] == "100-continue") {
-        co_await wait([&](auto then) { net::async_write(client.socket, net::buffer(go_on), std::move(then)); });
+        co_await wait([&](auto handler) { net::async_write(client.socket, net::buffer(go_on), std::move(handler)); });
       }
       has_come = co_await receive(client, came, incoming::part::whole);
     }
 
-    tarn::transient<reply> made(*memory);
+    tarn::transient<reply> answer(*memory);
     const incoming::message& asked = came.get();
     bool whole = false;  // the request's end is known
     if (client.late) {
-      refuse(408, "the request took too long to come in", *made);
+      refuse(408, "the request took too long to come in", *answer);
     } else if (!has_come) {
       co_return false;  // the client has disconnected
     } else if (came.refused()) {
-      refuse(came.why().status, came.why().why, *made);
+      refuse(came.why().status, came.why().why, *answer);
     } else {
       whole = true;
       pages_({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, state_, counted_,
-             *made);
+             *answer);
     }
     const bool keep = whole && asked.keep_alive() && (!me_.stopping() || client.unread.size() != 0);
-    const unsigned status = made->status;
-    const std::size_t size = made->body.size();
-    const bool sent = co_await send(client, *made, asked, keep, *memory);
+    const unsigned status = answer->status;
+    const std::size_t size = answer->body.size();
+    const bool sent = co_await send(client, *answer, asked, keep, *memory);
     if (sent) {
       const clock::duration took = clock::now() - began;
       counted_.replied(status, took);
@@ -226,15 +226,15 @@ class worker {
   }
 
   /// Reads the rest of a request. Returns false when it will not come.
-  step receive(connection& client, incoming& into, incoming::part wanted) {
-    while (!into.take(client.unread, wanted)) {
+  step receive(connection& client, incoming& message, incoming::part wanted) {
+    while (!message.take(client.unread, wanted)) {
       const auto room = client.unread.prepare(read_ahead);
       std::size_t come = 0;
       const error_code error =
-          co_await wait([&](auto then) { client.socket.async_read_some(room, std::move(then)); }, &come);
+          co_await wait([&](auto handler) { client.socket.async_read_some(room, std::move(handler)); }, &come);
       client.unread.commit(come);
       if (error == net::error::eof) {
-        into.end();
+        message.end();
       } else if (error) {
         co_return false;
       }
@@ -242,10 +242,10 @@ class worker {
     co_return true;
   }
 
-  step send(connection& client, const reply& made, const incoming::message& asked, bool keep,
+  step send(connection& client, const reply& answer, const incoming::message& asked, bool keep,
             std::pmr::memory_resource& memory) {
-    const std::pmr::string head = head_of(made, asked.version() == 10, keep, date_, memory);
-    const std::string_view body = asked.method() == http::verb::head ? std::string_view() : made.body;
+    const std::pmr::string head = head_of(answer, asked.version() == 10, keep, date_, memory);
+    const std::string_view body = asked.method() == http::verb::head ? std::string_view() : answer.body;
     std::array<net::const_buffer, 2> unsent = {net::buffer(head), net::buffer(body)};
     enter(client, phase::writing, settings_.request);
     client.late = false;
@@ -260,7 +260,7 @@ class worker {
       sent -= of_part;
     }
     if (!error && net::buffer_size(unsent) != 0) {
-      error = co_await wait([&](auto then) { net::async_write(client.socket, unsent, std::move(then)); });
+      error = co_await wait([&](auto handler) { net::async_write(client.socket, unsent, std::move(handler)); });
     }
     co_return !error;
   }
@@ -293,7 +293,8 @@ class worker {
     client.late = false;
     char unread[read_ahead];
     while (!error && !client.late) {
-      error = co_await wait([&](auto then) { client.socket.async_read_some(net::buffer(unread), std::move(then)); });
+      error =
+          co_await wait([&](auto handler) { client.socket.async_read_some(net::buffer(unread), std::move(handler)); });
     }
     co_return false;
   }
@@ -307,13 +308,13 @@ class worker {
   background watch_time() {
     while (!me_.stopping() || !connections_.empty()) {
       timer_.expires_after(tick);
-      co_await wait([&](auto then) { timer_.async_wait(std::move(then)); });
+      co_await wait([&](auto handler) { timer_.async_wait(std::move(handler)); });
       look_around();
-      for (connection& each : connections_) {
-        if (each.until <= now_) {
+      for (connection& client : connections_) {
+        if (client.until <= now_) {
           error_code ignored;
-          each.late = true;
-          each.socket.cancel(ignored);
+          client.late = true;
+          client.socket.cancel(ignored);
         }
       }
     }
@@ -337,10 +338,10 @@ class worker {
   /// Stops the worker: it accepts nobody else and closes idle connections. Requests in flight are answered.
   void stop() {
     listener_.close([this](tcp_socket socket, const tcp::endpoint& peer) { admit(std::move(socket), peer); });
-    for (connection& each : connections_) {
-      if (each.now == phase::idle) {
+    for (connection& client : connections_) {
+      if (client.now == phase::idle) {
         error_code ignored;
-        each.socket.cancel(ignored);
+        client.socket.cancel(ignored);
       }
     }
     if (connections_.empty()) {

@@ -78,9 +78,9 @@ class lock_order {
   void note_in_coroutine(const void* coroutine, lock_watch& wanted, const lock_site& site) {
     const platform::locked hold(mutex_);
     if (const auto owned = of_coroutines_.find(coroutine); owned != of_coroutines_.end()) {
-      for (const held_lock& each : owned->second) {
-        check(each, wanted, site);
-        add(each, wanted, site);
+      for (const held_lock& held_lock_of_owner : owned->second) {
+        check(held_lock_of_owner, wanted, site);
+        add(held_lock_of_owner, wanted, site);
       }
     }
   }
@@ -92,7 +92,7 @@ class lock_order {
   void leave_coroutine(lock_watch& left) {
     const platform::locked hold(mutex_);
     const auto owned = of_coroutines_.find(left.coroutine_);
-    std::erase_if(owned->second, [&](const held_lock& each) { return each.watch == &left; });
+    std::erase_if(owned->second, [&](const held_lock& candidate) { return candidate.watch == &left; });
     if (owned->second.empty()) {
       of_coroutines_.erase(owned);
     }
@@ -158,21 +158,21 @@ class lock_order {
 
   // The caller holds the mutex.
   void add(const held_lock& held, lock_watch& wanted, const lock_site& site) {
-    const std::uint64_t held_id = id_of(*held.watch), to = id_of(wanted);
-    if (!nodes_[held_id].after.try_emplace(to, lock_pair{held.site, site}).second) {
+    const std::uint64_t held_id = id_of(*held.watch), wanted_id = id_of(wanted);
+    if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{held.site, site}).second) {
       return;
     }
-    nodes_[to].before.insert(held_id);
-    if (std::vector<lock_pair> way = path(to, held_id); !way.empty()) {
+    nodes_[wanted_id].before.insert(held_id);
+    if (std::vector<lock_pair> way = path(wanted_id, held_id); !way.empty()) {
       fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
     }
   }
 
   /// Returns the shortest path from one lock to another along edges; empty when there is none.
-  std::vector<lock_pair> path(std::uint64_t from, std::uint64_t to) {
-    std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
-    std::deque<std::uint64_t> open{from};
-    while (!open.empty() && !came_from.contains(to)) {
+  std::vector<lock_pair> path(std::uint64_t start, std::uint64_t target) {
+    std::unordered_map<std::uint64_t, std::uint64_t> came_from{{start, 0}};
+    std::deque<std::uint64_t> open{start};
+    while (!open.empty() && !came_from.contains(target)) {
       const std::uint64_t visited = open.front();
       open.pop_front();
       for (const auto& [next, pair] : nodes_[visited].after) {
@@ -182,8 +182,8 @@ class lock_order {
       }
     }
     std::vector<lock_pair> way;
-    if (came_from.contains(to)) {
-      for (std::uint64_t visited = to; visited != from; visited = came_from[visited]) {
+    if (came_from.contains(target)) {
+      for (std::uint64_t visited = target; visited != start; visited = came_from[visited]) {
         way.push_back(nodes_[came_from[visited]].after.at(visited));
       }
     }
@@ -209,25 +209,25 @@ lock_watch::~lock_watch() {
   }
 }
 
-void lock_watch::before(const void* object, const std::source_location& where) {
+void lock_watch::before(const void* object, const std::source_location& location) {
   if (held.busy) {
     return;
   }
-  const lock_site wanted{object, name_, level_, where};
-  for (std::size_t at = 0; at < held.count; ++at) {
-    lock_order::check(held.locks[at], *this, wanted);
+  const lock_site wanted{object, name_, level_, location};
+  for (std::size_t index = 0; index < held.count; ++index) {
+    lock_order::check(held.locks[index], *this, wanted);
   }
   held.busy = true;
   try {
-    for (std::size_t at = 0; at < held.count; ++at) {
-      lock_order::the().note(held.locks[at], *this, wanted);
+    for (std::size_t index = 0; index < held.count; ++index) {
+      lock_order::the().note(held.locks[index], *this, wanted);
     }
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
   held.busy = false;
 }
 
-void lock_watch::taken(const void* object, const std::source_location& where) noexcept {
+void lock_watch::taken(const void* object, const std::source_location& location) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
   if (held.busy) {
@@ -240,7 +240,7 @@ void lock_watch::taken(const void* object, const std::source_location& where) no
   if (!last_look.is_arranged) {
     last_look.is_arranged = at_thread_end(last_look);
   }
-  held.locks[held.count++] = held_lock{this, {object, name_, level_, where}};
+  held.locks[held.count++] = held_lock{this, {object, name_, level_, location}};
 }
 
 void lock_watch::released(const void* object) noexcept {
@@ -248,9 +248,9 @@ void lock_watch::released(const void* object) noexcept {
   if (held.busy) {
     return;
   }
-  for (std::size_t at = held.count; at != 0; --at) {
-    if (held.locks[at - 1].watch == this) {
-      std::move(held.locks + at, held.locks + held.count, held.locks + at - 1);
+  for (std::size_t index = held.count; index != 0; --index) {
+    if (held.locks[index - 1].watch == this) {
+      std::move(held.locks + index, held.locks + held.count, held.locks + index - 1);
       --held.count;
       return;
     }
@@ -261,20 +261,20 @@ void lock_watch::released(const void* object) noexcept {
   --held.unseen;
 }
 
-void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& where) {
+void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) {
   held.busy = true;
   try {
-    lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, where, true});
+    lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
   held.busy = false;
 }
 
 void lock_watch::taken_in_coroutine(const void* coroutine, const void* object,
-                                    const std::source_location& where) noexcept {
+                                    const std::source_location& location) noexcept {
   held.busy = true;
   try {
-    lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, where, true});
+    lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {
   }
   held.busy = false;

@@ -50,12 +50,12 @@ class listener {
       tcp_socket socket(io_);
       endpoint peer;
       const error_code error =
-          co_await wait(memory_, [&](auto then) { acceptor_.async_accept(socket, peer, std::move(then)); });
+          co_await wait(memory_, [&](auto handler) { acceptor_.async_accept(socket, peer, std::move(handler)); });
       if (!error) {
         admit(std::move(socket), peer);
       } else if (acceptor_.is_open()) {  // no descriptors left, say: open connections continue
         steady_timer later(io_, std::chrono::milliseconds(100));
-        co_await wait(memory_, [&](auto then) { later.async_wait(std::move(then)); });
+        co_await wait(memory_, [&](auto handler) { later.async_wait(std::move(handler)); });
       }
     }
   }

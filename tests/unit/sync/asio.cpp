@@ -82,8 +82,8 @@ TEST(asio, a_wait_for_the_lock_has_a_deadline) {
         auto [error, held] = co_await tarn::asio::async_lock(number, 1ms, result_and_error);
         seen.push_back(error == net::error::operation_aborted && !held ? "late" : "wrong");
         kept.unlock();
-        auto [none, now] = co_await tarn::asio::async_lock(number, for_ever, result_and_error);
-        seen.push_back(!none && now ? "in time" : "wrong");
+        auto [no_lock, now] = co_await tarn::asio::async_lock(number, for_ever, result_and_error);
+        seen.push_back(!no_lock && now ? "in time" : "wrong");
       },
       net::detached);
   io.run();  // returns although for_ever is not over
@@ -137,7 +137,7 @@ class owner {
   }
   tarn::asio::task<int> add(int a, int b) {
     tarn::asio::steady_timer timer(io_, 1ms);
-    const auto error = co_await tarn::asio::wait(memory_, [&](auto then) { timer.async_wait(std::move(then)); });
+    const auto error = co_await tarn::asio::wait(memory_, [&](auto handler) { timer.async_wait(std::move(handler)); });
     co_return error ? -1 : a + b;
   }
   tarn::asio::task<> fail() {
