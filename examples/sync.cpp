@@ -38,8 +38,7 @@ namespace by_type {
 tarn::shared<std::map<int, session>> sessions;
 
 int hit(int id) {
-  return sessions.with(
-      [id](auto& entries) { return ++entries[id].hits; });  // a function cannot return `all[id]` from here
+  return sessions.with([id](auto& entries) { return ++entries[id].hits; });  // `entries[id]` cannot be returned
 }
 
 }  // namespace by_type

@@ -44,16 +44,16 @@ int serve(const command& given) {
                             .stop_after = first.server.stop_after,
                             .own_heaps = given.allocator == tarn,
                             .heap = {.initial = first.server.heap}});
-  appserver::objects shop(first.site);
+  appserver::objects shared_objects(first.site);
   appserver::listeners sockets;
 
   server.on_initialise([&] {  // one thread: what is read-only, and all that may fail
-    shop.settings.build(first.server);
-    shop.metrics.emplace(first.server.all_workers());
-    shop.budget.emplace(first.server.memory);
-    sockets.open(*shop.settings);
+    shared_objects.settings.build(first.server);
+    shared_objects.metrics.emplace(first.server.all_workers());
+    shared_objects.budget.emplace(first.server.memory);
+    sockets.open(*shared_objects.settings);
     if (first.server.processes == 0) {
-      open_access_log(shop);
+      open_access_log(shared_objects);
     }
     std::printf("appserver: http://%s:%u/, %u workers\n", first.server.address.c_str(), sockets.port(),
                 first.server.all_workers());
@@ -62,15 +62,16 @@ int serve(const command& given) {
   bool is_parent = true;
   server.on_process([&](unsigned number) {  // a journal is one process's
     is_parent = false;
-    open_access_log(shop, "." + std::to_string(number));
+    open_access_log(shared_objects, "." + std::to_string(number));
   });
-  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, shop, given.allocator); });
+  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, shared_objects, given.allocator); });
   server.on_reload([&] {  // SIGHUP: workers go on, each request with the version that it began with
     appserver::configuration next = given.load();
-    shop.site.publish(next.site);
+    shared_objects.site.publish(next.site);
     if (is_parent) {
-      std::printf("appserver: configuration %llu%s\n", static_cast<unsigned long long>(shop.site.version_number()),
-                  next.server == *shop.settings ? "" : "; [server] has changed, too: from the next start on");
+      std::printf("appserver: configuration %llu%s\n",
+                  static_cast<unsigned long long>(shared_objects.site.version_number()),
+                  next.server == *shared_objects.settings ? "" : "; [server] has changed, too: from the next start on");
       std::fflush(stdout);
     }
   });
