@@ -158,7 +158,7 @@ advice advise_hoist(const allocation_info& allocation) {
   if (allocation.copies) {
     return {"do not copy it: take it by reference, or as a view",
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
-            "what is viewed must live as long as the view"};
+            "only where nothing changes the copy; what is viewed must live as long as the view"};
   }
   if (is_container(allocation.kind)) {
     return {"hoist it out of the loop: clear() keeps its memory",

@@ -7,6 +7,7 @@ namespace tarn::analyse {
 namespace {
 
 constexpr double least_saved_share = 0.001;  // share of the processor time
+constexpr std::size_t most_summed_sites = 200;
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
 
 std::string line_of(const site_view& view) {
@@ -154,8 +155,12 @@ site_view analysis::view(const site& site) {
   view.predicted = predictor_.predict(view.facts, grown);
   if (replayed != replayed_.end())
     correct(view.predicted, view.facts, replayed->second.result, misprediction_rate_of(recording_));
-  for (prediction& prediction : view.predicted.remedies)
+  for (prediction& prediction : view.predicted.remedies) {
     prediction.at_least = saves_unmodelled_work(prediction.remedy, view.allocation);
+    // A remedy cannot save more than the site costs.
+    range& saved_ns = prediction.saved_ns;
+    saved_ns = {std::min(saved_ns.low, view.predicted.now_ns.low), std::min(saved_ns.high, view.predicted.now_ns.high)};
+  }
   const std::size_t depth = frames.size(), own_frame = view.allocation.frame;
   view.stack = stack_of(std::move(frames));
   // The index has to skip the frames that stack_of removed; it is 0 if those include the deciding frame.
@@ -169,11 +174,39 @@ site_view analysis::view(const site& site) {
       view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, grown)});
     }
   }
-  const auto saves = [&](const offer& offer) { return share(offer.predicted.saved_ns).high >= least_saved_share; };
+  const auto saves = [&](const offer& offer) {
+    const range saved = share(offer.predicted.saved_ns);
+    return (offer.predicted.at_least ? saved.high : saved.middle()) >= least_saved_share;
+  };
   view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
   view.remedy = line_of(view);
   return view;
+}
+
+bool analysis::drop_in_is_worth_it() const {
+  const range& saved_ns = whole_.drop_in_saves_ns;
+  return knows_processor_time() ? share(saved_ns).middle() >= least_saved_share : saved_ns.middle() > 0;
+}
+
+first_remedies analysis::all_first_remedies() {
+  first_remedies sum;
+  std::size_t looked_at = 0;
+  for (const site& site : grouped_sites()) {
+    if (++looked_at > most_summed_sites) break;
+    if (knows_processor_time() && share(predictor_.predict(site).now_ns).high < least_saved_share) break;
+    const site_view shown = view(site);
+    if (!shown.is_worth_it || shown.remedy.empty()) continue;
+    if (shown.offers.empty()) {
+      sum.has_unpredicted = true;
+      continue;
+    }
+    const prediction& first = shown.offers.front().predicted;
+    sum.saved_ns += first.saved_ns;
+    sum.is_at_least = sum.is_at_least || first.at_least;
+    ++sum.count;
+  }
+  return sum;
 }
 
 void analysis::replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all) {

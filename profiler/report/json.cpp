@@ -98,6 +98,13 @@ json json_of_unrecorded(const format::unrecorded_facts& facts) {
   return {{"became", facts.became}, {"why", facts.why}, {"programs", facts.programs}, {"forks", facts.forks}};
 }
 
+json json_of_first_remedies(const analyse::analysis& analysis, const analyse::first_remedies& sum) {
+  return {{"sites", sum.count},
+          {"saved_ns", json_of(sum.saved_ns)},
+          {"saved_share", json_of(analysis.share(sum.saved_ns))},
+          {"at_least", sum.is_at_least}};
+}
+
 json json_of_own_heap(const format::recording& recording) {
   const format::module_facts* const module = own_heap_in(recording);
   if (module == nullptr) return {};
@@ -153,7 +160,8 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
          {{"now_ns", json_of(whole.heap_ns)},
           {"share", json_of(analysis.share(whole.heap_ns))},
           {"ms_per_second", json_of(analysis.ms_per_second(whole.heap_ns))},
-          {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
+          {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)},
+          {"first_remedies", json_of_first_remedies(analysis, analysis.all_first_remedies())}}}}},
       {"cost_model", {{"machine", measured.machine}, {"library", measured.library}, {"date", measured.date}}},
       {"threads", threads}};
   for (const section* const part : sections) document[part->member] = part->json_of(analysis, top);

@@ -21,6 +21,7 @@ using format::counter;
 
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
 constexpr std::size_t shown_offers = 3;
+constexpr double little_share = 0.01;  // of the processor time
 
 std::string end_text(const format::recording& recording) {
   const std::string process =
@@ -72,6 +73,9 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
   const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
   fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
   if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
+  if (!offer.suggestion.risk.empty()) {
+    fmt::print("     {}\n", style.faint(cut("mind: " + offer.suggestion.risk, text_width - 5)));
+  }
 }
 
 // Describes a function without a name by the next one up the stack that has a name.
@@ -178,49 +182,31 @@ void print_heap_summary(analyse::analysis& analysis) {
   fmt::print("{}, {}; {}; {} in use at the end\n", counted(heap.allocations, "allocation"),
              bytes_text(static_cast<double>(heap.bytes)), counted(heap.frees, "free"), counted(heap.live, block));
   print_categories(analysis);
-  const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < 0.01;
+  const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < little_share;
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
 }
 
-// Sums what the first remedy of each site saves.
-struct first_remedies {
-  explicit first_remedies(const std::vector<analyse::site_view>& sites) {
-    for (const analyse::site_view& site : sites) {
-      if (!site.is_worth_it || site.remedy.empty()) continue;
-      has_any = true;
-      if (site.offers.empty()) continue;
-      const analyse::prediction& first = site.offers.front().predicted;
-      saved_ns += first.saved_ns;
-      is_at_least = is_at_least || first.at_least;
-      ++count;
-    }
-  }
-  range saved_ns;
-  std::size_t count = 0;     // sites with a predicted remedy
-  bool is_at_least = false;  // some remedies also save what no recording shows
-  bool has_any = false;      // some site has a remedy, predicted or not
-};
-
-// Prints first whether anything is worth doing.
-void print_verdict(analyse::analysis& analysis, const first_remedies& heap, bool recorded_any, bool recorded_all,
-                   const paint& style) {
+// Prints first whether anything is worth doing. That does not depend on the sites that the request chooses.
+void print_verdict(analyse::analysis& analysis, bool recorded_any, bool recorded_all, const paint& style) {
+  const analyse::first_remedies heap = analysis.all_first_remedies();
   const bool locks = analysis.locks().has_remedy(), calls = analysis.calls().has_remedy();
   if (heap.count != 0) {
-    fmt::print("{} Taking the first remedy of {} {}.\n", style.bold("Worth doing."), counted(heap.count, "site"),
-               style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
+    const bool is_little = analysis.knows_processor_time() && analysis.share(heap.saved_ns).middle() < little_share;
+    fmt::print("{} Taking the first remedy of {} {}.\n", style.bold(is_little ? "Little to gain." : "Worth doing."),
+               counted(heap.count, "site"), style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
   }
-  if (analysis.whole().drop_in_saves_ns.middle() > 0) {
+  if (analysis.drop_in_is_worth_it()) {
     fmt::print("Without a change to the program: tarn run {}.\n",
                gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
   }
-  if (heap.count == 0 && (heap.has_any || locks || calls)) {
+  if (heap.count == 0 && (heap.has_unpredicted || locks || calls)) {
     fmt::print("{} See {} below.\n", style.bold("Worth a look."),
-               heap.has_any     ? "the sites"
-               : locks && calls ? "the locks and system calls"
-               : locks          ? "the locks"
-                                : "the system calls");
+               heap.has_unpredicted ? "the sites"
+               : locks && calls     ? "the locks and system calls"
+               : locks              ? "the locks"
+                                    : "the system calls");
   }
-  if (recorded_any && !heap.has_any && !locks && !calls) {
+  if (recorded_any && heap.count == 0 && !heap.has_unpredicted && !locks && !calls && !analysis.drop_in_is_worth_it()) {
     fmt::print("{}\n", style.bold(recorded_all ? "Nothing to gain: this program does not wait for what was recorded."
                                                : "Nothing to gain in what was recorded."));
   }
@@ -245,7 +231,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
   const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(),
                                                     [](const std::string& source) { return source != "heap"; });
-  print_verdict(analysis, first_remedies(top), recorded_any, unrecorded.empty(), style);
+  print_verdict(analysis, recorded_any, unrecorded.empty(), style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);
   if (analysis.recorded().images > 1)

@@ -92,9 +92,8 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
 }
 
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least) {
-  if (at_least) return "saves " + cost_in_text(analysis, {std::max(ns.low, 0.0), ns.high}, " or more");
-  if (ns.low > 0) return "saves " + cost_text(analysis, ns);
-  return (ns.middle() > 0 ? "may save " : "no gain expected: ") + cost_text(analysis, ns);
+  const char* const verb = ns.low > 0 ? "saves " : ns.middle() > 0 ? "may save " : "no gain expected: ";
+  return verb + cost_in_text(analysis, ns, at_least ? " or more" : "");
 }
 
 std::string cut(std::string text, std::size_t columns) {

@@ -130,6 +130,22 @@ class Report(ReportTest):
         self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)
 
+    def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
+        mostly_heap = ["--cpu", "0.001"]  # seconds: as if the program did little else
+        whole = self.report(*mostly_heap).splitlines()[2]
+        self.assertRegex(whole, r"^Worth doing\. Taking the first remedy of \d+ sites? ")
+        for choice in (["--top", "1"], ["--category", "kept"]):
+            self.assertEqual(self.report(*mostly_heap, *choice).splitlines()[2], whole)
+        remedies = self.json(*mostly_heap)["heap"]["predicted"]["first_remedies"]
+        self.assertIn(f"first remedy of {remedies['sites']} site", whole)
+        self.assertRegex(self.report("--cpu", "1000"), "\nNothing to gain")
+
+    def test_a_remedy_names_what_to_mind(self):
+        risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
+                 if remedy["risk"]]
+        self.assertTrue(risks)
+        self.assertIn(f"mind: {risks[0][:60]}", self.report("--cpu", "0.001"))
+
     def test_one_source(self):
         whole, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
         self.assertEqual(heap["sites"], whole["sites"])

@@ -53,9 +53,8 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     cost_parts: (ns) => guess_parts(timed(ns), ` ${unit}`, ends),
     gain_words: ({saved_ns, at_least}) => {
       const [low, high] = saved_ns;
-      if (at_least) return `saves ${cost_words([Math.max(low, 0), high], ' or more')}`;
-      if (low > 0) return `saves ${cost_words(saved_ns)}`;
-      return `${low + high > 0 ? 'may save' : 'no gain expected:'} ${cost_words(saved_ns)}`;
+      const verb = low > 0 ? 'saves' : low + high > 0 ? 'may save' : 'no gain expected:';
+      return `${verb} ${cost_words(saved_ns, at_least ? ' or more' : '')}`;
     },
     wait_share: (ns) => {
       const threads = Math.max(1, data.threads?.length ?? 1);

@@ -47,5 +47,34 @@ TEST(analysis, the_ends_of_a_share_are_in_order) {
   EXPECT_DOUBLE_EQ(analysis.share({-10e6, 10e6}).high, 10e6 / 400e6);
 }
 
+// The second site has no remedy; the third costs too little to change the sum.
+TEST(analysis, sums_the_first_remedies_of_all_sites) {
+  const format::recording recording = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000},
+                                                    {.blocks = 1'000'000},
+                                                    {.blocks = 10, .own_frees = 10},
+                                                    {.blocks = 2'000'000, .own_frees = 2'000'000}});
+  analysis analysis(recording, simple_costs());
+  range expected_ns;
+  for (const site& site : analysis.grouped_sites()) {
+    const site_view view = analysis.view(site);
+    if (!view.offers.empty() && view.is_worth_it) expected_ns += view.offers.front().predicted.saved_ns;
+  }
+  const first_remedies sum = analysis.all_first_remedies();
+  EXPECT_EQ(sum.count, 2U);
+  EXPECT_FALSE(sum.has_unpredicted);
+  EXPECT_GT(sum.saved_ns.middle(), 0);
+  EXPECT_EQ(sum.saved_ns.middle(), expected_ns.middle());
+}
+
+TEST(analysis, offers_no_remedy_that_saves_more_than_the_site_costs) {
+  analysis analysis(recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}}), simple_costs());
+  const site_view view = analysis.view(analysis.grouped_sites().front());
+  ASSERT_FALSE(view.offers.empty());
+  for (const offer& offer : view.offers) {
+    EXPECT_LE(offer.predicted.saved_ns.low, view.predicted.now_ns.low);
+    EXPECT_LE(offer.predicted.saved_ns.high, view.predicted.now_ns.high);
+  }
+}
+
 }  // namespace
 }  // namespace tarn::analyse
