@@ -162,7 +162,7 @@ template <int Order = __ATOMIC_RELAXED>
 
 /// Does what class_of does, for sizes that are known only at run time. It uses a table for the most common sizes,
 /// because class_of has branches there that are hard to predict.
-inline constexpr std::size_t tabled_bytes = 1024;
+inline constexpr std::size_t tabled_bytes = 8192;
 struct class_table {
   std::uint8_t classes[tabled_bytes / block_alignment + 1];
   consteval class_table() noexcept : classes{} {

@@ -49,12 +49,10 @@ constexpr std::size_t size_of(size_class index) noexcept {
 /// to largest_class_size), so that its blocks have that alignment in a slab that starts on it. Returns class_count
 /// when there is none.
 constexpr size_class class_of(std::size_t bytes, std::size_t alignment) noexcept {
-  // The size is rounded up first, so the first class tried is nearly always the right one.
-  size_class index = class_of(bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1));
-  while (index < class_count && (size_of(index) & (alignment - 1)) != 0) {
-    ++index;
-  }
-  return index;
+  // Class sizes are multiples of the step between them, a power of two. An alignment below the step divides it.
+  // Otherwise the rounded size is a multiple of the step, and so the size of a class.
+  const std::size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
+  return rounded <= largest_class_size ? class_of(rounded) : class_count;
 }
 
 static_assert(class_count == 96);

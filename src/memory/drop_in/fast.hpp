@@ -43,17 +43,26 @@ namespace tarn::drop_in {
   return block;
 }
 
+static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
+
+/// Takes a block of at most tabled_bytes out of its magazine, with its mark. Returns null if the magazine is empty.
+[[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
+  const detail::size_class index =
+      detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+  detail::heap_front* const front = detail::local;
+  void** const top = front->top[index];
+  void* const block = top[-1];
+  if (block != nullptr) [[likely]] {
+    front->top[index] = top - 1;
+  }
+  return block;
+}
+
 /// Does malloc; `slow` is called when the magazine is empty or the size is large.
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
   if (bytes <= detail::tabled_bytes) [[likely]] {
-    const detail::size_class index =
-        detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
-    detail::heap_front* const front = detail::local;
-    void** const top = front->top[index];
-    void* const block = top[-1];
-    if (block != nullptr) [[likely]] {
-      front->top[index] = top - 1;
+    if (void* const block = take_tabled(bytes)) [[likely]] {
       heaps::mark_of(block) = 0;
       return block;
     }
@@ -63,11 +72,10 @@ template <class Slow>
 
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment, Slow slow) {
-  if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
-    // Up to this limit every multiple of 16 has a class of exactly that size, so a multiple of the alignment is
-    // aligned.
+  if (bytes <= detail::tabled_bytes && alignment <= detail::tabled_bytes) [[likely]] {
+    // The class of a multiple of the alignment has that alignment, too (detail::class_of says why).
     const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
-    if (rounded <= detail::linear_limit) {
+    if (rounded <= detail::tabled_bytes) {
       return allocate(rounded, [=](std::size_t, const void* site) { return slow(bytes, alignment, site); });
     }
   }

@@ -31,10 +31,8 @@ void* no_memory() noexcept {
 // Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
 // the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
 // is noticed here, before it is handed out again.
-[[gnu::noinline]] void* checked_wide(void* block) noexcept {
-  const pages::slab& home = *pages::page_map::slab_of(block);
-  const std::size_t number = home.number_of(block);
-  if (number >= home.capacity || home.block(number) != block) [[unlikely]] {
+[[gnu::noinline]] void* checked_wide(void* block, size_class index) noexcept {
+  if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
     heaps::find_block("free", block);  // reports it
   }
   heaps::mark_of(block) = 0;
@@ -42,7 +40,7 @@ void* no_memory() noexcept {
 }
 [[gnu::always_inline]] inline void* checked(void* block, size_class index) noexcept {
   if (index - pages::first_wide < detail::class_count - pages::first_wide) {
-    return checked_wide(block);
+    return checked_wide(block, index);
   }
   heaps::mark_of(block) = 0;
   return block;
@@ -278,6 +276,13 @@ TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes)
 }
 
 TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept {
+  std::size_t bytes;
+  if (!__builtin_mul_overflow(count, element_bytes, &bytes) && bytes <= detail::tabled_bytes) [[likely]] {
+    if (void* const block = drop_in::take_tabled(bytes)) [[likely]] {
+      heaps::mark_of(block) = 0;
+      return std::memset(block, 0, bytes);
+    }
+  }
   return make_zeroed(count, element_bytes, __builtin_return_address(0));
 }
 

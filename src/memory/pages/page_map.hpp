@@ -72,6 +72,15 @@ class page_map {
                : static_cast<slab*>(__atomic_load_n(&leaf->slabs[detail::unit_in_leaf(address)], __ATOMIC_RELAXED));
   }
 
+  /// Returns the slab of a block that was handed out before: its leaf exists.
+  static slab* home_of(const void* block) noexcept {
+    const detail::page_leaf* const leaf = detail::leaf_of(block);
+    if (leaf == nullptr) {
+      __builtin_unreachable();
+    }
+    return static_cast<slab*>(__atomic_load_n(&leaf->slabs[detail::unit_in_leaf(block)], __ATOMIC_RELAXED));
+  }
+
   /// Returns the large block in whose memory `address` lies, in its first unit or beyond it; null if there is none.
   /// Cost: it reads the entries below one by one. It serves faults, and guarded blocks with a large alignment.
   static slab* large_around(const void* address) noexcept;

@@ -115,6 +115,29 @@ inline constexpr start_table starts;
   return offset * starts.classes[index].factor < starts.classes[index].limit;
 }
 
+/// Tells from the offset in a slab of several units whether a block starts there, in the way of start_table, with 64
+/// bits.
+struct wide_start_table {
+  struct {
+    std::uint64_t factor;
+    std::uint64_t limit;  ///< the product stays below it
+  } classes[detail::class_count - first_wide];
+  consteval wide_start_table() noexcept : classes{} {
+    for (detail::size_class index = first_wide; index < detail::class_count; ++index) {
+      const class_shape shape = shape_of(index);
+      // ⌊2^64 / bytes⌋ + 1; only a power of two divides 2^64.
+      const std::uint64_t factor =
+          ~std::uint64_t{0} / shape.block_bytes + (std::has_single_bit(shape.block_bytes) ? 2 : 1);
+      const std::uint64_t grows_by = factor * shape.block_bytes;  // modulo 2^64
+      if ((shape.units * unit_bytes / shape.block_bytes + 1) * grows_by >= factor) {
+        __builtin_unreachable();  // this is not a constant expression: the build stops here
+      }
+      classes[index - first_wide] = {factor, shape.capacity * grows_by};
+    }
+  }
+};
+inline constexpr wide_start_table wide_starts;
+
 /// Only the owner of the slab writes it, except for remote_frees. Invariant:
 ///   free_blocks == number of set bits in free[0, words)  (a large block: 0 words)
 ///   no bit is set in a word below `hint`, none beyond `capacity`
@@ -175,6 +198,12 @@ struct slab : remote_frees, base::list_links<slab> {
   std::size_t number_of(const void* address) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - start);
     return (offset * shapes.classes[index].inverse) >> 40;
+  }
+  /// Returns true if a block starts at `address`, an address in this slab, whose class `index_` is at least first_wide.
+  bool starts_block(const void* address, detail::size_class index_) const noexcept {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - start);
+    const auto& numbers = wide_starts.classes[index_ - first_wide];
+    return offset * numbers.factor < numbers.limit;
   }
   char* block(std::size_t number) const noexcept { return start + number * shapes.classes[index].block_bytes; }
 

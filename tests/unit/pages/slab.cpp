@@ -257,6 +257,17 @@ TEST(starts, are_known_by_the_offset_in_slabs_of_one_unit) {
   }
 }
 
+TEST_F(slab_test, a_wide_slab_knows_where_its_blocks_start) {
+  for (size_class index = pages::first_wide; index < class_count; ++index) {
+    const slab& tested = make(index);
+    const std::size_t block_bytes = size_of(index);
+    for (std::size_t offset = 0; offset < tested.units * pages::unit_bytes; ++offset) {
+      const bool starts = offset % block_bytes == 0 && offset / block_bytes < tested.capacity;
+      ASSERT_EQ(tested.starts_block(tested.start + offset, index), starts) << block_bytes << " at " << offset;
+    }
+  }
+}
+
 TEST_F(slab_test, is_valid_sees_what_is_broken) {
   for (const size_class index : {size_class{0}, size_class{20}, class_count - 1}) {
     slab& broken = make(index);
