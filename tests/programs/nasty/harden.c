@@ -1,0 +1,138 @@
+// Programs on hardened blocks.
+//@ tarn-only
+//@ env TARN_HARDEN=1
+//@ env TARN_GUARD=0
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "../cases.h"
+
+enum { fresh_blocks = 500 };
+
+static void check_sizes(void) {
+  for (size_t n = 0; n < 300000; n = n * 9 / 8 + 1) {
+    char* p = malloc(n);
+    CHECK(p != NULL && is_aligned(p, 16) && malloc_usable_size(p) >= n);
+    CHECK(n > 262136 || malloc_usable_size(p) == n);
+    fill(p, n, 3);
+    free(p);
+    char* zeroed = calloc(1, n);
+    CHECK(zeroed != NULL && is_zero(zeroed, n));
+    fill(zeroed, n, 5);
+    free(zeroed);
+    for (size_t alignment = 16; alignment <= 131072; alignment *= 2) {
+      char* aligned = aligned_alloc(alignment, n);
+      CHECK(aligned != NULL && is_aligned(aligned, alignment));
+      fill(aligned, n, 7);
+      free(aligned);
+    }
+  }
+}
+
+static void check_realloc(void) {
+  for (size_t first = 1; first < 600000; first = first * 5 / 2 + 3) {
+    for (size_t second = 1; second < 600000; second = second * 7 / 4 + 1) {
+      char* p = malloc(first);
+      fill(p, first, 11);
+      p = realloc(p, second);
+      CHECK(p != NULL && is_filled(p, first < second ? first : second, 11));
+      fill(p, second, 13);
+      p = realloc(p, first);
+      CHECK(p != NULL && is_filled(p, first < second ? first : second, 13));
+      free(p);
+    }
+  }
+}
+
+// Returns how many of the next fresh_blocks are the one that was freed last.
+static int reused_at_once(void) {
+  int count = 0;
+  for (int i = 0; i < fresh_blocks; ++i) {
+    void* first = malloc(64);
+    free(first);
+    void* second = malloc(64);
+    count += first == second;
+    free(second);
+  }
+  return count;
+}
+
+// Returns how many fresh fresh_blocks follow the one before them in memory.
+static int in_order(void) {
+  int count = 0;
+  char* before = malloc(112);
+  for (int i = 0; i < fresh_blocks; ++i) {
+    char* next = malloc(112);
+    count += next > before && next < before + 256;
+    before = next;
+  }
+  return count;
+}
+
+// A hardened program can rely on sizes, zeroes, alignments and contents across realloc; no block is reused at once.
+//@ broken-by nothing TARN_HARDEN=0
+CASE(harden_behaviour) {
+  check_sizes();
+  check_realloc();
+  CHECK(reused_at_once() == 0);
+  CHECK(in_order() < fresh_blocks / 2);
+}
+
+enum { most_blocks = 1000, freed = 30 };
+
+// Where the limit is reached, the blocks in quarantine are used again before an allocation fails.
+//@ env TARN_LIMIT=2M
+//@ broken-by TARN_LIMIT=0
+CASE(harden_quarantine_gives_way) {
+  static void* blocks[most_blocks];
+  int count = 0;
+  while (count < most_blocks && (blocks[count] = malloc(8000)) != NULL) ++count;
+  CHECK(count > freed && count < most_blocks);
+  for (int i = 0; i < freed; ++i) free(blocks[i]);
+  for (int i = 0; i < freed; ++i) {
+    blocks[i] = malloc(8000);
+    CHECK(blocks[i] != NULL);
+  }
+}
+
+enum { threads = 4, rounds = 20, blocks = 400 };
+
+static void* slots[threads][blocks];
+
+static void* work(void* argument) {
+  const unsigned number = (unsigned)(uintptr_t)argument;
+  unsigned random = number + 1;
+  for (int i = 0; i < blocks; ++i) {
+    const size_t n = next_random(&random) % 3000;
+    char* p = i % 2 == 0 ? malloc(n) : calloc(1, n);
+    CHECK(p != NULL);
+    fill(p, n, number);
+    void* old = __atomic_exchange_n(&slots[(number + (unsigned)i) % threads][i], p, __ATOMIC_ACQ_REL);
+    if (i % 3 == 0) old = realloc(old, 1 + next_random(&random) % 6000);
+    free(old);
+  }
+  if (number == 0) {
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      for (int i = 0; i < 5000; ++i) free(malloc((size_t)i));
+      _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+  }
+  return NULL;
+}
+
+// Threads free each other's blocks, end and fork.
+//@ broken-by fork_deadlock TARN_LIMIT=1M
+CASE(harden_threads) {
+  for (int round = 0; round < rounds; ++round) {
+    pthread_t started[threads];
+    for (uintptr_t i = 0; i < threads; ++i) CHECK(pthread_create(&started[i], NULL, work, (void*)i) == 0);
+    for (int i = 0; i < threads; ++i) CHECK(pthread_join(started[i], NULL) == 0);
+  }
+  for (int i = 0; i < threads; ++i) {
+    for (int k = 0; k < blocks; ++k) free(slots[i][k]);
+  }
+}
