@@ -82,7 +82,7 @@ std::optional<process_heaps> process_heaps::find(pid_t process) {
 std::vector<heap_facts> process_heaps::read() const {
   std::vector<heap_facts> heaps_read;
   std::uint64_t address = 0;
-  if (!read_from(process_, newest_, &address, sizeof address)) return heaps_read;
+  if (!read_from(process_, newest_pointer_address_, &address, sizeof address)) return heaps_read;
   // This is a copy of the bytes, of which only counters and plain numbers are read. While the process runs they are
   // of slightly different moments, like the statistics of other threads inside it.
   alignas(heap) std::byte bytes[sizeof(heap)];

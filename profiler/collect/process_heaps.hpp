@@ -31,10 +31,11 @@ class process_heaps {
   std::vector<heap_facts> read() const;
 
  private:
-  process_heaps(pid_t process, std::uint64_t newest) : process_(process), newest_(newest) {}
+  process_heaps(pid_t process, std::uint64_t newest_pointer_address)
+      : process_(process), newest_pointer_address_(newest_pointer_address) {}
 
   pid_t process_;
-  std::uint64_t newest_;  // the address of the pointer to the newest heap
+  std::uint64_t newest_pointer_address_;
 };
 
 }  // namespace tarn::command

@@ -13,7 +13,7 @@ constexpr int deepest = 400;  // limit for nested scopes; deeper ones of a broke
 
 scopes::scopes(Dwarf_Die unit) {
   add_children(unit, no_scope, 0);
-  code_.close();
+  code_.finish();
 }
 
 void scopes::add_children(Dwarf_Die& die, std::size_t outer, int depth) {

@@ -50,8 +50,8 @@ symbol_table::symbol_table(Dwfl_Module* module) : module_(module) {
     (symbol.is_local ? locals_ : globals_).add(symbol.begin, symbol.end, names_.size());
     names_.push_back(symbol.name);
   }
-  globals_.close();
-  locals_.close();
+  globals_.finish();
+  locals_.finish();
   std::stable_sort(labels_.begin(), labels_.end(),
                    [](const label& a, const label& b) { return a.address < b.address; });
 }
@@ -70,7 +70,7 @@ const char* symbol_table::label_before(std::uint64_t address) const {
                        [](std::uint64_t value, const label& candidate) { return value < candidate.address; });
   if (next == labels_.begin()) return nullptr;
   const label& last = *(next - 1);
-  if (last.address < std::max(globals_.reached(address), locals_.reached(address))) return nullptr;
+  if (last.address < std::max(globals_.furthest_end(address), locals_.furthest_end(address))) return nullptr;
   if (last.section >= SHN_LORESERVE) return last.address == address ? last.name : nullptr;
   Dwarf_Addr bias = 0;
   GElf_Addr in_file = address;

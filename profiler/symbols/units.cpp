@@ -14,7 +14,7 @@ units::units(Dwfl_Module* module) {
       ranges_.add(begin, end, units_.size());
     units_.push_back({die, split.addr != nullptr ? split : die});
   }
-  ranges_.close();
+  ranges_.finish();
 }
 
 units::unit* units::find(std::uint64_t address) {

@@ -27,15 +27,15 @@ void* or_no_memory(void* block) noexcept {
   return block;
 }
 
-// Runs `body` with `wanted` as the current heap.
+// Runs `body` with `handle` as the current heap.
 template <class Body>
-auto on_heap(tarn_heap* wanted, Body body) noexcept {
-  const scoped_current use(*to_heap(wanted));
+auto on_heap(tarn_heap* handle, Body body) noexcept {
+  const scoped_current use(*to_heap(handle));
   return body(detail::local);
 }
 
 template <class Get>
-tarn_heap* face(Get get) noexcept {
+tarn_heap* or_null_with_errno(Get get) noexcept {
   try {
     return to_c(get());
   } catch (const std::bad_alloc&) {
@@ -45,7 +45,7 @@ tarn_heap* face(Get get) noexcept {
 }
 
 // Returns a block of `current` as the program gets it; `site` is the address that the program's call returns to.
-void* given(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
+void* note_site_and_set_errno(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
   threads::correct_site(current, block, bytes, site);
   return or_no_memory(block);
 }
@@ -54,12 +54,13 @@ void* allocate(detail::heap_front* current, std::size_t bytes, const void* site)
   if (bytes > api::largest_request) {
     return or_no_memory(nullptr);
   }
-  return given(current, detail::allocate(current, bytes, detail::block_alignment), bytes, site);
+  return note_site_and_set_errno(current, detail::allocate(current, bytes, detail::block_alignment), bytes, site);
 }
 
 void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes,
                       const void* site) noexcept {
-  return given(current, api::allocate_zeroed(current, count, element_bytes), count * element_bytes, site);
+  return note_site_and_set_errno(current, api::allocate_zeroed(current, count, element_bytes), count * element_bytes,
+                                 site);
 }
 
 void* allocate_aligned(detail::heap_front* current, std::size_t alignment, std::size_t bytes,
@@ -71,11 +72,11 @@ void* allocate_aligned(detail::heap_front* current, std::size_t alignment, std::
   if (bytes > api::largest_request) {
     return or_no_memory(nullptr);
   }
-  return given(current, detail::allocate_any(current, bytes, alignment), bytes, site);
+  return note_site_and_set_errno(current, detail::allocate_any(current, bytes, alignment), bytes, site);
 }
 
 void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
-  return given(current, api::reallocate(current, block, bytes), bytes, site);
+  return note_site_and_set_errno(current, api::reallocate(current, block, bytes), bytes, site);
 }
 
 }  // namespace
@@ -119,21 +120,21 @@ void tarn_heap_release(tarn_heap* handle) { to_heap(handle)->release(); }
 size_t tarn_heap_trim(tarn_heap* handle) { return to_heap(handle)->trim(); }
 
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* handle) {
-  const heap_statistics now = reinterpret_cast<const heap*>(handle)->statistics();
-  return {.allocated_blocks = now.allocated_blocks,
-          .freed_blocks = now.freed_blocks,
-          .allocated_bytes = now.allocated_bytes,
-          .freed_bytes = now.freed_bytes,
-          .remote_frees = now.remote_frees,
-          .used_bytes = now.used_bytes,
-          .slabs = now.slabs,
-          .slab_bytes = now.slab_bytes,
-          .large_blocks = now.large_blocks,
-          .large_bytes = now.large_bytes,
-          .footprint_bytes = now.footprint_bytes,
-          .peak_footprint_bytes = now.peak_footprint_bytes,
-          .refills = now.refills,
-          .flushes = now.flushes};
+  const heap_statistics statistics = reinterpret_cast<const heap*>(handle)->statistics();
+  return {.allocated_blocks = statistics.allocated_blocks,
+          .freed_blocks = statistics.freed_blocks,
+          .allocated_bytes = statistics.allocated_bytes,
+          .freed_bytes = statistics.freed_bytes,
+          .remote_frees = statistics.remote_frees,
+          .used_bytes = statistics.used_bytes,
+          .slabs = statistics.slabs,
+          .slab_bytes = statistics.slab_bytes,
+          .large_blocks = statistics.large_blocks,
+          .large_bytes = statistics.large_bytes,
+          .footprint_bytes = statistics.footprint_bytes,
+          .peak_footprint_bytes = statistics.peak_footprint_bytes,
+          .refills = statistics.refills,
+          .flushes = statistics.flushes};
 }
 
 void* tarn_heap_malloc(tarn_heap* handle, size_t bytes) {
@@ -170,19 +171,19 @@ void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, bloc
 size_t tarn_usable_size(const void* block) { return api::usable_bytes("tarn_usable_size", block); }
 
 tarn_heap* tarn_current(void) {
-  return face([] { return &current(); });
+  return or_null_with_errno([] { return &current(); });
 }
 tarn_heap* tarn_global(void) {
-  return face([] { return &global(); });
+  return or_null_with_errno([] { return &global(); });
 }
 tarn_heap* tarn_owner_of(const void* block) {
-  return face([=] { return owner_of(block); });
+  return or_null_with_errno([=] { return owner_of(block); });
 }
 
-tarn_heap* tarn_set_current(tarn_heap* wanted) {
+tarn_heap* tarn_set_current(tarn_heap* handle) {
   tarn_heap* const before = tarn_current();
   if (before != nullptr) {
-    detail::local = heap_access::front_of(*to_heap(wanted));
+    detail::local = heap_access::front_of(*to_heap(handle));
   }
   return before;
 }

@@ -15,14 +15,14 @@ using heaps::heap;
 using heaps::owning;
 
 // Notes the block that `self` has just allocated, if `self` notes call sites.
-void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
+void* note_and_return(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
   if (self.sites != nullptr && block != nullptr) [[unlikely]] {
     threads::note_site(self, block, bytes, site);
   }
   return block;
 }
 
-// Calls `attempt` on the calling thread's heap.
+// Calls `attempt` on the calling thread's heap, under its lock if it has one.
 template <class Attempt>
 void* with_heap(heap_front* front, Attempt attempt) noexcept {
   heap* const self = threads::ready(front);
@@ -38,11 +38,13 @@ void* with_heap(heap_front* front, Attempt attempt) noexcept {
 namespace {
 
 void* take(heap_front* front, size_class index, const void* site) noexcept {
-  return with_heap(front, [=](heap& self) { return noted(self, self.allocate(index), size_of(index), site); });
+  return with_heap(front,
+                   [=](heap& self) { return note_and_return(self, self.allocate(index), size_of(index), site); });
 }
 void* take_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
-  return with_heap(front,
-                   [=](heap& self) { return noted(self, self.allocate_large(bytes, alignment, zeroed), bytes, site); });
+  return with_heap(front, [=](heap& self) {
+    return note_and_return(self, self.allocate_large(bytes, alignment, zeroed), bytes, site);
+  });
 }
 
 }  // namespace
@@ -75,10 +77,10 @@ void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) 
 namespace {
 
 // Frees a block of a size class. The heap need not be ready.
-[[gnu::noinline]] void give_small(heap_front* front, void* block, std::uintptr_t key, const void* site) noexcept {
+[[gnu::noinline]] void free_small(heap_front* front, void* block, std::uintptr_t key, const void* site) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) {
-    return;  // a block exists, so this thread could not even share the process's heap
+    return;  // the block is leaked: not even the process's heap could be had, which only a failed start can cause
   }
   const size_class index = heaps::class_in(key);
   if ((key ^ self->address()) != index) {
@@ -92,13 +94,13 @@ namespace {
   }
 }
 
-// Handles all other frees. `said` is the class that the caller expects; class_count: any.
-[[gnu::noinline]] void give_rare(heap_front* front, void* block, size_class said) noexcept {
+// Handles all other frees. `expected_class` is the class that the caller expects; class_count: any.
+[[gnu::noinline]] void free_uncommon(heap_front* front, void* block, size_class expected_class) noexcept {
   if (block == nullptr) {
     return;
   }
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
-  if (heaps::class_in(key) == pages::large_mark && said == class_count) [[likely]] {
+  if (heaps::class_in(key) == pages::large_mark && expected_class == class_count) [[likely]] {
     pages::slab* const home = pages::page_map::slab_of(block);
     if (home->start == block) [[likely]] {
       heap* const owner = heaps::owner_in(key);
@@ -108,8 +110,8 @@ namespace {
     }
   }
   const heaps::found_block target = heaps::find_block("free", block);
-  if (said != class_count && said != target.index) [[unlikely]] {
-    base::fault_wrong_size(block, size_of(said), target.home->bytes);
+  if (expected_class != class_count && expected_class != target.index) [[unlikely]] {
+    base::fault_wrong_size(block, size_of(expected_class), target.home->bytes);
   }
   if (target.large()) {
     heaps::check_strict(*target.owner, block);
@@ -118,15 +120,15 @@ namespace {
 }
 
 // The usual remote free saves no register on its way; rare cases lie in functions of their own.
-[[gnu::always_inline]] inline void give_back(heap_front* front, void* block, size_class said,
-                                             const void* site) noexcept {
+[[gnu::always_inline]] inline void free_any(heap_front* front, void* block, size_class expected_class,
+                                            const void* site) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
   const size_class index = heaps::class_in(key);
   // The key alone identifies the usual case. The slab's description is not read: its owner writes it, so a read here
   // would cost both threads a cache miss.
-  if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
-      [[unlikely]] {
-    give_rare(front, block, said);
+  if (key == 0 || index >= class_count || (expected_class != class_count && expected_class != index) ||
+      !pages::may_start_at(block, index)) [[unlikely]] {
+    free_uncommon(front, block, expected_class);
     return;
   }
   if constexpr (checks_frees) {
@@ -136,7 +138,7 @@ namespace {
   }
   auto* const self = static_cast<heap*>(front);
   if (front == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
-    give_small(front, block, key, site);
+    free_small(front, block, key, site);
   } else {
     self->deallocate_remote(block, key);
   }
@@ -145,10 +147,10 @@ namespace {
 }  // namespace
 
 void deallocate_slow(heap_front* front, void* block, size_class index) noexcept {
-  give_back(front, block, index, __builtin_return_address(0));
+  free_any(front, block, index, __builtin_return_address(0));
 }
 void deallocate_slow(heap_front* front, void* block) noexcept {
-  give_back(front, block, class_count, __builtin_return_address(0));
+  free_any(front, block, class_count, __builtin_return_address(0));
 }
 
 void report_double_free(const void* block) noexcept {
