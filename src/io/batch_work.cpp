@@ -85,17 +85,17 @@ batch_work::~batch_work() {
 }
 
 bool batch_work::begin(batch_result& result) {
-  job& now = *free_.back();
-  now.result = &result;
-  now.done = 0;
-  now.has_no_places = false;
-  now.is_open = false;
-  now.call = {};
+  job& current = *free_.back();
+  current.result = &result;
+  current.done = 0;
+  current.has_no_places = false;
+  current.is_open = false;
+  current.call = {};
   bool goes_on = false;
   try {
-    goes_on = first(now);
+    goes_on = first(current);
   } catch (const std::bad_alloc&) {
-    goes_on = fail(now, ENOMEM, "does not fit into memory");
+    goes_on = fail(current, ENOMEM, "does not fit into memory");
   }
   result.is_done_ = !goes_on;
   if (goes_on) {
@@ -108,49 +108,49 @@ bool batch_work::begin(batch_result& result) {
 batch_result* batch_work::step() {
   // The call is the first member of its job.
   static_assert(std::is_standard_layout_v<job>);
-  job& now = *reinterpret_cast<job*>(calls_->next());
+  job& current = *reinterpret_cast<job*>(calls_->next());
   bool goes_on = false;
   try {
-    goes_on = follow(now);
+    goes_on = follow(current);
   } catch (const std::bad_alloc&) {
-    goes_on = fail(now, ENOMEM, "does not fit into memory");
+    goes_on = fail(current, ENOMEM, "does not fit into memory");
   }
   if (goes_on) return nullptr;
-  free_.push_back(&now);
+  free_.push_back(&current);
   --under_way_;
-  now.result->is_done_ = true;
-  return now.result;
+  current.result->is_done_ = true;
+  return current.result;
 }
 
-bool batch_work::first(job& now) {
-  batch_result& result = *now.result;
+bool batch_work::first(job& current) {
+  batch_result& result = *current.result;
   const bool is_by_path = result.kind_ != kind::read && result.kind_ != kind::write;
   if (is_by_path && result.path_.find('\0') != std::string::npos) {
-    return fail(now, EINVAL, "a path with a null byte in it cannot be opened");
+    return fail(current, EINVAL, "a path with a null byte in it cannot be opened");
   }
-  if (is_by_path) name(now);
-  now.call.flags = result.flags_;
-  now.call.mode = result.mode_;
-  now.call.status = &now.status;
-  now.call.file = result.descriptor_;
+  if (is_by_path) name(current);
+  current.call.flags = result.flags_;
+  current.call.mode = result.mode_;
+  current.call.status = &current.status;
+  current.call.file = result.descriptor_;
   switch (result.kind_) {
     case kind::read_file:
-      now.call.is_slot = true;
-      now.call.file = now.slot;
+      current.call.is_slot = true;
+      current.call.file = current.slot;
       [[fallthrough]];
     case kind::write_file:
-    case kind::open: return now.start(*calls_, call_kind::open), true;
-    case kind::read: return read(now);
-    case kind::write: return write(now);
-    case kind::status: return now.start(*calls_, call_kind::status), true;
+    case kind::open: return current.start(*calls_, call_kind::open), true;
+    case kind::read: return read(current);
+    case kind::write: return write(current);
+    case kind::status: return current.start(*calls_, call_kind::status), true;
   }
   return false;
 }
 
 // Files mostly come folder by folder. From a folder's second file on, its path is not walked again.
-void batch_work::name(job& now) {
-  const std::string& path = now.result->path_;
-  now.call.path = path.c_str();
+void batch_work::name(job& current) {
+  const std::string& path = current.result->path_;
+  current.call.path = path.c_str();
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == path.size()) return;
   const std::string_view folder(path.data(), slash);
@@ -162,142 +162,144 @@ void batch_work::name(job& now) {
   if (folder_descriptor_ == unopened) {
     folder_descriptor_ = -1;
     if (folders_.size() == folders_.capacity()) return;
-    const outcome got = files::open(std::string(folder).c_str(), O_PATH | O_DIRECTORY, 0);
-    if (got < 0) return;  // the file's own path gives the better error
-    folder_descriptor_ = static_cast<int>(got);
+    const outcome open_result = files::open(std::string(folder).c_str(), O_PATH | O_DIRECTORY, 0);
+    if (open_result < 0) return;  // the file's own path gives the better error
+    folder_descriptor_ = static_cast<int>(open_result);
     folders_.push_back(folder_descriptor_);
   }
   if (folder_descriptor_ < 0) return;
-  now.call.folder = folder_descriptor_;
-  now.call.path = path.c_str() + slash + 1;
+  current.call.folder = folder_descriptor_;
+  current.call.path = path.c_str() + slash + 1;
 }
 
-bool batch_work::follow(job& now) {
-  const outcome got = now.call.result;
-  const int number = got < 0 ? static_cast<int>(-got) : 0;
-  if (now.call.kind == call_kind::close) {  // an interrupted close has closed, too
+bool batch_work::follow(job& current) {
+  const outcome call_result = current.call.result;
+  const int number = call_result < 0 ? static_cast<int>(-call_result) : 0;
+  if (current.call.kind == call_kind::close) {  // an interrupted close has closed, too
     const bool is_lost =
-        number != 0 && number != EINTR && now.result->kind_ == kind::write_file && now.result->number_ == 0;
-    now.is_open = false;
-    return is_lost && fail(now, number, "failed when it was closed");
+        number != 0 && number != EINTR && current.result->kind_ == kind::write_file && current.result->number_ == 0;
+    current.is_open = false;
+    return is_lost && fail(current, number, "failed when it was closed");
   }
-  if (number == EAGAIN && !now.call.is_slot && now.call.kind != call_kind::open) {
-    files::wait(now.call.file, now.call.kind == call_kind::read ? POLLIN : POLLOUT);
+  if (number == EAGAIN && !current.call.is_slot && current.call.kind != call_kind::open) {
+    files::wait(current.call.file, current.call.kind == call_kind::read ? POLLIN : POLLOUT);
   }
-  if (number == ESPIPE && now.call.offset != files::own_place) {  // a ring takes what comes next at once
-    now.has_no_places = true;
-    now.call.offset = files::own_place;
-    return now.start(*calls_, now.call.kind), true;
+  if (number == ESPIPE && current.call.offset != files::own_place) {  // a ring takes what comes next at once
+    current.has_no_places = true;
+    current.call.offset = files::own_place;
+    return current.start(*calls_, current.call.kind), true;
   }
-  if (number == EINTR || number == EAGAIN) return now.start(*calls_, now.call.kind), true;
-  const bool is_to_read = (now.result->flags_ & O_ACCMODE) == O_RDONLY;
-  switch (now.call.kind) {
+  if (number == EINTR || number == EAGAIN) return current.start(*calls_, current.call.kind), true;
+  const bool is_to_read = (current.result->flags_ & O_ACCMODE) == O_RDONLY;
+  switch (current.call.kind) {
     case call_kind::open:
-      if (number == 0) return opened(now, static_cast<int>(got));
-      return fail(now, number, is_to_read ? "cannot be opened to read" : "cannot be opened to write");
+      if (number == 0) return opened(current, static_cast<int>(call_result));
+      return fail(current, number, is_to_read ? "cannot be opened to read" : "cannot be opened to write");
     case call_kind::read:
-      if (number == 0) return has_read(now, static_cast<std::size_t>(got));
-      return fail(now, number, "cannot be read");
+      if (number == 0) return has_read(current, static_cast<std::size_t>(call_result));
+      return fail(current, number, "cannot be read");
     case call_kind::write:
-      if (number == 0) return has_written(now, static_cast<std::size_t>(got));
-      return fail(now, number, "cannot be written");
+      if (number == 0) return has_written(current, static_cast<std::size_t>(call_result));
+      return fail(current, number, "cannot be written");
     case call_kind::status:
-      if (number != 0) return fail(now, number, "has no status");
-      static_cast<batch_status&>(*now.result).status_ = short_status(now.status);
+      if (number != 0) return fail(current, number, "has no status");
+      static_cast<batch_status&>(*current.result).status_ = short_status(current.status);
       return false;
     case call_kind::close: break;
   }
   return false;
 }
 
-bool batch_work::opened(job& now, int descriptor) {
-  if (now.result->kind_ == kind::open) {
+bool batch_work::opened(job& current, int descriptor) {
+  if (current.result->kind_ == kind::open) {
     std::uint64_t position = 0;
-    if ((now.result->flags_ & O_APPEND) != 0) {
+    if ((current.result->flags_ & O_APPEND) != 0) {
       const outcome end = files::seek(descriptor, 0, SEEK_END);
       position = end > 0 ? static_cast<std::uint64_t>(end) : 0;
     }
-    now.call.file = descriptor;
-    now.is_open = true;  // in case there is no memory for its name
-    static_cast<batch_opened&>(*now.result).file_ = file(descriptor, true, now.result->path_, position);
-    now.is_open = false;
+    current.call.file = descriptor;
+    current.is_open = true;  // in case there is no memory for its name
+    static_cast<batch_opened&>(*current.result).file_ = file(descriptor, true, current.result->path_, position);
+    current.is_open = false;
     return false;
   }
-  now.is_open = true;
-  if (now.result->kind_ == kind::read_file) return read(now);
-  now.call.file = descriptor;
-  return write(now);
+  current.is_open = true;
+  if (current.result->kind_ == kind::read_file) return read(current);
+  current.call.file = descriptor;
+  return write(current);
 }
 
-bool batch_work::read(job& now) {
-  auto& result = static_cast<batch_content&>(*now.result);
+bool batch_work::read(job& current) {
+  auto& result = static_cast<batch_content&>(*current.result);
   const std::size_t most_bytes = result.kind_ == kind::read ? result.bytes_ : longest_ + (longest_ + 1 != 0);
-  if (now.done == most_bytes) return has_read(now, 0);
-  if (now.done < page) {
-    now.call.place = now.small + now.done;
-    now.call.bytes = std::min(page, most_bytes) - now.done;
+  if (current.done == most_bytes) return has_read(current, 0);
+  if (current.done < page) {
+    current.call.place = current.small + current.done;
+    current.call.bytes = std::min(page, most_bytes) - current.done;
   } else {
-    if (result.text_.size() <= now.done) {
-      result.text_.resize(result.kind_ == kind::read ? most_bytes : std::min(most_bytes, 8 * now.done));
-      if (now.done == page) std::copy_n(now.small, page, result.text_.begin());
+    if (result.text_.size() <= current.done) {
+      result.text_.resize(result.kind_ == kind::read ? most_bytes : std::min(most_bytes, 8 * current.done));
+      if (current.done == page) std::copy_n(current.small, page, result.text_.begin());
     }
-    now.call.place = result.text_.data() + now.done;
-    now.call.bytes = result.text_.size() - now.done;
+    current.call.place = result.text_.data() + current.done;
+    current.call.bytes = result.text_.size() - current.done;
   }
-  if (result.kind_ == kind::read && !now.has_no_places) now.call.offset = result.offset_ + now.done;
-  now.start(*calls_, call_kind::read);
+  if (result.kind_ == kind::read && !current.has_no_places) current.call.offset = result.offset_ + current.done;
+  current.start(*calls_, call_kind::read);
   return true;
 }
 
-bool batch_work::has_read(job& now, std::size_t bytes) {
-  auto& result = static_cast<batch_content&>(*now.result);
-  now.done += bytes;
-  if (result.kind_ == kind::read_file && now.done > longest_) return fail(now, EMSGSIZE, "is longer than is allowed");
-  if (bytes > 0 && !(result.kind_ == kind::read && now.done == result.bytes_)) return read(now);
-  if (now.done <= page && !keeps_) {
-    result.view_ = {now.small, now.done};
-    return end(now);
+bool batch_work::has_read(job& current, std::size_t bytes) {
+  auto& result = static_cast<batch_content&>(*current.result);
+  current.done += bytes;
+  if (result.kind_ == kind::read_file && current.done > longest_)
+    return fail(current, EMSGSIZE, "is longer than is allowed");
+  if (bytes > 0 && !(result.kind_ == kind::read && current.done == result.bytes_)) return read(current);
+  if (current.done <= page && !keeps_) {
+    result.view_ = {current.small, current.done};
+    return end(current);
   }
-  if (now.done <= page) {
-    result.text_.assign(now.small, now.done);
+  if (current.done <= page) {
+    result.text_.assign(current.small, current.done);
   } else {
-    result.text_.resize(now.done);
+    result.text_.resize(current.done);
   }
   result.view_ = result.text_;
-  return end(now);
+  return end(current);
 }
 
-bool batch_work::write(job& now) {
-  auto& result = static_cast<batch_written&>(*now.result);
-  if (now.done == result.text_.size()) return end(now);
-  now.call.place = const_cast<char*>(result.text_.data()) + now.done;
-  now.call.bytes = result.text_.size() - now.done;
-  if (result.kind_ == kind::write && !now.has_no_places) now.call.offset = result.offset_ + now.done;
-  now.start(*calls_, call_kind::write);
+bool batch_work::write(job& current) {
+  auto& result = static_cast<batch_written&>(*current.result);
+  if (current.done == result.text_.size()) return end(current);
+  current.call.place = const_cast<char*>(result.text_.data()) + current.done;
+  current.call.bytes = result.text_.size() - current.done;
+  if (result.kind_ == kind::write && !current.has_no_places) current.call.offset = result.offset_ + current.done;
+  current.start(*calls_, call_kind::write);
   return true;
 }
 
-bool batch_work::has_written(job& now, std::size_t bytes) {
-  if (bytes == 0) return fail(now, EIO, "cannot be written");
-  now.done += bytes;
-  return write(now);
+bool batch_work::has_written(job& current, std::size_t bytes) {
+  if (bytes == 0) return fail(current, EIO, "cannot be written");
+  current.done += bytes;
+  return write(current);
 }
 
-bool batch_work::end(job& now) {
-  if (!now.is_open) return false;
-  now.start(*calls_, call_kind::close);
+bool batch_work::end(job& current) {
+  if (!current.is_open) return false;
+  current.start(*calls_, call_kind::close);
   return true;
 }
 
-bool batch_work::fail(job& now, int number, const char* words) {
-  batch_result& result = *now.result;
+bool batch_work::fail(job& current, int number, const char* words) {
+  batch_result& result = *current.result;
   result.number_ = number;
   result.words_ = words;
-  const bool has_place = now.call.kind != call_kind::open && result.kind_ != kind::status && result.kind_ != kind::open;
+  const bool has_place =
+      current.call.kind != call_kind::open && result.kind_ != kind::status && result.kind_ != kind::open;
   const bool is_part = result.kind_ == kind::read || result.kind_ == kind::write;
-  result.offset_ = is_part ? result.offset_ + now.done : has_place ? now.done : error::nowhere;
+  result.offset_ = is_part ? result.offset_ + current.done : has_place ? current.done : error::nowhere;
   if (result.kind_ == kind::read || result.kind_ == kind::read_file) static_cast<batch_content&>(result).forget();
-  return end(now);
+  return end(current);
 }
 
 }  // namespace tarn::io

@@ -21,18 +21,18 @@ namespace {
 // More parts than this are written in several calls; the system's own limit is 1,024.
 constexpr std::size_t most_parts = 64;
 
-int opened(const std::string& path, int flags, unsigned mode, std::string_view failed) {
+int open_or_throw(const std::string& path, int flags, unsigned mode, std::string_view words) {
   if (path.find('\0') != std::string::npos) {
     throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
   }
-  files::outcome got;
+  files::outcome open_result;
   do {
-    got = files::open(path.c_str(), flags, mode);
-  } while (got == -EINTR);
-  if (got < 0) {
-    throw error(static_cast<int>(-got), path, failed);
+    open_result = files::open(path.c_str(), flags, mode);
+  } while (open_result == -EINTR);
+  if (open_result < 0) {
+    throw error(static_cast<int>(-open_result), path, words);
   }
-  return static_cast<int>(got);
+  return static_cast<int>(open_result);
 }
 
 }  // namespace
@@ -44,12 +44,12 @@ file::file(int descriptor, bool owned, std::string name)
 }
 
 file file::open_to_read(std::string path) {
-  const int descriptor = opened(path, O_RDONLY, 0, "cannot be opened to read");
+  const int descriptor = open_or_throw(path, O_RDONLY, 0, "cannot be opened to read");
   return {descriptor, true, std::move(path)};
 }
 
 file file::open_to_write(std::string path, creation policy, unsigned mode) {
-  const int descriptor = opened(path, open_flags(policy), mode, "cannot be opened to write");
+  const int descriptor = open_or_throw(path, open_flags(policy), mode, "cannot be opened to write");
   file new_file(descriptor, true, std::move(path));
   if (policy == creation::append) {
     const files::outcome end = files::seek(descriptor, 0, SEEK_END);
@@ -59,7 +59,7 @@ file file::open_to_write(std::string path, creation policy, unsigned mode) {
 }
 
 file file::open_to_update(std::string path, unsigned mode) {
-  const int descriptor = opened(path, O_RDWR | O_CREAT, mode, "cannot be opened to read and write");
+  const int descriptor = open_or_throw(path, O_RDWR | O_CREAT, mode, "cannot be opened to read and write");
   return {descriptor, true, std::move(path)};
 }
 
@@ -89,15 +89,15 @@ file::~file() {
 
 std::size_t file::read_some(void* place, std::size_t bytes) {
   for (;;) {
-    const files::outcome got = files::read(descriptor_, place, bytes);
-    if (got >= 0) {
-      offset_ += static_cast<std::uint64_t>(got);
-      return static_cast<std::size_t>(got);
+    const files::outcome read_result = files::read(descriptor_, place, bytes);
+    if (read_result >= 0) {
+      offset_ += static_cast<std::uint64_t>(read_result);
+      return static_cast<std::size_t>(read_result);
     }
-    if (got == -EAGAIN) {
+    if (read_result == -EAGAIN) {
       files::wait(descriptor_, POLLIN);
-    } else if (got != -EINTR) {
-      fail(static_cast<int>(-got), "cannot be read");
+    } else if (read_result != -EINTR) {
+      fail(static_cast<int>(-read_result), "cannot be read");
     }
   }
 }
@@ -106,55 +106,55 @@ std::size_t file::write_some(std::span<const std::string_view> parts) {
   std::size_t written = 0;
   std::size_t part = 0, begun = 0;  // `begun` bytes of parts[part] are written
   for (;;) {
-    std::array<iovec, most_parts> now;
+    std::array<iovec, most_parts> vectors;
     int count = 0;
     std::size_t skip = begun;
     for (std::size_t index = part; index < parts.size() && count < static_cast<int>(most_parts); ++index, skip = 0) {
       if (parts[index].size() > skip) {
-        now[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[index].data()) + skip,
-                                                  parts[index].size() - skip};
+        vectors[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[index].data()) + skip,
+                                                      parts[index].size() - skip};
       }
     }
     if (count == 0) return written;
-    files::outcome got = files::write(descriptor_, now.data(), count);
-    if (got == -EINTR) continue;
-    if (got == -EAGAIN) {
+    files::outcome write_result = files::write(descriptor_, vectors.data(), count);
+    if (write_result == -EINTR) continue;
+    if (write_result == -EAGAIN) {
       files::wait(descriptor_, POLLOUT);
       continue;
     }
-    if (got < 0) {
+    if (write_result < 0) {
       if (written > 0) return written;
-      fail(static_cast<int>(-got), "cannot be written");
+      fail(static_cast<int>(-write_result), "cannot be written");
     }
-    written += static_cast<std::size_t>(got);
-    offset_ += static_cast<std::uint64_t>(got);
-    while (part < parts.size() && static_cast<std::size_t>(got) >= parts[part].size() - begun) {
-      got -= static_cast<files::outcome>(parts[part].size() - begun);
+    written += static_cast<std::size_t>(write_result);
+    offset_ += static_cast<std::uint64_t>(write_result);
+    while (part < parts.size() && static_cast<std::size_t>(write_result) >= parts[part].size() - begun) {
+      write_result -= static_cast<files::outcome>(parts[part].size() - begun);
       ++part, begun = 0;
     }
-    begun += static_cast<std::size_t>(got);
+    begun += static_cast<std::size_t>(write_result);
   }
 }
 
 void file::sync() {
-  files::outcome done;
+  files::outcome sync_result;
   do {
-    done = files::sync(descriptor_);
-  } while (done == -EINTR);
-  if (done < 0 && done != -EINVAL && done != -EROFS) {
-    fail(static_cast<int>(-done), "may not be on the disk: sync failed");
+    sync_result = files::sync(descriptor_);
+  } while (sync_result == -EINTR);
+  if (sync_result < 0 && sync_result != -EINVAL && sync_result != -EROFS) {
+    fail(static_cast<int>(-sync_result), "may not be on the disk: sync failed");
   }
 }
 
 void file::close() {
   const int descriptor = std::exchange(descriptor_, -1);
   if (descriptor < 0 || !owned_) return;
-  const files::outcome done = files::close(descriptor);
-  if (done < 0 && done != -EINTR) {  // Linux has closed the file when it reports EINTR
-    fail(static_cast<int>(-done), "failed when it was closed");
+  const files::outcome close_result = files::close(descriptor);
+  if (close_result < 0 && close_result != -EINTR) {  // Linux has closed the file when it reports EINTR
+    fail(static_cast<int>(-close_result), "failed when it was closed");
   }
 }
 
-void file::fail(int number, std::string_view failed) const { throw error(number, name_, failed, offset_); }
+void file::fail(int number, std::string_view words) const { throw error(number, name_, words, offset_); }
 
 }  // namespace tarn::io

@@ -26,15 +26,16 @@ namespace {
 
 // Reads so many bytes at `offset`, or those that there are.
 std::size_t read_at(const file& source, char* place, std::size_t bytes, std::uint64_t offset) {
-  std::size_t done = 0;
-  while (done < bytes) {
-    const files::outcome got = files::read_at(source.descriptor(), place + done, bytes - done, offset + done);
-    if (got == -EINTR || got == -EAGAIN) continue;
-    if (got < 0) throw error(static_cast<int>(-got), source.name(), "cannot be read", offset + done);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
+  std::size_t count = 0;
+  while (count < bytes) {
+    const files::outcome read_result =
+        files::read_at(source.descriptor(), place + count, bytes - count, offset + count);
+    if (read_result == -EINTR || read_result == -EAGAIN) continue;
+    if (read_result < 0) throw error(static_cast<int>(-read_result), source.name(), "cannot be read", offset + count);
+    if (read_result == 0) break;
+    count += static_cast<std::size_t>(read_result);
   }
-  return done;
+  return count;
 }
 
 // A line and what it is sorted by.
@@ -82,7 +83,7 @@ journal_reader::journal_reader(std::string path) {
   const file source = file::open_to_read(std::move(path));
   header first{};
   read_at(source, reinterpret_cast<char*>(&first), sizeof first, 0);
-  if (const char* const wrong = wrong_with(first)) throw error(EINVAL, source.name(), wrong);
+  if (const char* const defect = wrong_with(first)) throw error(EINVAL, source.name(), defect);
 
   walk whole_walk{*this, first.key, {}};
   std::vector<chunk_header> heads;
@@ -99,13 +100,14 @@ journal_reader::journal_reader(std::string path) {
       continue;
     }
     std::string chunk(first.chunk_bytes, '\0');
-    const std::size_t got = read_at(source, chunk.data(), chunk.size(), offset);
+    const std::size_t bytes_read = read_at(source, chunk.data(), chunk.size(), offset);
     // Is it still the same chunk? If not, its lines are overwritten: the oldest, and gone.
-    if (got < sizeof again || read_at(source, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
+    if (bytes_read < sizeof again ||
+        read_at(source, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
         std::memcmp(&head, &again, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
       continue;
     }
-    lost_pieces_ += got < chunk.size();
+    lost_pieces_ += bytes_read < chunk.size();
     chunks_.push_back(std::move(chunk));
     heads.push_back(head);
   }

@@ -66,25 +66,26 @@ void mapped_file::drop() noexcept {
 
 void mapped_file::map(std::size_t bytes) {
   watched_mapping& range = watched_mapping::take();
-  const files::outcome got = files::map(source_.descriptor(), 0, bytes, false);
-  if (got < 0) {
+  const files::outcome map_result = files::map(source_.descriptor(), 0, bytes, false);
+  if (map_result < 0) {
     range.forget();
-    if (got == -ENODEV || got == -EINVAL) return;  // not every file system has mappings
-    source_.fail(static_cast<int>(-got), "cannot be mapped (" + std::to_string(bytes) + " bytes)");
+    if (map_result == -ENODEV || map_result == -EINVAL) return;  // not every file system has mappings
+    source_.fail(static_cast<int>(-map_result), "cannot be mapped (" + std::to_string(bytes) + " bytes)");
   }
-  range.watch(reinterpret_cast<const void*>(got), bytes, read_as_zeros, nullptr);
+  range.watch(reinterpret_cast<const void*>(map_result), bytes, read_as_zeros, nullptr);
   mapping_ = &range;
-  start_ = reinterpret_cast<const char*>(got);
+  start_ = reinterpret_cast<const char*>(map_result);
   bytes_ = bytes;
 }
 
 void mapped_file::read_all() {
   std::size_t filled = 0;
-  for (std::size_t room = 64 * 1024;; room *= 2) {
-    copy_.resize(room);
-    std::size_t got = 1;
-    while (filled < room && (got = source_.read_some(copy_.data() + filled, room - filled)) != 0) filled += got;
-    if (got == 0) break;
+  for (std::size_t capacity = 64 * 1024;; capacity *= 2) {
+    copy_.resize(capacity);
+    std::size_t count = 1;
+    while (filled < capacity && (count = source_.read_some(copy_.data() + filled, capacity - filled)) != 0)
+      filled += count;
+    if (count == 0) break;
   }
   copy_.resize(filled);
   start_ = copy_.data();
@@ -96,10 +97,11 @@ void mapped_file::check() const {
   struct stat status;
   const files::outcome status_result = files::status(source_.descriptor(), &status);
   if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has no status");
-  const auto now = static_cast<std::uint64_t>(status.st_size);
-  if (now < bytes_) {
+  const auto current_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (current_bytes < bytes_) {
     throw error(EIO, source_.name(),
-                "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there", now);
+                "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there",
+                current_bytes);
   }
   if (mapping_->has_faulted()) {
     throw error(EIO, source_.name(), "could not be read through its mapping");

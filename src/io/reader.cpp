@@ -22,19 +22,19 @@ bool reader::fill() {
   return position_ != filled_;
 }
 
-bool reader::fill_more(std::size_t wanted) {
+bool reader::fill_more(std::size_t needed) {
   const std::size_t held = static_cast<std::size_t>(filled_ - position_);
-  if (held == 0 && wanted <= capacity_) return fill();
+  if (held == 0 && needed <= capacity_) return fill();
   // Make room for what is wanted, and for a call that is worth its cost.
-  grow(std::max(wanted, held + 1));
+  grow(std::max(needed, held + 1));
   if (position_ != buffer_.get()) {
     std::memmove(buffer_.get(), position_, held);
     position_ = buffer_.get();
     filled_ = position_ + held;
   }
-  const std::size_t got = source_.read_some(buffer_.get() + held, capacity_ - held);
-  filled_ += got;
-  return got != 0;
+  const std::size_t count = source_.read_some(buffer_.get() + held, capacity_ - held);
+  filled_ += count;
+  return count != 0;
 }
 
 void reader::grow(std::size_t bytes) {
@@ -83,31 +83,32 @@ std::string_view reader::block(std::size_t bytes) {
 
 std::size_t reader::read(void* place, std::size_t bytes) {
   char* const target = static_cast<char*>(place);
-  std::size_t done = 0;
-  while (done < bytes) {
-    if (position_ == filled_ && bytes - done >= capacity_) {
-      const std::size_t got = source_.read_some(target + done, bytes - done);
-      if (got == 0) break;
-      done += got;
+  std::size_t copied = 0;
+  while (copied < bytes) {
+    if (position_ == filled_ && bytes - copied >= capacity_) {
+      const std::size_t count = source_.read_some(target + copied, bytes - copied);
+      if (count == 0) break;
+      copied += count;
       continue;
     }
     if (position_ == filled_ && !fill()) break;
-    const std::size_t now = std::min(bytes - done, static_cast<std::size_t>(filled_ - position_));
-    std::memcpy(target + done, position_, now);
-    position_ += now;
-    done += now;
+    const std::size_t part = std::min(bytes - copied, static_cast<std::size_t>(filled_ - position_));
+    std::memcpy(target + copied, position_, part);
+    position_ += part;
+    copied += part;
   }
-  return done;
+  return copied;
 }
 
 std::uint64_t reader::skip(std::uint64_t bytes) {
-  std::uint64_t done = 0;
-  while (done < bytes && (position_ != filled_ || fill())) {
-    const std::uint64_t now = std::min<std::uint64_t>(bytes - done, static_cast<std::uint64_t>(filled_ - position_));
-    position_ += now;
-    done += now;
+  std::uint64_t skipped = 0;
+  while (skipped < bytes && (position_ != filled_ || fill())) {
+    const std::uint64_t part =
+        std::min<std::uint64_t>(bytes - skipped, static_cast<std::uint64_t>(filled_ - position_));
+    position_ += part;
+    skipped += part;
   }
-  return done;
+  return skipped;
 }
 
 }  // namespace tarn::io

@@ -54,9 +54,9 @@ bool watched_mapping::repair(std::uintptr_t address) {
 }
 
 void watched_mapping::handle(int signal, siginfo_t* info, void* context) {
-  const int kept = errno;
+  const int saved_errno = errno;
   const bool repaired = repair(reinterpret_cast<std::uintptr_t>(info->si_addr));
-  errno = kept;
+  errno = saved_errno;
   if (repaired) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(signal, info, context);

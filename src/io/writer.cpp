@@ -65,14 +65,14 @@ writer::~writer() {
 // when nothing is.
 void writer::write_slow(std::span<const std::string_view> parts) {
   std::array<std::string_view, most_gathered + 1> pieces;
-  const std::span now = std::span(pieces).first(parts.size() + 1);
+  const std::span parts_to_write = std::span(pieces).first(parts.size() + 1);
   std::copy(parts.begin(), parts.end(), pieces.begin() + 1);
   std::size_t left = 0;
   for (const std::string_view part : parts) left += part.size();
   std::size_t out = 0;
   do {
     pieces[0] = {first_, buffered()};
-    out = target_.write_some(now);
+    out = target_.write_some(parts_to_write);
     const std::size_t of_buffer = std::min(out, buffered());
     first_ += of_buffer;
     out -= of_buffer;
@@ -82,10 +82,10 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   // An error came in the middle of the parts. It will come again at the next flush.
   char* target = reserve(left - out);
   for (const std::string_view part : parts) {
-    const std::size_t gone = std::min(out, part.size());
-    out -= gone;
-    std::memcpy(target, part.data() + gone, part.size() - gone);
-    target += part.size() - gone;
+    const std::size_t written = std::min(out, part.size());
+    out -= written;
+    std::memcpy(target, part.data() + written, part.size() - written);
+    target += part.size() - written;
   }
   commit(static_cast<std::size_t>(target - position_));
 }

@@ -69,8 +69,9 @@ outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
 
 outcome extend(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
-  const outcome room = outcome_of(::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)));
-  return room == -EOPNOTSUPP ? outcome_of(::ftruncate(descriptor, static_cast<off_t>(bytes))) : room;
+  const outcome allocate_result = outcome_of(::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)));
+  return allocate_result == -EOPNOTSUPP ? outcome_of(::ftruncate(descriptor, static_cast<off_t>(bytes)))
+                                        : allocate_result;
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {

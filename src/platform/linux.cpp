@@ -144,16 +144,16 @@ bool prefault(void* start, std::size_t bytes) noexcept {
   return true;
 }
 
-void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
+void advise_huge(void* start, std::size_t bytes, bool is_enabled) noexcept {
   const errno_kept keep;
   call_counters::count(counters.madvise);
-  madvise(start, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  madvise(start, bytes, is_enabled ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 std::uint64_t now_ms() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_nsec) / 1'000'000;
 }
 
 std::size_t address_space_limit() noexcept {
@@ -176,9 +176,9 @@ void wake_one(const std::uint32_t* word) noexcept {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-void sleep_ms(std::uint32_t wanted) noexcept {
+void sleep_ms(std::uint32_t milliseconds) noexcept {
   const errno_kept keep;
-  const timespec time{static_cast<time_t>(wanted / 1000), static_cast<long>(wanted % 1000) * 1'000'000};
+  const timespec time{static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1'000'000};
   nanosleep(&time, nullptr);
 }
 

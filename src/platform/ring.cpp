@@ -56,9 +56,9 @@ class ring final : public many_calls {
     if (!liburing.is_complete || done_ == nullptr) return false;
     // Completions are delivered when asked for, without interrupting the thread; Linux 6.1.
     for (const unsigned flags : {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0u}) {
-      io_uring_params wanted{};
-      wanted.flags = flags;
-      is_open_ = liburing.init(limit, &ring_, &wanted) == 0;
+      io_uring_params parameters{};
+      parameters.flags = flags;
+      is_open_ = liburing.init(limit, &ring_, &parameters) == 0;
       if (is_open_) break;
     }
     // Linux 5.19 has everything that is used here if it has this. A filter may refuse one call and allow the other.
@@ -130,11 +130,11 @@ class ring final : public many_calls {
 
   bool is_answering() noexcept {
     ::io_uring_prep_nop(::io_uring_get_sqe(&ring_));
-    int done;
+    int status;
     do {
-      done = library::instance().enter(&ring_, 1);
-    } while (done == -EINTR);
-    if (done != 1) return false;
+      status = library::instance().enter(&ring_, 1);
+    } while (status == -EINTR);
+    if (status != 1) return false;
     ::io_uring_cq_advance(&ring_, 1);
     return true;
   }
@@ -149,9 +149,9 @@ class ring final : public many_calls {
 }  // namespace
 
 std::unique_ptr<many_calls> ring_calls(unsigned most_calls) noexcept {
-  std::unique_ptr<ring> opened(new (std::nothrow) ring);
-  if (opened == nullptr || !opened->open(most_calls)) return nullptr;
-  return opened;
+  std::unique_ptr<ring> result(new (std::nothrow) ring);
+  if (result == nullptr || !result->open(most_calls)) return nullptr;
+  return result;
 }
 
 #else

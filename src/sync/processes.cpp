@@ -40,13 +40,13 @@ void close_channel(int& channel) noexcept {
 }  // namespace
 
 unsigned number_of_threads() noexcept {
-  std::error_code failed;
+  std::error_code error;
   unsigned count = 0;
-  for (std::filesystem::directory_iterator entry("/proc/self/task", failed), end; !failed && entry != end;
-       entry.increment(failed)) {
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+       entry.increment(error)) {
     ++count;
   }
-  return failed ? 0 : count;
+  return error ? 0 : count;
 }
 
 // --- The parent -----------------------------------------------------------------------------------------------------
@@ -124,11 +124,11 @@ bool application_inside::give_birth(process& child) {
     close(ends[0]);
     live_as(child.number, ends[1]);
   }
-  const int failed = errno;
+  const int saved_errno = errno;
   close(ends[1]);
   if (id < 0) {
     close(ends[0]);
-    errno = failed;
+    errno = saved_errno;
     return false;
   }
   child.id = id;
@@ -139,10 +139,10 @@ bool application_inside::give_birth(process& child) {
 
 void application_inside::hear_child(process& child) {
   char word = 0;
-  const ssize_t got = child.channel >= 0 ? recv(child.channel, &word, 1, 0) : -1;
-  if (got == 1 && word == workers_run) {
+  const ssize_t count = child.channel >= 0 ? recv(child.channel, &word, 1, 0) : -1;
+  if (count == 1 && word == workers_run) {
     child.has_begun = true;
-  } else if (got == 0) {  // the child is ending; the signal says when
+  } else if (count == 0) {  // the child is ending; the signal says when
     close_channel(child.channel);
   }
 }
@@ -299,9 +299,9 @@ void application_inside::take_signal_of_child(int which) {
 
 void application_inside::hear_parent() {
   char word = 0;
-  ssize_t got;
-  while (parent_ >= 0 && (got = recv(parent_, &word, 1, 0)) >= 0) {
-    if (got == 0) {
+  ssize_t count;
+  while (parent_ >= 0 && (count = recv(parent_, &word, 1, 0)) >= 0) {
+    if (count == 0) {
       close_channel(parent_);
       word = please_stop;
       if (stage() == stop_stage::working) {

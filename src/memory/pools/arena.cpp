@@ -161,30 +161,30 @@ chunk* arena::take_spare() noexcept {
 }
 
 /// Takes a chunk of `wanted` bytes, or of at least `needed`.
-chunk* arena::take_upstream(std::size_t needed, std::size_t wanted) {
-  std::size_t room = largest_request;
+chunk* arena::take_upstream(std::size_t needed, std::size_t preferred) {
+  std::size_t limit = largest_request;
   if (options_.limit != 0) {
-    room = options_.limit > chunk_bytes_ ? base::align_down(options_.limit - chunk_bytes_, chunk_alignment) : 0;
+    limit = options_.limit > chunk_bytes_ ? base::align_down(options_.limit - chunk_bytes_, chunk_alignment) : 0;
   }
-  if (needed > room) {
+  if (needed > limit) {
     return nullptr;
   }
   const auto ask = [this](std::size_t bytes) {
     return pools::take_upstream(options_.upstream, bytes, chunk_alignment);
   };
-  wanted = std::min(std::max(needed, base::align_up(wanted, chunk_alignment)), room);
-  void* memory = ask(wanted);
-  if (memory == nullptr && wanted > needed) {
-    wanted = needed;
-    memory = ask(wanted);
+  preferred = std::min(std::max(needed, base::align_up(preferred, chunk_alignment)), limit);
+  void* memory = ask(preferred);
+  if (memory == nullptr && preferred > needed) {
+    preferred = needed;
+    memory = ask(preferred);
   }
   if (memory == nullptr) {
     return nullptr;
   }
-  chunk_bytes_ += wanted;
+  chunk_bytes_ += preferred;
   ++chunks_;
   ++upstream_calls_;
-  return ::new (memory) chunk{nullptr, nullptr, wanted};
+  return ::new (memory) chunk{nullptr, nullptr, preferred};
 }
 
 void arena::give_upstream(chunk* old) noexcept {
@@ -299,8 +299,8 @@ void arena::reset() noexcept {
     // Most requests leave one chunk in use, the largest, or the first span alone.
     chunk* const only = current_;
     const bool largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
-    const bool kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
-    if (only == nullptr || (kept && only->older == nullptr && first_begin_ == first_end_)) {
+    const bool is_kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
+    if (only == nullptr || (is_kept && only->older == nullptr && first_begin_ == first_end_)) {
       note_peak();
       marks_ = nullptr;
       char* const top = top_;
