@@ -1,29 +1,37 @@
 /* Bits of remotely freed blocks, the words in which they are announced, and the inbox of slabs. The owner takes the
- * bits back; somebody who acts for it while it sleeps gives slabs back whose blocks all wait.
+ * bits back; somebody who acts for it while it sleeps gives slabs back whose blocks all wait. With BATCHES one block
+ * travels in a batch, which goes through the same inbox; whoever acts for the owner sets the bits of its blocks.
  * Claims: each block arrives once; nothing is left behind; no slab is in an inbox twice; nobody touches a slab that
  * was given back.
  *
  * Stands for remote_frees::free_remotely and remote_frees::take_remote (src/memory/pages/remote_frees.hpp), inbox::post and
  * inbox::take_all (src/memory/heap/inbox.hpp), heap::receive and heap::take_in (src/memory/heap/remote.cpp), heap::reclaim_for_owner
- * (src/memory/heap/without_owner.cpp). Each statement is one atomic operation.
+ * (src/memory/heap/without_owner.cpp), heap::hand_over, heap::receive_batch and heap::unpack (src/memory/heap/remote_batch.cpp).
+ * Each statement is one atomic operation.
  *
  * Mutants: WORDS_FIRST takes the words before the announcements; ANNOUNCE_FIRST announces a word before its bits are
  * set; LINK_LATE reads a slab's link after its announcements are taken; LOOK_AFTER looks at the slab after setting a
  * bit in a word that had one; POST_ALWAYS posts a slab whenever a word is announced; RECLAIM_LOOSE gives a slab back
- * of which a block is still in use; RECLAIM_LOSES forgets the slabs that it does not give back. */
+ * of which a block is still in use; RECLAIM_LOSES forgets the slabs that it does not give back; UNPACK_LOSES
+ * forgets a slab that is announced by the bits of a batch; UNPACK_BLIND lists a slab although it was announced. */
+
+#if defined(UNPACK_LOSES) || defined(UNPACK_BLIND)
+#define BATCHES
+#endif
 
 #define SLABS 2
 #define WORDS 2
-#define NONE SLABS
+#define BATCH SLABS               /* the node of a batch: it has block 1 of slab 0, word 1 */
+#define NONE 3
 
 byte head = NONE;
-byte link[SLABS];
+byte link[3];
 byte announced[SLABS];            /* a bit for each word */
 byte word[4];                     /* slab * WORDS + word: a bit for each block */
 byte arrived[4];                  /* the same for blocks that are free in the slab again */
 byte all[4];                      /* the blocks there are */
-bool alive[SLABS];
-bool posted[SLABS];
+bool alive[3];
+bool posted[3];
 byte busy = 0;                    /* senders and reclaimers */
 
 inline touch(s) { assert(alive[s]) }
@@ -77,6 +85,12 @@ proctype sender(byte s; byte w; byte block) {
   busy--
 }
 
+proctype batch_sender() {
+  byte seen;
+  post(BATCH);
+  busy--
+}
+
 inline take_word(s, w) {
   atomic {
     freed = word[s * WORDS + w];
@@ -126,11 +140,18 @@ proctype owner() {
 #ifndef LINK_LATE
         following = link[at];
 #endif
-        take_remote(at);
+        if
+        :: at == BATCH ->
+           following = link[at];
+           atomic { alive[at] = false; assert((arrived[1] & 2) == 0); arrived[1] = arrived[1] | 2 };
+           give_back_if_empty(0)
+        :: else ->
+           take_remote(at);
 #ifdef LINK_LATE
-        following = link[at];
+           following = link[at];
 #endif
-        give_back_if_empty(at);
+           give_back_if_empty(at)
+        fi;
         at = following
      od
   :: atomic { busy == 0 && head == NONE -> break }
@@ -139,13 +160,44 @@ proctype owner() {
 
 /* Acts while the owner sleeps, or so it seems. */
 proctype reclaimer() {
-  byte at = NONE, following = NONE, words, freed, seen, before;
+  byte at = NONE, following = NONE, list = NONE, words, freed, seen, before;
   atomic { at = head; head = NONE };
   do
   :: at == NONE -> break
   :: else ->
-     atomic { touch(at); posted[at] = false };
-     following = link[at];
+     atomic { touch(at); posted[at] = false; following = link[at] };
+     if
+     :: at == BATCH ->
+        alive[at] = false;
+        atomic {
+          touch(0);
+          before = word[1];
+          assert((before & 2) == 0);
+          word[1] = before | 2
+        };
+        if
+        :: before != 0 -> words = 1
+        :: else -> atomic { touch(0); words = announced[0]; announced[0] = words | 2 }
+        fi;
+#ifdef UNPACK_BLIND
+        words = 0;
+#endif
+#ifdef UNPACK_LOSES
+        words = 1;
+#endif
+        if
+        :: words == 0 -> link[0] = list; list = 0
+        :: else -> skip
+        fi
+     :: else -> link[at] = list; list = at
+     fi;
+     at = following
+  od;
+  at = list;
+  do
+  :: at == NONE -> break
+  :: else ->
+     atomic { touch(at); following = link[at] };
      if
 #ifdef RECLAIM_LOOSE
      :: word[at * WORDS] == all[at * WORDS] ->
@@ -170,14 +222,21 @@ proctype reclaimer() {
 
 init {
   atomic {
+#ifdef BATCHES
+    all[0] = 1;                   /* slab 0: one block in the first word, two in the second; slab 1: one */
+    all[1] = 3;
+    run batch_sender();
+#else
     all[0] = 3;                   /* slab 0: two blocks in the first word, one in the second; slab 1: one */
     all[1] = 1;
+    run sender(0, 0, 1);
+#endif
     all[2] = 1;
     alive[0] = true;
     alive[1] = true;
+    alive[BATCH] = true;
     busy = 5;
     run sender(0, 0, 0);
-    run sender(0, 0, 1);
     run sender(0, 1, 0);
     run sender(1, 0, 0);
     run reclaimer();
@@ -186,5 +245,8 @@ init {
   (_nr_pr == 1);
   assert(arrived[0] == all[0] && arrived[1] == all[1] && arrived[2] == all[2]);
   assert(announced[0] == 0 && announced[1] == 0);
-  assert(!alive[0] && !alive[1])
+  assert(!alive[0] && !alive[1]);
+#ifdef BATCHES
+  assert(!alive[BATCH])
+#endif
 }

@@ -34,11 +34,20 @@ namespace tarn::detail {
 inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 256;
 inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 
+/// Tells where the heap's thread puts the next block of another heap that it frees: memory/heap/remote_batch.hpp.
+struct batch_cursor {
+  void** next = nullptr;
+  std::ptrdiff_t room = 0;            ///< bytes that still fit; 0: the batch is empty, full, or there is none
+  std::uintptr_t first_key = 0;       ///< page map key of the first block
+  std::uintptr_t key_difference = 0;  ///< the bits in which any other block's key differs from it
+};
+
 /// The part of a heap that the fast path sees. The rest follows in memory/heap/heap.hpp. It is aligned so that a heap's
 /// address and a class fit into one word.
 struct alignas(128) heap_front {
   void** top[class_count];  ///< only the owner uses them
   tarn::heap* resource;     ///< the public interface of this heap; null until first requested
+  batch_cursor cursor;      ///< in the remote-free batch
 };
 
 /// Address space is mapped in units. Each unit has one key: address of the owning heap | size class, or 0 where no

@@ -27,8 +27,10 @@ namespace tarn::drop_in {
 /// address that the program's call returns to: guarded blocks remember it (memory/guard/guard.hpp).
 [[gnu::noinline]] void* allocate_slow(std::size_t bytes, const void* site) noexcept;
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
-/// Does free for any pointer, null included. `said` is the size that the program states.
-[[gnu::noinline]] void deallocate_slow(void* block, std::size_t said, const void* site) noexcept;
+/// Does free for any pointer, null included. `difference` is the key of its address ⊕ the thread's heap. `said` is the
+/// size that the program states.
+[[gnu::noinline]] void deallocate_slow(void* block, std::uintptr_t difference, std::size_t said,
+                                       const void* site) noexcept;
 /// Does free for a block of class `index` of the calling thread's heap. It is not marked, and its magazine is full.
 [[gnu::noinline]] void deallocate_full(void* block, std::size_t said, const void* site,
                                        detail::size_class index) noexcept;
@@ -89,7 +91,7 @@ template <class Slow>
   const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
   if (index >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(index)))
       [[unlikely]] {
-    return deallocate_slow(block, said, __builtin_return_address(0));
+    return deallocate_slow(block, index, said, __builtin_return_address(0));
   }
   if (heaps::is_marked(block)) [[unlikely]] {
     return deallocate_again(block, said, __builtin_return_address(0));

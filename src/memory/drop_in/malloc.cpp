@@ -229,9 +229,12 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void
   return allocate_aligned_plain(bytes, alignment, site);
 }
 
-void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
+void deallocate_slow(void* block, std::uintptr_t difference, std::size_t said, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
     return deallocate_watched(block, said, site);
+  }
+  if (heaps::free_to_batch(*detail::local, block, difference)) [[likely]] {
+    return;
   }
   if (guard::samples::contain(block)) [[unlikely]] {
     return guard::samples::deallocate("free", block, site);

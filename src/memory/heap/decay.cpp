@@ -38,6 +38,7 @@ bool heap::decay() noexcept {
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {
     class_state& state = classes[index];
+    drop_received(index);
     if (state.front == nullptr) {
       return;
     }
@@ -86,6 +87,7 @@ void heap::empty_depots() noexcept {
 
 void heap::empty_depot(size_class index) noexcept {
   class_state& state = classes[index];
+  drop_received(index);
   while (state.behind.first != nullptr) {
     magazine* const full = state.behind.pop();
     --depot_arrays;

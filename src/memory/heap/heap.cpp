@@ -109,6 +109,10 @@ bool heap::refill(size_class index) noexcept {
   if (!remote_inbox.empty()) {
     collect();
   }
+  // A batch may have brought blocks of this class.
+  if (top_of(index)[-1] != nullptr || (state.received != nullptr && fill_from_received(index))) {
+    return true;
+  }
   if (state.behind.first == nullptr) {
     return fill_from_slabs(index);
   }
@@ -236,21 +240,21 @@ void heap::spill(size_class index) noexcept {
     return;
   }
   const std::size_t kept = kept_of(index);
-  const std::size_t batch = batch_of(index);
-  const std::size_t bytes = batch * detail::size_of(index);
+  const std::size_t moved = batch_of(index);
+  const std::size_t bytes = moved * detail::size_of(index);
   void** const bottom = bottom_of(state.front, index);
   // The arrays take memory too: for small blocks nearly as much as the blocks.
   magazine* const fresh =
       depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
-    std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
+    std::memcpy(bottom_of(fresh, index), bottom + moved, kept * sizeof(void*));
     state.behind.push(state.front);
     ++depot_arrays;
     depot_bytes.add(bytes);
     state.front = fresh;
   } else {
-    give_to_slabs(bottom, batch);
-    std::memmove(bottom, bottom + batch, kept * sizeof(void*));
+    give_to_slabs(bottom, moved);
+    std::memmove(bottom, bottom + moved, kept * sizeof(void*));
   }
   top_of(index) = bottom_of(state.front, index) + kept;
   shrink();
@@ -408,6 +412,9 @@ bool heap::is_valid() noexcept {
       return false;
     }
     in_depots += count * batch_of(index) * detail::size_of(index);
+    for (const pages::inbox_node* node = state.received; node != nullptr; node = node->next_sent) {
+      in_depots += node->batch_blocks * detail::size_of(index);
+    }
     void** const top_now = top_of(index);
     if (state.front == nullptr ? top_now != shut_top()
                                : top_now < bottom_of(state.front, index) || top_now > state.front->end()) {

@@ -110,11 +110,16 @@ static_assert(detail::class_count <= 128);
 /// Others check whether the owner sleeps once they have filled words whose blocks have this many bytes.
 inline constexpr std::uint64_t first_reclaim_bytes = std::uint64_t{TARN_SMALL ? 16 : 1024} << 10;
 
+/// An owner sleeps if it has made no slow call for so long. A thread that only waits for a processor seldom waits
+/// longer.
+inline constexpr std::uint64_t asleep_ms = 20;
+
 /// Holds what the slow paths of one size class need.
 struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
   depot behind;
+  remote_batch* received = nullptr;   ///< batches of this class alone that came from other threads, not looked into yet
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
   std::uint8_t fills = 0;             ///< recent fills of the front from slabs, counted up to fills_to_full
@@ -125,6 +130,13 @@ enum class ownership : std::uint32_t {
   owned,    ///< a thread or a heap object owns it
   idle,     ///< the thread has ended; another thread can adopt the heap
   tending,  ///< idle, and some thread acts for it for a moment
+};
+
+/// Names who takes an inbox in.
+enum class taker {
+  owner,
+  visitor,  ///< acts for an owner that sleeps, and leaves the front magazines alone
+  tender,   ///< acts for a heap without a thread, where no block is in a magazine and no empty slab is kept
 };
 
 struct site_table;
@@ -145,7 +157,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   class_set used;  ///< classes that have, or once had, a magazine or a slab
   pages::space* space;
   magazine_stock stock;
-  remote_batch out;
+  remote_batch* outgoing = nullptr;  ///< blocks of other heaps that the thread has freed; `cursor` points into it
   recent_blocks grown;
   std::size_t depot_arrays = 0;  ///< batches in all depots
   owner_counter slow_calls;
@@ -183,8 +195,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
   large_cache large;
   std::atomic<std::uint64_t> sent_bytes{0};    ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint32_t> posted_slabs{0};  ///< since the inbox was taken in
-  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};  ///< sent_bytes at which others check the owner
-  std::atomic<std::uint64_t> slow_calls_seen{0};                  ///< slow_calls at the last such check
+  std::atomic<std::int32_t> batch_quota{remote_batch::least_quota};  ///< so many more batches may wait
+  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};     ///< sent_bytes at which others check the owner
+  std::atomic<std::uint64_t> slow_calls_seen{0};                     ///< slow_calls at the last such check
+  std::atomic<std::uint64_t> slow_calls_seen_ms{0};                  ///< when a check first found this number
   struct {
     std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
   } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
@@ -298,16 +312,29 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
 
   void deallocate_remote_slow(void* block, std::uintptr_t key) noexcept;
-  void send_full() noexcept;
   bool open_batch() noexcept;
+  void close_batch() noexcept;
+  bool accepts_batch() const noexcept;
+  void hand_over(remote_batch& sent, std::size_t count, std::size_t bytes, size_class index) noexcept;
+  bool hand_over_whole(std::size_t count) noexcept;
+  std::size_t hand_over_groups(void** blocks, std::size_t count) noexcept;
+  template <class Visit>
+  void take_batch(remote_batch& taken, taker role, Visit visit) noexcept;
+  void receive_batch(remote_batch& sent, taker role) noexcept;
+  size_class check_received(void* block, std::uintptr_t key) noexcept;
+  remote_batch* pop_received(size_class index) noexcept;
+  bool fill_from_received(size_class index) noexcept;
+  void drop_received(size_class index) noexcept;
+  inbox::node* unpack(remote_batch& packed, inbox::node* list) noexcept;
   static void send_group(void** blocks, std::size_t count) noexcept;
   void receive(const freed_blocks& blocks) noexcept;
   bool give_directly(const freed_blocks& blocks) noexcept;
-  void take_in(bool owned) noexcept;
+  void take_in(taker role) noexcept;
+  void take_slab(pages::slab& home, taker role) noexcept;
   void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
   void discard_inbox() noexcept;
   static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
-  void note_full_word(std::size_t bytes) noexcept;
+  void note_waiting(std::size_t bytes) noexcept;
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;

@@ -1,4 +1,5 @@
-// Carries remote frees: slabs with blocks that other threads have freed travel to their owner through an inbox.
+// Carries remote frees: slabs with blocks that other threads have freed, and batches of such blocks, travel to their
+// owner through an inbox.
 #pragma once
 
 #include <atomic>
@@ -10,14 +11,15 @@
 
 namespace tarn::heaps {
 
-/// Holds the slabs of one heap in which remotely freed blocks wait. It is a stack: any thread pushes, and a thread
-/// that takes gets the whole list. No slab is ever popped alone, so there is no ABA problem.
+/// Holds the slabs of one heap in which remotely freed blocks wait, and batches of its blocks. It is a stack: any
+/// thread pushes, and a thread that takes gets the whole list. No node is ever popped alone, so there is no ABA
+/// problem.
 class inbox {
  public:
-  using node = pages::remote_frees;
+  using node = pages::inbox_node;
 
-  /// Pushes a slab. The caller got `post` from node::free_remotely, or holds a slab that it took out of an inbox. Any
-  /// thread.
+  /// Pushes a slab or a batch. The caller got `post` from remote_frees::free_remotely, or holds a slab that it took out
+  /// of an inbox, or holds the batch. Any thread.
   void post(node& sent) noexcept { post(sent, sent); }
   /// Pushes a list that is linked by next_sent.
   void post(node& first, node& last) noexcept {

@@ -233,6 +233,8 @@ void magazine_stock::give(magazine* array) noexcept {
   ++count_;
 }
 
+void magazine_stock::discard(magazine* array) noexcept { arrays.deallocate(array); }
+
 void magazine_stock::clear() noexcept {
   while (first_ != nullptr) {
     magazine* const array = first_;

@@ -107,6 +107,8 @@ class magazine_stock {
   /// Returns an array with unspecified contents; null: no memory.
   magazine* take_any() noexcept;
   void give(magazine* array) noexcept;
+  /// Returns one array to the process's pool. Any thread.
+  static void discard(magazine* array) noexcept;
   /// Returns all arrays to the process's pool.
   void clear() noexcept;
 

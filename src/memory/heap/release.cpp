@@ -34,7 +34,7 @@ void heap::release() noexcept {
 
 void heap::reset() noexcept {
   send_all();
-  out.close(stock);
+  close_batch();
   used.for_each([this](size_class index) {
     class_state& state = classes[index];
     if (state.front != nullptr) {

@@ -1,6 +1,11 @@
 // Remote frees: a thread gathers the blocks of other heaps that it frees, and sets the bits of those blocks in their
 // slabs; the owner takes the bits back.
+#include <algorithm>
+#include <new>
+
+#include "base/check.hpp"
 #include "base/fault.hpp"
+#include "memory/heap/block_finder.hpp"
 #include "memory/heap/free_mark.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/heap/lookup.hpp"
@@ -13,47 +18,14 @@ namespace {
 /// few enough for small stacks.
 constexpr std::size_t group = 32;
 
-/// Finds the slabs of blocks. It is fastest when a block lies in the same unit as the one before.
-class block_finder {
- public:
-  freed_blocks find(void* block) noexcept {
-    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
-    if (address >> detail::unit_shift != unit_) [[unlikely]] {
-      unit_ = address >> detail::unit_shift;
-      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
-      home_ = pages::page_map::slab_of(block);
-      shape_ = &pages::shapes.classes[class_in(key_)];
-      // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
-      start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);
-    }
-    const std::uint64_t offset = address - start_;
-    const std::uint64_t number = (offset * shape_->inverse) >> 40;
-    if (shape_->units != 1 && (number >= shape_->capacity || number * shape_->block_bytes != offset)) [[unlikely]] {
-      home_->give(block);  // reports the fault
-    }
-    return {home_, key_, number / 64, std::uint64_t{1} << (number % 64),
-            static_cast<char*>(block) - number % 64 * shape_->block_bytes};
-  }
-
- private:
-  std::uintptr_t unit_ = 0;
-  std::uintptr_t key_ = 0;
-  pages::slab* home_ = nullptr;
-  const pages::class_shape* shape_ = nullptr;
-  std::uintptr_t start_ = 0;
-};
-
 }  // namespace
 
 // ---------------------------------------------------------------- sending
 
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
-  const std::size_t block_bytes = pages::shapes.classes[class_in(key)].block_bytes;
-  detail::mark_free(block, block_bytes);
-  if (!owner_in(key)->frees_may_wait || !out.add(block, block_bytes)) [[unlikely]] {
+  detail::mark_free(block, detail::size_of(class_in(key)));
+  if (!owner_in(key)->frees_may_wait || !add_to_batch(*this, block, key)) [[unlikely]] {
     deallocate_remote_slow(block, key);
-  } else if (out.full()) [[unlikely]] {
-    send_full();
   }
 }
 
@@ -65,31 +37,55 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
     owner.receive(block_finder{}.find(block));
     return;
   }
-  out.add(block, pages::shapes.classes[class_in(key)].block_bytes);
-  if (out.full()) {
-    send_full();
+  if (cursor.next == outgoing->blocks) {
+    cursor.room = remote_batch::bytes_limit;
+    cursor.first_key = key;
+    cursor.key_difference = 0;
+  }
+  if (!add_to_batch(*this, block, key)) {  // the block fills the batch
+    *cursor.next++ = block;
+    cursor.key_difference |= key ^ cursor.first_key;
+    const owning hold(*this);
+    send_all();
+    tick();
   }
 }
 
 bool heap::open_batch() noexcept {
-  const owning hold(*this);
-  return out.open(stock);
+  if (outgoing == nullptr) {
+    const owning hold(*this);
+    void* const array = stock.take_any();
+    if (array == nullptr) {
+      return false;
+    }
+    outgoing = ::new (array) remote_batch;
+    cursor.next = outgoing->blocks;
+  }
+  return true;
 }
 
-void heap::send_full() noexcept {
-  send_all();
-  const owning hold(*this);
-  tick();
+void heap::close_batch() noexcept {
+  if (outgoing != nullptr) {
+    stock.give(reinterpret_cast<magazine*>(outgoing));
+    outgoing = nullptr;
+    cursor = {};
+  }
 }
 
 void heap::send_all() noexcept {
-  for (void** position = out.begin(); position != out.end();) {
-    const std::size_t left = static_cast<std::size_t>(out.end() - position);
-    const std::size_t count = left < group ? left : group;
-    send_group(position, count);
-    position += count;
+  std::size_t count = outgoing == nullptr ? 0 : static_cast<std::size_t>(cursor.next - outgoing->blocks);
+  cursor.room = 0;
+  if (count >= remote_batch::least_handed_over && may_hand_over()) {
+    if (cursor.key_difference > pages::mark_mask) {
+      count = hand_over_groups(outgoing->blocks, count);
+    } else if (hand_over_whole(count)) {
+      return;
+    }
   }
-  out.clear();
+  for (std::size_t sent = 0; sent < count; sent += group) {
+    send_group(outgoing->blocks + sent, std::min(count - sent, group));
+  }
+  cursor.next = outgoing == nullptr ? nullptr : outgoing->blocks;
 }
 
 // Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
@@ -143,7 +139,7 @@ void heap::receive(const freed_blocks& blocks) noexcept {
                             block_bytes);
   }
   if ((sent.before | blocks.freed) == pages::full_word(index, blocks.word)) {
-    note_full_word(static_cast<std::size_t>(std::popcount(sent.before | blocks.freed)) * block_bytes);
+    note_waiting(static_cast<std::size_t>(std::popcount(sent.before | blocks.freed)) * block_bytes);
   }
 }
 
@@ -168,33 +164,40 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
   }
 }
 
-// `owned` is true for the owner. Otherwise the caller acts for a heap without a thread, where no block is in a
-// magazine and no empty slab is kept.
-void heap::take_in(bool owned) noexcept {
+void heap::take_in(taker role) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
   posted_slabs.store(0, std::memory_order_relaxed);
+  const std::uint64_t eighth = slab_bytes.get() / (8 * detail::magazine_bytes);
+  batch_quota.store(std::max(remote_batch::least_quota, static_cast<std::int32_t>(eighth)), std::memory_order_relaxed);
   subtract_reclaimed();
-  for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
-    following = posted->next_sent;
+  for (inbox::node *sent = remote_inbox.take_all(), *following = nullptr; sent != nullptr; sent = following) {
+    following = sent->next_sent;
     __builtin_prefetch(following, 1);
-    pages::slab& home = *static_cast<pages::slab*>(posted);
-    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
-    if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
-      owner->remote_inbox.post(home);
-      owner->tend_if_idle();
-      continue;
+    if (sent->batch_blocks != 0) {
+      receive_batch(*static_cast<remote_batch*>(sent), role);
+    } else {
+      take_slab(*static_cast<pages::slab*>(sent), role);
     }
-    const bool was_full = home.full();
-    std::size_t taken = 0;
-    home.take_remote([&](std::size_t word, std::uint64_t freed) {
-      if (owned && marks_blocks && !policy.hardened()) {  // else its blocks stay marked
-        check_marks(home, word, freed, true);
-      }
-      home.give_word(word, freed);
-      taken += static_cast<std::size_t>(std::popcount(freed));
-    });
-    took_back(home, taken, was_full, owned);
   }
+}
+
+void heap::take_slab(pages::slab& home, taker role) noexcept {
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
+  if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
+    owner->remote_inbox.post(home);
+    owner->tend_if_idle();
+    return;
+  }
+  const bool was_full = home.full();
+  std::size_t taken = 0;
+  home.take_remote([&](std::size_t word, std::uint64_t freed) {
+    if (role != taker::tender && marks_blocks && !policy.hardened()) {  // else its blocks stay marked
+      check_marks(home, word, freed, true);
+    }
+    home.give_word(word, freed);
+    taken += static_cast<std::size_t>(std::popcount(freed));
+  });
+  took_back(home, taken, was_full, role != taker::tender);
 }
 
 void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
@@ -205,14 +208,15 @@ void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool k
   settle(home, count, was_full, keep_one);
 }
 
-void heap::collect() noexcept { take_in(true); }
+void heap::collect() noexcept { take_in(taker::owner); }
 
-// Drops the whole inbox: its blocks have ended.
+// Drops the whole inbox: its blocks have ended. No batch is in it, because it belongs to a heap object.
 void heap::discard_inbox() noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
-  for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
-    following = posted->next_sent;
-    posted->take_remote([](std::size_t, std::uint64_t) {});
+  for (inbox::node *sent = remote_inbox.take_all(), *following = nullptr; sent != nullptr; sent = following) {
+    following = sent->next_sent;
+    TARN_CHECK(sent->batch_blocks == 0);
+    static_cast<pages::slab*>(sent)->take_remote([](std::size_t, std::uint64_t) {});
   }
 }
 

@@ -1,65 +1,69 @@
 // The remote-free batch: blocks of other heaps that one thread has freed and not sent yet.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include "memory/heap/free_mark.hpp"
 #include "memory/heap/magazine.hpp"
+#include "memory/pages/slab.hpp"
 
 namespace tarn::heaps {
 
-/// Holds the blocks of all owners in one array, in the order of their frees. Blocks and bytes in it are bounded for
-/// any number of owners. The array is allocated at the first block.
-class remote_batch {
- public:
+/// Holds the blocks of all owners in the order of their frees. Blocks and bytes in it are bounded for any number of
+/// owners. Where all of its blocks, or many, have one owner, it goes to that owner as it is. It is made of an array of
+/// the magazines.
+struct remote_batch : pages::inbox_node {
+  static constexpr std::size_t capacity =
+      (sizeof(magazine) - sizeof(pages::inbox_node) - sizeof(void*)) / sizeof(void*);
   /// A batch with blocks of this many bytes is full.
-  static constexpr std::size_t bytes_limit = std::size_t{64} << 10;
-  static constexpr std::size_t capacity = magazine_slots;
+  static constexpr std::ptrdiff_t bytes_limit = 64 << 10;
+  /// What one block takes of the limit, at least, so that no batch gets more blocks than it can hold.
+  static constexpr std::ptrdiff_t least_block_bytes = bytes_limit / static_cast<std::ptrdiff_t>(capacity) + 1;
+  /// An owner of fewer blocks in a batch of several owners gets no batch of its own.
+  static constexpr std::size_t least_handed_over = TARN_SMALL ? 2 : 8;
 
-  /// Adds a block. False: there is no room; open() may help.
-  bool add(void* block, std::size_t block_bytes) noexcept {
-    if (next_ == end_) [[unlikely]] {
-      return false;
-    }
-    *next_++ = block;
-    bytes_ += block_bytes;
-    if (bytes_ >= bytes_limit) [[unlikely]] {
-      end_ = next_;
-    }
-    return true;
-  }
-  bool full() const noexcept { return next_ == end_; }
-  bool empty() const noexcept { return next_ == begin(); }
+  /// An owner accepts this many batches until it takes its inbox in. Then it accepts as many as take an eighth of the
+  /// memory of its slabs, if that is more.
+  static constexpr std::int32_t least_quota = 2;
 
-  /// Takes an array from `stock` if the batch has none. False: no memory.
-  bool open(magazine_stock& stock) noexcept {
-    if (array_ == nullptr) {
-      array_ = stock.take_any();
-      clear();
-    }
-    return array_ != nullptr;
-  }
-  /// Gives the array of an empty batch back.
-  void close(magazine_stock& stock) noexcept {
-    if (array_ != nullptr) {
-      stock.give(array_);
-      array_ = nullptr;
-      clear();
-    }
-  }
-
-  void** begin() const noexcept { return array_ == nullptr ? nullptr : array_->slots; }
-  void** end() const noexcept { return next_; }
-  void clear() noexcept {
-    next_ = begin();
-    end_ = array_ == nullptr ? nullptr : array_->end();
-    bytes_ = 0;
-  }
-
- private:
-  magazine* array_ = nullptr;
-  void** next_ = nullptr;
-  void** end_ = nullptr;  ///< the entries from here on stay unused
-  std::size_t bytes_ = 0;
+  size_class index = detail::class_count;  ///< class of all of its blocks, once it is handed over; class_count: several
+  void* blocks[capacity];
 };
+static_assert(sizeof(remote_batch) == sizeof(magazine));
+
+/// A batch that is handed over brings its blocks to magazines of the owner, which do not notice a second free. So the
+/// blocks must be marked, or every free be checked.
+inline bool may_hand_over() noexcept { return detail::checks_frees || marks_blocks; }
+
+inline std::ptrdiff_t room_for(size_class index) noexcept {
+  return std::max<std::ptrdiff_t>(pages::shapes.classes[index].block_bytes, remote_batch::least_block_bytes);
+}
+
+/// Adds a block of another heap to the batch of the thread's heap. False: the block is the first one or fills the
+/// batch, or there is no batch: heap::deallocate_remote handles these cases.
+[[gnu::always_inline]] inline bool add_to_batch(detail::heap_front& front, void* block, std::uintptr_t key) noexcept {
+  detail::batch_cursor& cursor = front.cursor;
+  const std::ptrdiff_t room = cursor.room - room_for(static_cast<size_class>(key & pages::mark_mask));
+  if (room <= 0) [[unlikely]] {
+    return false;
+  }
+  cursor.room = room;
+  *cursor.next++ = block;
+  cursor.key_difference |= key ^ cursor.first_key;
+  return true;
+}
+
+/// Frees a block if it belongs to another thread's heap and add_to_batch takes it. `difference` is the key of its
+/// address ⊕ the thread's heap. Only for the drop-in, where all heaps are over central(), so that frees may wait. Any
+/// address is allowed.
+[[gnu::always_inline]] inline bool free_to_batch(detail::heap_front& front, void* block,
+                                                 std::uintptr_t difference) noexcept {
+  const std::uintptr_t key = difference ^ reinterpret_cast<std::uintptr_t>(&front);
+  const auto index = static_cast<size_class>(key & pages::mark_mask);
+  return key > pages::mark_mask && index < detail::class_count && difference >= detail::class_count &&
+         pages::may_start_at(block, index) && add_to_batch(front, block, key);
+}
 
 }  // namespace tarn::heaps

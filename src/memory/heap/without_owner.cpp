@@ -33,14 +33,15 @@ constexpr std::uint32_t most_refused_visits = 16;
 // the heap and a sender, and for a large run that a thread puts into the cache of the heap. A sender that finds the
 // slab already posted leaves it to the thread that posts it.
 void heap::retire() noexcept {
-  send_all();
   {
     const owning hold(*this);  // visit() says why
-    out.close(stock);
+    send_all();
+    close_batch();
     collect();
     flush_all();
     stock.clear();
     reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
+    batch_quota.store(remote_batch::least_quota, std::memory_order_relaxed);
     platform::note_release(&state);
     state.store(ownership::idle, std::memory_order_seq_cst);
   }
@@ -62,7 +63,8 @@ void heap::tend() noexcept {
     if (!start_tending()) {
       return;  // an owner, or another thread that acts for the heap, will check again
     }
-    take_in(false);
+    take_in(taker::tender);
+    stock.clear();  // of the arrays of batches
     platform::note_release(&state);
     state.store(ownership::idle, std::memory_order_seq_cst);
   }
@@ -96,7 +98,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
     if (idle_heap == nullptr) {
       break;
     }
-    idle_heap->take_in(false);
+    idle_heap->take_in(taker::tender);
     adopted = idle_heap->classes[index].available.front();
     if (adopted != nullptr) {
       const std::size_t in_use = static_cast<std::size_t>(adopted->capacity - adopted->free_blocks);
@@ -140,7 +142,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   refused_visits.store(0, std::memory_order_relaxed);
   bool finished = false;
   if (state.load(std::memory_order_acquire) == ownership::owned) {
-    collect();
+    take_in(taker::visitor);
     finished = visit_classes(stop);
     visited_asleep.store(finished, std::memory_order_relaxed);
   }
@@ -152,7 +154,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
 bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
-    if (visited.behind.first != nullptr) {
+    if (visited.behind.first != nullptr || visited.received != nullptr) {
       empty_depot(index);
     }
     base::list<pages::slab>& available = visited.available;
@@ -176,7 +178,7 @@ bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
 // and while it is out of the inbox no other thread can reach it. The other slabs go back to the inbox.
 //
 // This covers heaps over central() only, and no heap that counts its frees by class: only the owner may count those.
-void heap::note_full_word(std::size_t bytes) noexcept {
+void heap::note_waiting(std::size_t bytes) noexcept {
   // relaxed: the sum only tells when a check is worth its cost.
   const std::uint64_t limit = reclaim_bytes.load(std::memory_order_relaxed);
   if (sent_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < limit) [[likely]] {
@@ -184,7 +186,10 @@ void heap::note_full_word(std::size_t bytes) noexcept {
   }
   sent_bytes.store(0, std::memory_order_relaxed);
   const std::uint64_t calls = slow_calls.get();
-  if (slow_calls_seen.exchange(calls, std::memory_order_relaxed) == calls) {
+  const std::uint64_t now = platform::now_ms();
+  if (slow_calls_seen.exchange(calls, std::memory_order_relaxed) != calls) {
+    slow_calls_seen_ms.store(now, std::memory_order_relaxed);
+  } else if (now - slow_calls_seen_ms.load(std::memory_order_relaxed) >= asleep_ms) {
     reclaim_for_owner();
   }
 }
@@ -196,10 +201,20 @@ void heap::reclaim_for_owner() noexcept {
   inbox::node* first = nullptr;
   inbox::node* last = nullptr;
   std::uint64_t kept_bytes = 0;
+  inbox::node* list = nullptr;
   for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
     following = posted->next_sent;
+    if (posted->batch_blocks != 0) {
+      list = unpack(*static_cast<remote_batch*>(posted), list);
+    } else {
+      posted->next_sent = list;
+      list = posted;
+    }
+  }
+  for (inbox::node *posted = list, *following = nullptr; posted != nullptr; posted = following) {
+    following = posted->next_sent;
     pages::slab& home = *static_cast<pages::slab*>(posted);
-    if (posted->remote_count(pages::words_of(home.index)) == home.capacity) {
+    if (home.remote_count(pages::words_of(home.index)) == home.capacity) {
       reclaim_slab(home);
       continue;
     }

@@ -31,8 +31,14 @@
 
 namespace tarn::pages {
 
+/// Travels through an inbox: a slab with remote frees, or a batch of blocks (memory/heap/remote_batch.hpp).
+struct inbox_node {
+  inbox_node* next_sent = nullptr;  ///< the next node in an inbox
+  std::size_t batch_blocks = 0;     ///< blocks in a batch; 0: the node is a slab
+};
+
 /// The structure is aligned, because other threads write it while the owner works on the rest of its slab.
-struct alignas(64) remote_frees {
+struct alignas(64) remote_frees : inbox_node {
   /// Tells the caller of free_remotely what it found and what the caller has to do.
   struct sent {
     std::uint64_t before;  ///< the bits that were already set
@@ -77,7 +83,6 @@ struct alignas(64) remote_frees {
     return set;
   }
 
-  remote_frees* next_sent = nullptr;                   ///< the next slab in an inbox
   std::atomic<std::uint64_t>* remote_words = nullptr;  ///< one word for each 64 blocks
 
  private:

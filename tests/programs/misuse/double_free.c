@@ -72,6 +72,75 @@ static void* release(void* p) {
   return NULL;
 }
 
+enum { batch_count = 1000 };  // so many blocks go to their owner in batches
+static void* batch[batch_count];
+
+// Returns one more block than those in the batch; a thread will free all.
+static void* allocate_batch(void) {
+  for (int i = 0; i < batch_count; ++i) batch[i] = malloc(64);
+  void* p = malloc(64);
+  note_pointer("p", p);
+  return p;
+}
+
+static void* release_first(void* p) {
+  free(p);
+  for (int i = 0; i < batch_count; ++i) free(batch[i]);
+  return NULL;
+}
+
+static void* release_twice_in_batch(void* p) {
+  for (int i = 0; i < batch_count; ++i) {
+    free(batch[i]);
+    if (i == batch_count / 4 || i == batch_count / 2) free(hidden(p));
+  }
+  return NULL;
+}
+
+static void* release_second_half(void* p) {
+  free(hidden(p));
+  for (int i = batch_count / 2; i < batch_count; ++i) free(batch[i]);
+  return NULL;
+}
+
+static void* release_first_half(void* p) {
+  free(p);
+  for (int i = 0; i < batch_count / 2; ++i) free(batch[i]);
+  return NULL;
+}
+
+static void run_thread(void* (*body)(void*), void* p) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, body, p) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+// Freed by its owner, then by another thread among many other blocks.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_batch_after_owner) {
+  void* p = allocate_batch();
+  free(p);
+  run_thread(release_first, p);
+  fetch_frees();
+}
+
+// Freed by another thread among many other blocks, then by its owner.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_batch_before_owner) {
+  void* p = allocate_batch();
+  run_thread(release_first, p);
+  free(hidden(p));
+  fetch_frees();
+}
+
+// Freed by each of two threads, neither of which owns it, among many other blocks.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_batch_two_threads) {
+  void* p = allocate_batch();
+  run_thread(release_first_half, p);
+  run_thread(release_second_half, p);
+  fetch_frees();
+}
+
 // Freed by its owner, then by another thread: seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_by_other_thread) {
@@ -99,6 +168,13 @@ CASE(double_free_huge) {
   note_pointer("p", p);
   free(p);
   free(hidden(p));
+}
+
+// Freed twice by a thread that is not its owner, among many other blocks.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_in_batch) {
+  run_thread(release_twice_in_batch, allocate_batch());
+  fetch_frees();
 }
 
 // Freed by the parent, then by a child made after that.
@@ -179,6 +255,33 @@ CASE(double_free_remote_twice) {
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, release_twice, p) == 0 && pthread_join(thread, NULL) == 0);
   fetch_frees();
+}
+
+static pthread_barrier_t turn;
+
+static void* release_and_wait(void* p) {
+  free(p);
+  pthread_barrier_wait(&turn);
+  pthread_barrier_wait(&turn);
+  return NULL;  // the end of the thread sends the block
+}
+
+// Freed by another thread, then by its owner, whose slab is gone when the other thread sends what it has freed.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_slab_gone) {
+  enum { count = 5000 };
+  static void* blocks[count];
+  for (int i = 0; i < count; ++i) blocks[i] = malloc(64);
+  void* p = blocks[count / 2];
+  note_pointer("p", p);
+  CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, release_and_wait, p) == 0);
+  pthread_barrier_wait(&turn);
+  for (int i = 0; i < count; ++i) free(hidden(blocks[i]));
+  malloc_trim(0);
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(thread, NULL) == 0);
 }
 
 // Freed once by each of two threads, neither of which owns it: seen at the latest when the owner fetches it.

@@ -2,11 +2,13 @@
 // known; tests/stress uses many threads.
 #include "central_fixture.hpp"
 
+#include <set>
 #include <thread>
 
 namespace heap_tests {
 namespace {
 
+using heaps::inbox;
 using remote_test = central_heap_test;
 
 TEST_F(remote_test, a_full_batch_is_sent) {
@@ -211,6 +213,172 @@ TEST_F(remote_test, a_second_free_is_named) {
     sender.send_all();
   }
   expect_in_use(owner, 0);
+}
+
+// Many blocks of one owner go to it as one batch, and its magazine takes them.
+class batch_test : public remote_test {
+ protected:
+  static constexpr std::size_t capacity = heaps::remote_batch::capacity;
+  static constexpr size_class index = class_of(64);
+
+  static std::size_t received_batches(const heap& owner) {
+    std::size_t count = 0;
+    for (const pages::inbox_node* node = owner.classes[index].received; node != nullptr; node = node->next_sent) {
+      ++count;
+    }
+    return count;
+  }
+  void SetUp() override {
+    if (!heaps::may_hand_over()) {
+      GTEST_SKIP() << "a release of the library sends bits only";
+    }
+    remote_test::SetUp();
+  }
+};
+
+TEST_F(batch_test, is_handed_out_by_its_owner) {
+  heap& owner = start();
+  heap& sender = start();
+  auto blocks = allocate_many(owner, index, 3 * capacity);
+  while (owner.top[index][-1] != nullptr) {
+    blocks.push_back(allocate(owner, index));
+  }
+  const std::uint64_t slabs = owner.statistics().slabs;
+  for (std::size_t position = 0; position < 2 * capacity; ++position) {
+    give(sender, blocks[position]);
+  }
+  owner.collect();
+  EXPECT_EQ(received_batches(owner), 2u);
+  EXPECT_EQ(owner.depot_bytes.get(), 2 * capacity * 64);
+  EXPECT_TRUE(owner.is_valid());
+  const std::set<void*> freed(blocks.begin(), blocks.begin() + 2 * capacity);
+  std::set<void*> again;
+  for (std::size_t position = 0; position < 2 * capacity; ++position) {
+    again.insert(allocate(owner, index));
+  }
+  EXPECT_EQ(again, freed);
+  EXPECT_EQ(received_batches(owner), 0u);
+  EXPECT_EQ(owner.depot_bytes.get(), 0u);
+  EXPECT_EQ(owner.statistics().slabs, slabs);
+  EXPECT_TRUE(owner.is_valid());
+  for (void* block : blocks) {
+    give(owner, block);
+  }
+  expect_in_use(owner, 0);
+}
+
+TEST_F(batch_test, of_several_owners_is_divided) {
+  std::vector<heap*> owners;
+  for (int number = 0; number < 2; ++number) {
+    owners.push_back(&start());
+  }
+  heap& sender = start();
+  std::vector<std::vector<void*>> blocks;
+  const std::size_t share = capacity / 2;
+  std::vector<std::uint64_t> arrived;
+  for (heap* owner : owners) {
+    blocks.push_back(allocate_many(*owner, index, share));
+    arrived.push_back(owner->statistics().remote_frees);
+  }
+  for (std::size_t position = 0; position < share; ++position) {
+    for (const auto& blocks_of_owner : blocks) {
+      give(sender, blocks_of_owner[position]);
+    }
+  }
+  sender.send_all();
+  for (std::size_t number = 0; number < owners.size(); ++number) {
+    heap& owner = *owners[number];
+    const pages::inbox_node* const sent = owner.remote_inbox.take_all();
+    ASSERT_NE(sent, nullptr);
+    EXPECT_EQ(sent->batch_blocks, share);
+    owner.remote_inbox.post(*const_cast<pages::inbox_node*>(sent));
+    owner.collect();
+    EXPECT_EQ(owner.statistics().remote_frees - arrived[number], share);
+    expect_in_use(owner, 0);
+  }
+}
+
+// Batches that wait for an owner that does not come take little memory of their own.
+TEST_F(batch_test, of_small_blocks_waits_in_small_numbers) {
+  heap& sleeping = start();
+  heap& sender = start();
+  const auto blocks = allocate_many(sleeping, 0, 40 * capacity);
+  for (void* block : blocks) {
+    give(sender, block);
+  }
+  sender.send_all();
+  std::int32_t batches = 0;
+  inbox::node* const sent = sleeping.remote_inbox.take_all();
+  for (const inbox::node* node = sent; node != nullptr; node = node->next_sent) {
+    batches += node->batch_blocks != 0;
+  }
+  EXPECT_EQ(batches, heaps::remote_batch::least_quota);
+  inbox::node* last = sent;
+  while (last->next_sent != nullptr) {
+    last = last->next_sent;
+  }
+  sleeping.remote_inbox.post(*sent, *last);
+  expect_in_use(sleeping, 0);
+}
+
+// Somebody who acts for the owner finds the slabs of all blocks in batches.
+TEST_F(batch_test, is_unpacked_for_an_owner_that_sleeps) {
+  heap& sleeping = start();
+  heap& sender = start();
+  const auto blocks = allocate_many(sleeping, index, 8 * pages::unit_bytes / 64);
+  for (void* block : blocks) {
+    give(sender, block);
+  }
+  sender.send_all();
+  sleeping.reclaim_for_owner();
+  EXPECT_LE(heaps::central().used_bytes(), 2 * pages::unit_bytes);  // the rest of the owner's magazine
+  EXPECT_TRUE(sleeping.is_valid());
+  expect_in_use(sleeping, 0);
+}
+
+TEST_F(batch_test, is_taken_in_where_its_owner_has_ended) {
+  heap& owner = start();
+  heap& sender = start();
+  for (void* block : allocate_many(owner, index, 4 * capacity)) {
+    give(sender, block);
+  }
+  EXPECT_FALSE(owner.remote_inbox.empty());
+  end(owner);
+  EXPECT_TRUE(owner.remote_inbox.empty());
+  EXPECT_TRUE(owner.is_valid());
+  EXPECT_EQ(owner.statistics().used_bytes, 0u);
+}
+
+// The batch goes to the heap that owned the blocks when they were freed, and from there to the one that owns them now.
+TEST_F(batch_test, of_an_adopted_slab_is_sent_on) {
+  heap& former = start();
+  heap& sender = start();
+  heap& adopter = start();
+  const auto blocks = allocate_many(former, index, capacity - 1);
+  for (void* block : blocks) {
+    give(sender, block);
+  }
+  void* const kept = allocate(former, index);
+  end(former);
+  std::vector<void*> taken;
+  while (detail::key_of(kept) == (former.address() | index)) {
+    taken.push_back(allocate(adopter, index));
+    ASSERT_LT(taken.size(), 10'000u) << "nobody adopts the slab";
+  }
+  while (&start() != &former) {  // another thread takes the former heap over
+  }
+  sender.send_all();
+  EXPECT_FALSE(former.remote_inbox.empty());
+  void* const fresh = allocate(former, index);
+  EXPECT_TRUE(former.remote_inbox.empty());
+  EXPECT_EQ(detail::key_of(fresh), former.address() | index);
+  give(former, fresh);
+  expect_in_use(former, 0);
+  taken.push_back(kept);
+  for (void* block : taken) {
+    give(adopter, block);
+  }
+  expect_in_use(adopter, 0);
 }
 
 // Many threads post while the owner collects: each block comes back once.

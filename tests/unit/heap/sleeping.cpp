@@ -12,7 +12,14 @@
 namespace heap_tests {
 namespace {
 
-using sleeping_test = central_heap_test;
+class sleeping_test : public central_heap_test {
+ protected:
+  /// Frees a block while time passes: nobody sleeps for less.
+  static void give_slowly(heap& sender, void* block) {
+    fake::advance_ms(1);
+    give(sender, block);
+  }
+};
 
 constexpr std::size_t reclaimable_bytes = 4 * heaps::first_reclaim_bytes + 16_MiB / (TARN_SMALL ? 16 : 1);
 
@@ -24,7 +31,7 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
     const std::uint64_t arrived = sleeping.statistics().remote_frees;
     const std::size_t before = heaps::central().used_bytes();
     for (void* block : blocks) {
-      give(sender, block);
+      give_slowly(sender, block);
     }
     sender.send_all();
     const std::size_t few_slabs = 4 * pages::shapes.classes[index].units * pages::unit_bytes;
@@ -48,6 +55,21 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
   }
 }
 
+// A thread may only wait for a processor.
+TEST_F(sleeping_test, an_owner_that_was_away_for_a_moment_keeps_its_slabs) {
+  heap& away = start();
+  heap& sender = start();
+  const size_class index = class_of(640);
+  const auto blocks = allocate_many(away, index, reclaimable_bytes / 640);
+  const std::size_t before = heaps::central().used_bytes();
+  for (void* block : blocks) {
+    give(sender, block);
+  }
+  sender.send_all();
+  EXPECT_EQ(heaps::central().used_bytes(), before);
+  EXPECT_EQ(away.reclaimed.slabs.load(), 0u);
+}
+
 TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   heap& sleeping = start();
   heap& sender = start();
@@ -60,14 +82,14 @@ TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
     if (position % 40 != 0) {
-      give(sender, blocks[position]);
+      give_slowly(sender, blocks[position]);
     }
   }
   sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   EXPECT_FALSE(sleeping.remote_inbox.empty());
   while (kept.size() != 0) {
-    give(sender, kept.remove(0));  // checks the contents
+    give_slowly(sender, kept.remove(0));  // checks the contents
   }
 }
 
@@ -79,7 +101,7 @@ TEST_F(sleeping_test, an_owner_that_comes_by_keeps_its_slabs) {
   tick(busy);
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
-    give(sender, blocks[position]);
+    give_slowly(sender, blocks[position]);
     if (position % (heaps::first_reclaim_bytes / 512 / 2) == 0) {
       tick(busy);  // slow calls that do not check the inbox
     }
@@ -95,7 +117,7 @@ TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
   const size_class index = class_of(256);
   const auto blocks = allocate_many(leaving, index, reclaimable_bytes / 256);
   for (void* block : blocks) {
-    give(sender, block);
+    give_slowly(sender, block);
   }
   sender.send_all();
   EXPECT_GT(leaving.reclaimed.slabs.load(), 0u);
@@ -115,13 +137,13 @@ TEST_F(sleeping_test, many_slabs_are_looked_at_seldom) {
   const auto blocks = allocate_many(sleeping, index, 4 * reclaimable_bytes / 1024);
   for (std::size_t position = 0; position < blocks.size(); ++position) {
     if (position % 200 != 0) {  // fills most words, but hardly a slab
-      give(sender, blocks[position]);
+      give_slowly(sender, blocks[position]);
     }
   }
   sender.send_all();
   EXPECT_GT(sleeping.reclaim_bytes.load(), heaps::first_reclaim_bytes);
   for (std::size_t position = 0; position < blocks.size(); position += 200) {
-    give(sender, blocks[position]);
+    give_slowly(sender, blocks[position]);
   }
 }
 
@@ -135,7 +157,7 @@ TEST_F(sleeping_test, heap_objects_are_left_alone) {
   }
   const std::size_t before = object.space->used_bytes();
   for (void* block : blocks) {
-    give(sender, block);
+    give_slowly(sender, block);
   }
   EXPECT_EQ(object.space->used_bytes(), before);
   EXPECT_EQ(object.reclaimed.slabs.load(), 0u);

@@ -1,0 +1,241 @@
+// Batches of blocks that one owner gets as they are: its magazines take them, as if it had freed the blocks itself.
+//
+// A batch costs less than the bits of its blocks: there is one atomic operation for all of them, and what comes back
+// is handed out again first. But it takes memory of its own, and while it waits no slab with one of its blocks can go
+// back. So few of them wait for one owner, and what more is sent goes by the bits.
+#include "memory/heap/remote_batch.hpp"
+
+#include <new>
+
+#include "base/fault.hpp"
+#include "memory/heap/block_finder.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/heap/lookup.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+/// The blocks of one owner in a batch of several owners.
+struct owner_group {
+  heap* owner = nullptr;
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  remote_batch* batch = nullptr;
+};
+constexpr std::size_t groups_in_batch = 16;
+
+// Heaps are records of one size, one after the other.
+std::size_t group_of(const heap* owner) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(owner) * 0x9e3779b97f4a7c15u) >> 60;
+}
+static_assert(groups_in_batch == std::size_t{1} << (64 - 60));
+
+/// Blocks whose cache lines are fetched ahead.
+constexpr std::size_t fetched_ahead = 8;
+
+void fetch(void* block) noexcept { __builtin_prefetch(static_cast<char*>(block) + sizeof(void*), 1); }
+
+}  // namespace
+
+// A hint, because the owner may end, or others may post meanwhile.
+bool heap::accepts_batch() const noexcept {
+  return state.load(std::memory_order_relaxed) == ownership::owned && !policy.closed() &&
+         batch_quota.load(std::memory_order_relaxed) > 0;
+}
+
+// Runs on the sender, which loses the batch. `index` is the class of all blocks; class_count: they have several.
+void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes, size_class index) noexcept {
+  sent.index = index;
+  sent.batch_blocks = count;
+  batch_quota.fetch_sub(1, std::memory_order_relaxed);
+  remote_inbox.post(sent);
+  tend_if_idle();
+  note_waiting(bytes);
+}
+
+// All blocks of the batch have one owner. The bytes of blocks of several classes are not worth counting: they only
+// tell when to check whether the owner sleeps.
+bool heap::hand_over_whole(std::size_t count) noexcept {
+  const bool one_class = cursor.key_difference == 0;
+  const size_class index = class_in(cursor.first_key);
+  const std::size_t bytes = one_class ? count * detail::size_of(index) : 0;
+  heap& owner = *owner_in(cursor.first_key);
+  if (!owner.accepts_batch()) {
+    return false;
+  }
+  owner.hand_over(*outgoing, count, bytes, one_class ? index : detail::class_count);
+  outgoing = nullptr;
+  cursor.next = nullptr;
+  return true;
+}
+
+// Makes a batch for each owner that has many of the blocks. Returns how many blocks are left; they come first.
+std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
+  owner_group groups[groups_in_batch];
+  std::uint8_t numbers[remote_batch::capacity];
+  for (std::size_t position = 0; position < count; ++position) {
+    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(blocks[position]);  // acquire: page_map::set says why
+    const std::size_t group = group_of(owner_in(key));
+    owner_group& chosen = groups[group];
+    if (chosen.owner == nullptr) {
+      chosen.owner = owner_in(key);
+    }
+    numbers[position] = groups_in_batch;
+    if (chosen.owner == owner_in(key)) {
+      numbers[position] = static_cast<std::uint8_t>(group);
+      ++chosen.count;
+      chosen.bytes += detail::size_of(class_in(key));
+    }
+  }
+  bool is_divided = false;
+  for (owner_group& share : groups) {
+    if (share.owner != nullptr && share.count >= remote_batch::least_handed_over && share.owner->accepts_batch()) {
+      if (magazine* const array = stock.take_any()) {
+        share.batch = ::new (array) remote_batch;
+        share.count = 0;
+        is_divided = true;
+      }
+    }
+  }
+  if (!is_divided) {
+    return count;
+  }
+  std::size_t left = 0;
+  for (std::size_t position = 0; position < count; ++position) {
+    const std::size_t group = numbers[position];
+    if (group < groups_in_batch && groups[group].batch != nullptr) {
+      groups[group].batch->blocks[groups[group].count++] = blocks[position];
+    } else {
+      blocks[left++] = blocks[position];
+    }
+  }
+  for (const owner_group& share : groups) {
+    if (share.batch != nullptr) {
+      share.owner->hand_over(*share.batch, share.count, share.bytes, detail::class_count);
+    }
+  }
+  return left;
+}
+
+// Handles a block that its key alone does not show to be one of this heap. Returns its class; class_count: the slab
+// was adopted after the sender had read its key, and the block is sent on.
+size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
+  find_block("free", block);  // reports a fault if no block starts here any more, because of a second free
+  if (owner_in(key) == this) {
+    return class_in(key);
+  }
+  owner_in(key)->receive(block_finder{}.find(block));
+  return detail::class_count;
+}
+
+// Calls `visit(block, class)` for the blocks of a batch that belong to this heap. Then the batch is gone.
+template <class Visit>
+void heap::take_batch(remote_batch& taken, taker role, Visit visit) noexcept {
+  const std::size_t count = taken.batch_blocks;
+  const bool marking = role != taker::tender && marks_blocks;
+  for (std::size_t position = 0; position < std::min(count, fetched_ahead); ++position) {
+    fetch(taken.blocks[position]);
+  }
+  for (std::size_t position = 0; position < count; ++position) {
+    if (position + fetched_ahead < count) {
+      fetch(taken.blocks[position + fetched_ahead]);
+    }
+    void* const block = taken.blocks[position];
+    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+    std::uintptr_t index = key ^ address();
+    if (index >= pages::first_wide || !pages::may_start_at(block, static_cast<size_class>(index))) [[unlikely]] {
+      index = check_received(block, key);
+      if (index == detail::class_count) {
+        continue;
+      }
+    }
+    if (marking) {
+      if (is_marked(block)) [[unlikely]] {
+        base::fault_double_free("free", block, detail::size_of(static_cast<size_class>(index)));
+      }
+      mark(block);
+    }
+    visit(block, static_cast<size_class>(index));
+  }
+  stock.give(reinterpret_cast<magazine*>(&taken));
+}
+
+void heap::receive_batch(remote_batch& sent, taker role) noexcept {
+  remote_frees.add(sent.batch_blocks);
+  if (role != taker::owner || policy.closed()) {
+    take_batch(sent, role, [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });
+  } else if (sent.index != detail::class_count) {
+    class_state& state_of_class = classes[sent.index];
+    sent.next_sent = state_of_class.received;
+    state_of_class.received = &sent;
+    depot_bytes.add(sent.batch_blocks * detail::size_of(sent.index));
+  } else {
+    take_batch(sent, role, [&](void* block, size_class index) {
+      if (is_full(top[index])) [[unlikely]] {
+        spill(index);
+        if (is_full(top[index])) {  // there is no memory for a magazine
+          give_to_slab(block, true);
+          return;
+        }
+      }
+      *top[index]++ = block;
+    });
+  }
+}
+
+remote_batch* heap::pop_received(size_class index) noexcept {
+  remote_batch* const first = classes[index].received;
+  if (first != nullptr) {
+    classes[index].received = static_cast<remote_batch*>(first->next_sent);
+    depot_bytes.subtract(first->batch_blocks * detail::size_of(index));
+  }
+  return first;
+}
+
+// Fills the empty magazine of a class from received batches. False: there are none.
+bool heap::fill_from_received(size_class index) noexcept {
+  while (remote_batch* const opened = pop_received(index)) {
+    void** last = set_front(index) ? top[index] : shut_top();
+    take_batch(*opened, taker::owner, [&](void* block, size_class actual) {
+      // A batch may have a block more than a magazine. After a second free the slab may have another class.
+      if (is_full(last) || actual != index) [[unlikely]] {
+        give_to_slab(block, true);
+      } else {
+        *last++ = block;
+      }
+    });
+    if (last != shut_top() && last[-1] != nullptr) {
+      top[index] = last;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Gives the blocks of all received batches of a class to their slabs.
+void heap::drop_received(size_class index) noexcept {
+  while (remote_batch* const dropped = pop_received(index)) {
+    take_batch(*dropped, taker::visitor, [&](void* block, size_class) { give_to_slab(block, true); });
+  }
+}
+
+// Sets the bits of the blocks instead, so that others can find slabs all of whose blocks wait. Adds the slabs that
+// this announces to the list, and returns it.
+inbox::node* heap::unpack(remote_batch& packed, inbox::node* list) noexcept {
+  block_finder finder;
+  for (std::size_t position = 0; position < packed.batch_blocks; ++position) {
+    const freed_blocks freed = finder.find(packed.blocks[position]);
+    const pages::remote_frees::sent sent = freed.home->free_remotely(freed.word, freed.freed);
+    if (sent.post) {
+      freed.home->next_sent = list;
+      list = freed.home;
+    }
+    if ((sent.before & freed.freed) != 0) [[unlikely]] {
+      base::fault_double_free("free", packed.blocks[position], detail::size_of(class_in(freed.key)));
+    }
+  }
+  magazine_stock::discard(reinterpret_cast<magazine*>(&packed));
+  return list;
+}
+
+}  // namespace tarn::heaps
