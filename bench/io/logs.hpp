@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
+#include <tarn/io/log.hpp>
 
 #include <cstdio>
 #include <memory>
@@ -13,13 +14,16 @@
 #include "settings.hpp"
 
 #if BENCH_SPDLOG
+#include <spdlog/async.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <tarn/io/spdlog_sink.hpp>
 #endif
 
 namespace bench_io {
 
 #define BENCH_LINE "12:00:00 INFO order {} of customer {} is {}, and the rest of this line is the same for all of them"
+#define BENCH_MESSAGE "order {} of customer {} is {}, and the rest of this line is the same for all of them"
 #define BENCH_LINE_C \
   "12:00:00 INFO order %zu of customer %zu is %s, and the rest of this line is the same for all of them\n"
 
@@ -151,13 +155,55 @@ inline group log_group(const settings& wanted, const folder& place) {
         },
         units);
   });
+  // Lines with time, level and name.
+  const auto logger = std::make_shared<tarn::io::logger>(*journal, "bench");
+  const auto log_all = [lines](auto& log) {
+    for (std::size_t number = 0; number < lines; ++number) log.info(BENCH_MESSAGE, number, number * 3, "paid");
+  };
+  add("tarn logger", [=] { return timed([&] { return log_all(*logger), 0; }, units); });
+  add("tarn logger, 2 threads", [=] {
+    return timed_threads(
+        2, [&](unsigned) { log_all(*logger); }, units);
+  });
+#if BENCH_SPDLOG
+  const auto file_sink = [&place] {
+    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(place.path("spdlog"), true);
+  };
+  add("spdlog, sync (loses the last lines)", [=] {
+    spdlog::logger log("bench", file_sink());
+    return timed([&] { return log_all(log), 0; }, units);
+  });
+  add("spdlog, sync, 2 threads", [=] {
+    spdlog::logger log("bench", file_sink());
+    return timed_threads(
+        2, [&](unsigned) { log_all(log); }, units);
+  });
+  add("spdlog, async, until all is written", [=] {
+    auto pool = std::make_shared<spdlog::details::thread_pool>(8192, 1);
+    auto log = std::make_shared<spdlog::async_logger>("bench", file_sink(), pool);
+    return timed(
+        [&] {
+          log_all(*log);
+          log.reset();
+          pool.reset();  // waits for its thread
+          return 0;
+        },
+        units);
+  });
+  add("spdlog over a tarn journal", [=] {
+    spdlog::logger log("bench", std::make_shared<tarn::io::spdlog_sink>(*journal));
+    return timed([&] { return log_all(log), 0; }, units);
+  });
+#endif
   rows.goals = {
+      {"two threads over one, logger", "tarn logger, 2 threads", "tarn logger", 1.1, true, true},
       {"fmt + write over a ready line", "fmt + write(2)", "tarn journal, ready", 8, false},
       {"fmt + write over a formatted line", "fmt + write(2)", "tarn journal, formatted", 4, false},
       {"two threads over one, ready", "tarn journal, ready, 2 threads", "tarn journal, ready", 1.5, true, true},
       {"two threads over one, formatted", "tarn journal, formatted, 2 threads", "tarn journal, formatted", 1.5, true,
        true}};
 #if BENCH_SPDLOG
+  rows.goals.push_back({"logger over spdlog, sync", "tarn logger", "spdlog, sync (loses the last lines)", 0.35, true});
   rows.goals.push_back(
       {"spdlog over a formatted line", "spdlog file sink (loses the last lines)", "tarn journal, formatted", 1, false});
 #endif

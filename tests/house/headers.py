@@ -14,7 +14,9 @@ import sys
 
 import tree
 
-BOOST = pathlib.Path("/usr/include/boost/asio.hpp")  # the headers for users of Asio need it
+# Headers for users of another library, which may be absent.
+OPTIONAL = {"asio/": pathlib.Path("/usr/include/boost/asio.hpp"),
+            "io/spdlog_sink.hpp": pathlib.Path("/usr/include/spdlog/spdlog.h")}
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"]
 
 
@@ -46,7 +48,7 @@ def check(root, cxx, c, flags):
     for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "profiler"]):
         if path.suffix == ".hpp" and path in proven:
             continue
-        if path.parts[:3] == ("include", "tarn", "asio") and not BOOST.exists():
+        if any(str(path).startswith(f"include/tarn/{start}") and not needed.exists() for start, needed in OPTIONAL.items()):
             continue
         # What is installed compiles with the flags of any user: none.
         options_ = [] if path.parts[0] == "include" else flags

@@ -217,23 +217,22 @@ class log_line {
 
   static bool needs_escape(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; }
 
-  /// Returns true when a byte of the text must be escaped. Looks at eight at a time: in `word ^ pattern` a byte that
-  /// matches is 0, and the subtraction of ones borrows from it, or from a byte below the bound, into its top bit.
+  /// Returns true when a byte of the text must be escaped. Looks at sixteen at a time; the last sixteen may overlap.
   static bool any_needs_escape(const char* text, std::size_t size) noexcept {
-    constexpr std::uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    std::uint64_t hits = 0;
-    std::size_t offset = 0;
-    for (; offset + 8 <= size; offset += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, text + offset, 8);
-      const std::uint64_t quotes = word ^ ones * '"', backslashes = word ^ ones * '\\';
-      hits |= ((word - ones * ' ') & ~word) | ((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
+    using bytes = unsigned char __attribute__((vector_size(16)));
+    constexpr std::size_t step = sizeof(bytes);
+    if (size < step) {
+      return std::any_of(text, text + size, needs_escape);
     }
-    bool is_found = (hits & tops) != 0;
-    for (; offset < size; ++offset) {
-      is_found |= needs_escape(text[offset]);
+    bytes hits = {};
+    for (std::size_t offset = 0; offset < size; offset += step) {
+      bytes part;
+      std::memcpy(&part, text + std::min(offset, size - step), step);
+      hits |= reinterpret_cast<bytes>((part < ' ') | (part == '"') | (part == '\\'));
     }
-    return is_found;
+    std::uint64_t halves[2];
+    std::memcpy(halves, &hits, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
   }
 
   /// Escapes what stands from `start` on: from its end, so that nothing needs another place.
@@ -275,6 +274,42 @@ class log_line {
   std::size_t size_ = 0;
   log_form form_;
 };
+
+namespace detail {
+
+/// The most bytes of a line beside its message, with a name of usual length.
+inline constexpr std::size_t beside_a_cut_message = 256;
+
+/// Writes a line with this head (log_line::head) into the journal; cuts its message if the line is too long.
+inline void write_log_line(journal& target, log_form form, std::string_view head,
+                           std::initializer_list<log_field> fields, fmt::string_view format,
+                           fmt::format_args arguments) {
+  const std::size_t longest = target.longest_line();
+  target.append_with([&](char* place, std::size_t room) {
+    log_line line(place, room, form);
+    line.begin(head);
+    line.message(format, arguments, ~std::size_t{0});
+    for (const log_field& next_field : fields) {
+      line.field(next_field);
+    }
+    line.end();
+    if (line.size() <= room) [[likely]] {
+      return line.size();
+    }
+    if (room < longest) {
+      return longest;  // asks for the room that the longest line has
+    }
+    log_line cut(place, room, form);
+    cut.begin(head);
+    const std::size_t taken = cut.size() + beside_a_cut_message;
+    cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
+    cut.field({"cut", true});
+    cut.end();
+    return std::min(cut.size(), room);
+  });
+}
+
+}  // namespace detail
 
 /// tarn::io::journal file("app.journal");
 /// tarn::io::logger http(file, "http");
@@ -392,33 +427,9 @@ class basic_logger {
   }
 
  private:
-  static constexpr std::size_t beside_a_cut_message = 256;  // the most bytes of the rest, with a name of usual length
-
   void write(level severity, std::initializer_list<log_field> fields, fmt::string_view format,
              fmt::format_args arguments) {
-    const std::size_t longest = target_.longest_line();
-    target_.append_with([&](char* place, std::size_t room) {
-      log_line line(place, room, form_);
-      line.begin(heads_[static_cast<std::size_t>(severity)]);
-      line.message(format, arguments, ~std::size_t{0});
-      for (const log_field& next_field : fields) {
-        line.field(next_field);
-      }
-      line.end();
-      if (line.size() <= room) [[likely]] {
-        return line.size();
-      }
-      if (room < longest) {
-        return longest;  // asks for the room that the longest line has
-      }
-      log_line cut(place, room, form_);
-      cut.begin(heads_[static_cast<std::size_t>(severity)]);
-      const std::size_t taken = cut.size() + beside_a_cut_message;
-      cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
-      cut.field({"cut", true});
-      cut.end();
-      return std::min(cut.size(), room);
-    });
+    detail::write_log_line(target_, form_, heads_[static_cast<std::size_t>(severity)], fields, format, arguments);
   }
 
   journal& target_;

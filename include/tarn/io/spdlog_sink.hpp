@@ -1,0 +1,49 @@
+// A sink of spdlog over a journal: lines of existing code survive the death of the process. Only this header needs
+// spdlog, and a spdlog that uses the {fmt} of the system.
+#pragma once
+
+#include <spdlog/sinks/sink.h>
+#include <tarn/io/log.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+namespace tarn::io {
+
+/// tarn::io::journal file("app.journal");
+/// spdlog::set_default_logger(std::make_shared<spdlog::logger>("app", std::make_shared<tarn::io::spdlog_sink>(file)));
+/// Writes each line in the form of a tarn::io::logger, so `tarn journal tail --level --since --json` reads it. It
+/// survives the death of the process from the moment that the call of spdlog has returned, unless the logger of spdlog
+/// is asynchronous. Threads: any number, without a lock. A pattern or a formatter of spdlog has no effect. Cost: that
+/// of a line of tarn::io::logger, and the formatting by spdlog.
+class spdlog_sink final : public spdlog::sinks::sink {
+ public:
+  /// Writes into `target`, which must outlive the sink.
+  explicit spdlog_sink(journal& target, log_form form = log_form::logfmt) noexcept : target_(target), form_(form) {}
+
+  /// spdlog calls it for each line.
+  void log(const spdlog::details::log_msg& message) override {
+    static_assert(static_cast<int>(io::level::off) == SPDLOG_LEVEL_OFF, "the levels of both have the same numbers");
+    char head[512];
+    log_line line(head, sizeof head, form_);
+    // The head has room for a name each of whose bytes becomes six.
+    line.head(static_cast<io::level>(message.level),
+              {message.logger_name.data(), std::min(message.logger_name.size(), most_name)});
+    detail::write_log_line(target_, form_, {head, line.size()}, {}, "{}", fmt::make_format_args(message.payload));
+  }
+  /// Does nothing: no line waits.
+  void flush() override {}
+  /// Has no effect.
+  void set_pattern(const std::string&) override {}
+  /// Has no effect.
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  static constexpr std::size_t most_name = 64;
+
+  journal& target_;
+  log_form form_;
+};
+
+}  // namespace tarn::io
