@@ -100,7 +100,7 @@ TEST_F(stock_test, magazines_are_used_again) {
 }
 
 TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
-  constexpr std::size_t array_count = 8'000;
+  constexpr std::size_t array_count = 3'000;
   magazine_stock stock;
   purge_magazines(true);
   std::set<magazine*> magazines;

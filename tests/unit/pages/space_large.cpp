@@ -96,7 +96,7 @@ TEST_F(space_test, grows_in_its_segment_when_the_units_behind_are_free) {
 
   slab* const behind = tested.allocate_large(1, unit_bytes, owner);
   ASSERT_EQ(behind->start, start + 6 * unit_bytes);
-  EXPECT_FALSE(tested.resize_large(block, 7 * unit_bytes, owner));
+  EXPECT_FALSE(tested.resize_large(block, 7 * unit_bytes, owner, false));
   EXPECT_EQ(block->bytes, 6 * unit_bytes);
   EXPECT_EQ(tested.used_bytes(), 7 * unit_bytes);
   EXPECT_EQ(detail::key_of(behind->start), owner | pages::large_mark);
