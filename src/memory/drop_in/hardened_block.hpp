@@ -68,17 +68,21 @@ class hardened_block {
 
   /// Zeroes the block, except for the tail, and marks it.
   [[gnu::always_inline]] void wipe() const noexcept {
-    char* const end = start_ + zeroed_end();
-    if (bytes_ <= least_called) [[likely]] {
-      for (char* place = start_; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
-        *reinterpret_cast<chunk*>(place) = chunk{};
-        asm("" : "+r"(place));  // so that the compiler does not call memset
-      }
-      if (bytes_ <= most_zeroed) {
-        put(room() - sizeof(std::uint64_t), 0);
-      }
-    } else {
-      std::memset(start_, 0, static_cast<std::size_t>(end - start_));
+    const char* const end = start_ + zeroed_end();
+    char* place = start_;
+    for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
+      clear(place);
+      clear(place + 16);
+      clear(place + 32);
+      clear(place + 48);
+      asm("" : "+r"(place));  // so that the compiler does not call memset, for which it would save registers
+    }
+    for (; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
+      clear(place);
+      asm("" : "+r"(place));
+    }
+    if (bytes_ <= most_zeroed) {
+      put(room() - sizeof(std::uint64_t), 0);
     }
     heaps::mark(start_);
   }
@@ -109,9 +113,9 @@ class hardened_block {
   using chunk = long long __attribute__((vector_size(16), may_alias));
   static_assert(sizeof(chunk) == 16);
   static constexpr unsigned size_shift = 40;
-  static constexpr std::size_t least_called = 512;  ///< larger blocks are worth a call of memset
   static_assert(detail::largest_class_size < std::size_t{1} << (64 - size_shift));
 
+  static void clear(char* place) noexcept { *reinterpret_cast<chunk*>(place) = chunk{}; }
   static chunk chunk_at(const char* place) noexcept { return *reinterpret_cast<const chunk*>(place); }
   std::size_t zeroed_end() const noexcept { return bytes_ <= most_zeroed ? room() : most_zeroed; }
   std::uint64_t get(std::size_t offset) const noexcept {

@@ -9,54 +9,11 @@
 #include "memory/guard/guard.hpp"
 #include "memory/guard/samples.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/heap/quarantine.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/pages/metadata.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/random.hpp"
-
-namespace tarn::heaps {
-
-/// Holds the last blocks that a heap's thread freed, the oldest first, until newer ones take their place. It remembers
-/// as many again, so that a fault names the place of the free. Only the owner of the heap uses it; it stays with
-/// the heap when the thread ends. Invariant: entries [left, come) wait, and
-///   come - left <= most_blocks, held_bytes == sum of their blocks' bytes <= most_bytes
-struct quarantine {
-  static constexpr std::uint32_t most_blocks = 2048;
-  static constexpr std::size_t most_bytes = std::size_t{256} << 10;
-  /// A larger block does not wait, because it would drive too many others out.
-  static constexpr std::size_t most_bytes_of_one = most_bytes / 16;
-  /// The next block to leave is one of this many, at random. As many are there whenever one has to leave.
-  static constexpr std::uint32_t candidates = most_bytes / most_bytes_of_one;
-
-  struct entry {
-    void* block;
-    const void* site;
-  };
-
-  std::uint64_t random = 0;  ///< state of a linear congruential generator, whose high bits are used
-  std::size_t held_bytes = 0;
-  std::uint32_t come = 0;
-  std::uint32_t left = 0;
-  entry entries[2 * most_blocks] = {};
-
-  entry& entry_at(std::uint32_t number) noexcept { return entries[number % (2 * most_blocks)]; }
-  bool is_over() const noexcept { return come - left > most_blocks || held_bytes > most_bytes; }
-  std::uint64_t draw() noexcept {
-    random = random * 6364136223846793005 + 1442695040888963407;  // Knuth's MMIX
-    return random >> 32;
-  }
-  /// Takes out one of the oldest blocks.
-  void* take() noexcept {
-    entry& oldest = entry_at(left++);
-    entry& chosen = entry_at(left - 1 + static_cast<std::uint32_t>(draw() % candidates));
-    const entry taken = chosen;
-    chosen = oldest;
-    oldest = taken;
-    return taken.block;
-  }
-};
-
-}  // namespace tarn::heaps
 
 namespace tarn::hardening {
 
@@ -70,32 +27,24 @@ using heaps::quarantine;
 
 // ------------------------------------------------------------------ faults
 
-struct recalled {
-  bool is_known;
-  const void* site;
-};
-// Finds who freed a block last. Other threads may change what is read, but the process is about to end.
-recalled recall(const void* block) noexcept {
-  recalled last = {};
-  heaps::registry::for_all([&](heap& visited) {
-    if (last.is_known || visited.waiting_frees == nullptr) {
-      return;
-    }
-    for (std::uint32_t back = 1; back <= 2 * quarantine::most_blocks; ++back) {
-      const quarantine::entry& entry = visited.waiting_frees->entry_at(visited.waiting_frees->come - back);
-      if (entry.block == block) {
-        last = {true, entry.site};
-        return;
+// Returns where a block was freed last; null: nothing is remembered. Other threads may change what is read, but the
+// process is about to end.
+const void* freed_at(const void* block) noexcept {
+  const void* site = nullptr;
+  heaps::registry::for_all([&](const heap& visited) {
+    if (site == nullptr && visited.delayed != nullptr) {
+      if (const quarantine::recent_free* const last = visited.delayed->recall(block)) {
+        site = last->site;
       }
     }
   });
-  return last;
+  return site;
 }
 
 base::hardened_record record_of(const void* block, const hardened_block& shape) noexcept {
   const std::size_t requested = shape.requested();
   const bool is_exact = requested != hardened_block::unknown;
-  return {block, is_exact ? requested : shape.room(), is_exact, recall(block).site};
+  return {block, is_exact ? requested : shape.room(), is_exact, freed_at(block)};
 }
 
 size_class class_at(const void* block) noexcept { return heaps::class_in(detail::key_of(block)); }
@@ -129,14 +78,14 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
   }
 }
 
-// Returns the requested size of a small block in use. Everything else is a fault.
-[[gnu::always_inline]] inline std::size_t check_live(const char* entry, void* block, size_class index) noexcept {
-  if (index >= pages::first_wide) [[unlikely]] {
-    fault_if_misaligned(entry, block, index);
-  }
+[[gnu::always_inline]] inline void fault_if_free(const char* entry, void* block) noexcept {
   if (heaps::is_marked(block)) [[unlikely]] {
     fault_freed_twice(entry, block);
   }
+}
+
+// Returns the requested size of a small block that is not marked. A block that is not in use is a fault.
+[[gnu::always_inline]] inline std::size_t check_live(const char* entry, void* block, size_class index) noexcept {
   const hardened_block shape(block, index);
   const std::size_t requested = shape.requested();
   if (requested == hardened_block::unknown || shape.is_overrun(requested)) [[unlikely]] {
@@ -165,14 +114,12 @@ heap* ready_heap() noexcept {
   if (!self->policy.hardened()) {
     self->add_trait(heaps::heap_trait::hardened);
   }
-  if (self->waiting_frees == nullptr && !self->policy.shared()) {
-    void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine));
-    if (memory != nullptr) {
-      self->waiting_frees = ::new (memory) quarantine;
-      self->waiting_frees->random = platform::random_number();
+  if (self->delayed == nullptr && !self->policy.shared()) {
+    if (void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine))) {
+      self->delayed = ::new (memory) quarantine;
     }
   }
-  if (self->waiting_frees != nullptr && self->policy.only_hardened()) {
+  if (self->delayed != nullptr && self->policy.only_hardened()) {
     usual_heap = self;
   }
   return self;
@@ -180,64 +127,30 @@ heap* ready_heap() noexcept {
 
 // -------------------------------------------------------------- quarantine
 
-[[gnu::noinline]] void give_slow(heap& self, void* block, std::uintptr_t key) noexcept {
-  const size_class index = heaps::class_in(key);
-  if ((key ^ self.address()) != index) {
-    self.deallocate_remote(block, key);
-    return;
-  }
+[[gnu::noinline]] void give_slow(heap& self, void* block, size_class index) noexcept {
   const heaps::owning hold(self);
   self.deallocate(block, index);
 }
 
-// Gives a free block to its heap.
-[[gnu::always_inline]] inline void give(heap& self, void* block, std::uintptr_t key) noexcept {
-  const std::uintptr_t index = key ^ self.address();
-  if (index >= detail::class_count || heaps::is_full(self.classes[index].closed_top)) [[unlikely]] {
-    return give_slow(self, block, key);
+// Puts a block of this heap that was wiped into the quarantine, and another one into the magazine.
+[[gnu::always_inline]] inline void retire(heap& self, void* block, size_class index, const void* site) noexcept {
+  self.delayed->note(block, site);
+  void* const released = index <= heaps::last_delayed ? self.delayed->exchange(block, index) : block;
+  if (released == nullptr) [[unlikely]] {
+    return;
   }
-  *self.classes[index].closed_top++ = block;
-  __builtin_prefetch(block, 1);
+  void**& top = self.classes[index].closed_top;
+  if (heaps::is_full(top)) [[unlikely]] {
+    return give_slow(self, released, index);
+  }
+  *top++ = released;
 }
 
-[[gnu::always_inline]] inline void release_one(heap& self) noexcept {
-  quarantine& waiting = *self.waiting_frees;
-  void* const block = waiting.take();
-  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
-  waiting.held_bytes -= pages::shapes.classes[heaps::class_in(key)].block_bytes;
-  give(self, block, key);
-}
+// Neighbours of a filled magazine that change places. More would scatter what a program allocates together over many
+// cache lines: with all of them a program that fills a dictionary takes half of its time more.
+constexpr std::uint32_t shuffled_blocks = 8;
 
-// Empties the quarantine, because memory is short.
-[[gnu::cold, gnu::noinline]] bool release_all(heap& self) noexcept {
-  if (self.waiting_frees == nullptr || self.waiting_frees->come == self.waiting_frees->left) {
-    return false;
-  }
-  quarantine& waiting = *self.waiting_frees;
-  for (; waiting.come != waiting.left; ++waiting.left) {
-    void* const block = waiting.entry_at(waiting.left).block;
-    give(self, block, detail::key_of<__ATOMIC_ACQUIRE>(block));
-  }
-  waiting.held_bytes = 0;
-  self.send_all();
-  return true;
-}
-
-// Lets a block wait that was wiped.
-[[gnu::always_inline]] inline void retire(heap& self, void* block, std::uintptr_t key, const void* site) noexcept {
-  const std::size_t bytes = pages::shapes.classes[heaps::class_in(key)].block_bytes;
-  if (bytes > quarantine::most_bytes_of_one) [[unlikely]] {
-    return give(self, block, key);
-  }
-  quarantine& waiting = *self.waiting_frees;
-  waiting.entry_at(waiting.come++) = {block, site};
-  waiting.held_bytes += bytes;
-  while (waiting.is_over()) {
-    release_one(self);
-  }
-}
-
-// Brings the blocks of a magazine that was just filled into a random order. Returns how many there are.
+// Brings the blocks of a magazine that was just filled into a random order, within groups. Returns how many there are.
 std::uint32_t shuffle(heap& self, size_class index) noexcept {
   const heaps::class_state& filled = self.classes[index];
   if (filled.front == nullptr) {  // a decay has taken the rest away
@@ -245,11 +158,14 @@ std::uint32_t shuffle(heap& self, size_class index) noexcept {
   }
   void** const bottom = heaps::bottom_of(filled.front, index);
   const auto count = static_cast<std::uint32_t>(filled.closed_top - bottom);
-  for (std::uint32_t left = count; left > 1; --left) {
-    const auto chosen = static_cast<std::uint32_t>(self.waiting_frees->draw() * left >> 32);
-    void* const last = bottom[left - 1];
-    bottom[left - 1] = bottom[chosen];
-    bottom[chosen] = last;
+  for (std::uint32_t first = 0; first + shuffled_blocks <= count; first += shuffled_blocks) {
+    void** const group = bottom + first;
+    std::uint64_t random = self.delayed->draw();
+    for (std::uint32_t number = 0; number < shuffled_blocks; ++number, random >>= 3) {
+      void* const block = group[number];
+      group[number] = group[random % shuffled_blocks];
+      group[random % shuffled_blocks] = block;
+    }
   }
   return count;
 }
@@ -283,10 +199,7 @@ void* no_memory() noexcept {
   if (self == nullptr) {
     return no_memory();
   }
-  void* block = detail::allocate_slow(self, index);
-  if (block == nullptr && release_all(*self)) {
-    block = detail::allocate_slow(self, index);
-  }
+  void* const block = detail::allocate_slow(self, index);
   if (block == nullptr) {
     return no_memory();
   }
@@ -304,10 +217,7 @@ void* no_memory() noexcept {
       return cached;
     }
   }
-  void* block = detail::allocate_large(self, bytes, alignment, nullptr);
-  if (block == nullptr && release_all(*self)) {
-    block = detail::allocate_large(self, bytes, alignment, nullptr);
-  }
+  void* const block = detail::allocate_large(self, bytes, alignment, nullptr);
   return block == nullptr ? no_memory() : block;
 }
 
@@ -371,10 +281,7 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
     }
     // The smallest of these requests would not be large without the tail.
     const std::size_t least = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
-    void* block = api::allocate_zeroed(self, 1, least);
-    if (block == nullptr && release_all(*self)) {
-      block = api::allocate_zeroed(self, 1, least);
-    }
+    void* const block = api::allocate_zeroed(self, 1, least);
     return block == nullptr ? no_memory() : block;
   }
   void* const block = allocate(bytes, detail::block_alignment, site);
@@ -425,25 +332,31 @@ void deallocate(void* block, std::size_t said, const void* site) noexcept {
   if (key == 0 || index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
     return deallocate_rare(block, said, site);
   }
-  check_free(block, said, index);
-  heap* const self = is_usual(static_cast<heap*>(detail::local)) ? usual_heap : ready_heap();
+  heap* const self = ready_heap();
   if (self == nullptr) {
     return;
   }
-  if (is_usual(self)) [[likely]] {
-    retire(*self, block, key, site);
-  } else {
-    detail::deallocate_slow(self, block);
+  if (index >= pages::first_wide) {
+    fault_if_misaligned("free", block, index);
   }
+  fault_if_free("free", block);
+  check_free(block, said, index);
+  if (is_usual(self) && (key ^ self->address()) == index) {
+    return retire(*self, block, index, site);
+  }
+  if (self->delayed != nullptr) {
+    self->delayed->note(block, site);
+  }
+  detail::deallocate_slow(self, block);
 }
 
 void deallocate_own(void* block, std::size_t said, const void* site, size_class index) noexcept {
   heap* const self = usual_heap;
-  if (self != detail::local) [[unlikely]] {
+  if (self != detail::local || index >= pages::first_wide) [[unlikely]] {
     return deallocate(block, said, site);
   }
   check_free(block, said, index);
-  retire(*self, block, self->address() | index, site);
+  retire(*self, block, index, site);
 }
 
 void fault_freed_twice(const char* entry, const void* block) noexcept {
@@ -470,10 +383,14 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
   const size_class index = heaps::class_in(key);
   const bool is_small = key != 0 && index < detail::class_count;
-  if (is_small && !pages::may_start_at(block, index)) [[unlikely]] {
+  if (is_small) {
     fault_if_misaligned("realloc", block, index);
   }
-  const std::size_t before = is_small ? check_live("realloc", block, index) : 0;
+  std::size_t before = 0;
+  if (is_small) {
+    fault_if_free("realloc", block);
+    before = check_live("realloc", block, index);
+  }
   if (self == nullptr) {
     return nullptr;
   }
@@ -483,11 +400,8 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   if (result == nullptr) {
     return nullptr;
   }
-  if (is_small && result != block) {
-    quarantine* const waiting = self->waiting_frees;
-    if (waiting != nullptr && waiting->entry_at(waiting->come - 1).block == block) {
-      waiting->entry_at(waiting->come - 1).site = site;
-    }
+  if (is_small && result != block && self->delayed != nullptr) {
+    self->delayed->note(block, site);
   }
   if (is_small && bytes > before) {  // the canary and the tail may lie in what is the program's now
     const std::size_t raw_before = pages::shapes.classes[index].block_bytes;
@@ -505,7 +419,11 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept {
     fault_if_misaligned(entry, block, heaps::class_in(key));
   }
   const heaps::found_block target = heaps::find_block(entry, block);
-  return target.large() ? target.bytes : check_live(entry, const_cast<void*>(block), target.index);
+  if (target.large()) {
+    return target.bytes;
+  }
+  fault_if_free(entry, const_cast<void*>(block));
+  return check_live(entry, const_cast<void*>(block), target.index);
 }
 
 // ------------------------------------------------------------ start and end
@@ -521,11 +439,12 @@ namespace {
   if (self == nullptr || self != detail::local) {
     return;
   }
-  for (std::uint32_t number = self->waiting_frees->left; number != self->waiting_frees->come; ++number) {
-    void* const block = self->waiting_frees->entry_at(number).block;
-    if (!hardened_block(block, class_at(block)).is_wiped()) {
-      fault_changed(block);
-    }
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    self->delayed->empty(index, [index](void* block) {
+      if (!hardened_block(block, index).is_wiped()) {
+        fault_changed(block);
+      }
+    });
   }
 }
 

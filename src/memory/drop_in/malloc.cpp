@@ -114,11 +114,8 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_relaxed) == guard::mode::hardened; }
 
-// Allocates where blocks are guarded or hardened, or where it is not known yet.
+// Allocates where blocks are guarded, or where it is not known yet.
 [[gnu::noinline]] void* allocate_watched(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (is_hardened()) [[likely]] {
-    return hardening::allocate(bytes, alignment, site);
-  }
   if (guard::current_mode.load(std::memory_order_relaxed) == guard::mode::unknown) {
     guard::find_mode();
     return drop_in::allocate_aligned_slow(bytes, alignment, site);
@@ -214,7 +211,8 @@ namespace tarn::drop_in {
 // Calls its functions last, so that it needs no stack frame.
 void* allocate_slow(std::size_t bytes, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return allocate_watched(bytes, detail::block_alignment, site);
+    return is_hardened() ? hardening::allocate(bytes, detail::block_alignment, site)
+                         : allocate_watched(bytes, detail::block_alignment, site);
   }
   if (bytes <= detail::largest_class_size) {
     return allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
@@ -224,7 +222,7 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return allocate_watched(bytes, alignment, site);
+    return is_hardened() ? hardening::allocate(bytes, alignment, site) : allocate_watched(bytes, alignment, site);
   }
   return allocate_aligned_plain(bytes, alignment, site);
 }

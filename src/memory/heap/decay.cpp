@@ -2,6 +2,7 @@
 // freed much or memory is short.
 #include "base/options.hpp"
 #include "memory/heap/heap.hpp"
+#include "memory/heap/quarantine.hpp"
 #include "memory/heap/registry.hpp"
 #include "platform/platform.hpp"
 
@@ -69,6 +70,9 @@ bool heap::decay() noexcept {
 // Gives the blocks of the front magazine to their slabs, and the array to the stock.
 void heap::drop_front(size_class index) noexcept {
   class_state& state = classes[index];
+  if (delayed != nullptr) {
+    delayed->empty(index, [this](void* block) { give_to_slab(block, true); });
+  }
   if (state.front == nullptr) {
     return;
   }

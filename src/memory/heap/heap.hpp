@@ -140,7 +140,7 @@ enum class taker {
 };
 
 struct site_table;
-struct quarantine;
+class quarantine;
 
 /// Names blocks of one word of one slab that a thread other than the owner has freed.
 struct freed_blocks {
@@ -168,7 +168,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t next_decay_ms = 0;
   site_table* sites = nullptr;          ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
   std::size_t eager_bytes = 0;          ///< bytes that release() keeps
-  quarantine* waiting_frees = nullptr;  ///< freed blocks of a hardened heap: memory/drop_in/hardening.cpp
+  quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
   char name[24] = {};
 
   // -- read by all threads, seldom written ---------------------------------

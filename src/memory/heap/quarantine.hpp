@@ -1,0 +1,101 @@
+// Holds freed blocks of a hardened heap back, so that they are used again later and in a random order.
+//
+// Each class has some slots. A block that is freed takes a random slot, and the block that was there becomes free. So a
+// slot's block waits for as many frees of its class as there are slots, on average.
+//
+// For faults it remembers where the last blocks of all classes were freed.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/heap/magazine.hpp"
+#include "platform/random.hpp"
+
+namespace tarn::heaps {
+
+/// Says which slots belong to a class; their number is a power of two.
+struct slot_table {
+  static constexpr std::size_t most_bytes_of_class = std::size_t{32} << 10;
+  static constexpr std::size_t most_slots = 128;
+  struct {
+    std::uint16_t first;
+    std::uint16_t mask;
+  } classes[detail::class_count];
+  std::uint16_t count;
+  consteval slot_table() noexcept : classes{}, count(0) {
+    for (size_class index = 0; index < detail::class_count; ++index) {
+      const std::size_t fit = std::bit_floor(most_bytes_of_class / detail::size_of(index) + 1);
+      const std::size_t slots = fit > most_slots ? most_slots : fit < 2 ? 2 : fit;
+      classes[index] = {count, static_cast<std::uint16_t>(slots - 1)};
+      count = static_cast<std::uint16_t>(count + slots);
+    }
+  }
+};
+inline constexpr slot_table slots;
+/// Larger blocks are not held back.
+inline constexpr size_class last_delayed = detail::class_of(slot_table::most_bytes_of_class);
+
+/// Only the owner of its heap uses it.
+class quarantine {
+ public:
+  quarantine() noexcept : random_(platform::random_number()) {}
+
+  /// Puts in a block, and returns another one of its class; null: there is none.
+  [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
+    const auto& place = slots.classes[index];
+    void*& slot = slots_[place.first + (draw() & place.mask)];
+    void* const before = slot;
+    slot = block;
+    return before;
+  }
+
+  /// Remembers who freed a block.
+  [[gnu::always_inline]] void note(const void* block, const void* site) noexcept {
+    recent_[come_++ % remembered] = {block, site};
+  }
+
+  struct recent_free {
+    const void* block;
+    const void* site;
+  };
+  /// Returns the last free of a block; null: it is not remembered. Other threads may write what it reads.
+  const recent_free* recall(const void* block) const noexcept {
+    for (std::uint32_t back = 1; back <= remembered; ++back) {
+      const recent_free& entry = recent_[(come_ - back) % remembered];
+      if (entry.block == block) {
+        return &entry;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Calls `visit(block)` for all waiting blocks of a class, and forgets them.
+  template <class Visit>
+  void empty(size_class index, Visit visit) noexcept {
+    const auto& place = slots.classes[index];
+    for (std::size_t number = place.first; number <= std::size_t{place.first} + place.mask; ++number) {
+      if (void* const block = slots_[number]) {
+        slots_[number] = nullptr;
+        visit(block);
+      }
+    }
+  }
+
+  /// Returns 32 random bits.
+  [[gnu::always_inline]] std::uint64_t draw() noexcept {
+    random_ = random_ * 6364136223846793005 + 1442695040888963407;  // Knuth's MMIX; the high bits are the good ones
+    return random_ >> 32;
+  }
+
+ private:
+  static constexpr std::uint32_t remembered = 2048;
+
+  std::uint64_t random_;
+  std::uint32_t come_ = 0;
+  void* slots_[slots.count] = {};
+  recent_free recent_[remembered] = {};
+};
+
+}  // namespace tarn::heaps
