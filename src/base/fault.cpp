@@ -126,6 +126,18 @@ void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noex
   die(message);
 }
 
+void fault_ended_heap(const ended_access& access) noexcept {
+  line_with_sites message;
+  message.append("tarn: use after free: a block of heap \"")
+      .escaped(access.heap_name)
+      .append("\", which ended in thread ");
+  message.decimal(access.ended_by).append(", is ").append(access.verb).append(" at address ").pointer(access.address);
+  // append_site shows the instruction before the one that it is told.
+  append_site(message.append(" at "), static_cast<const char*>(access.instruction) + 1);
+  message.append(" by thread ").decimal(access.thread);
+  die(message);
+}
+
 void fault_double_free(const char* entry, const hardened_record& block) noexcept {
   line_with_sites message;
   append_call(message, entry, block.block);

@@ -39,6 +39,17 @@ struct block_record {
 /// `offset` is that of the first changed byte in the block; a negative one lies before the block.
 [[noreturn]] void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noexcept;
 
+/// Describes an access to memory of a heap object that has ended (memory/guard/ended_heaps.hpp).
+struct ended_access {
+  const void* address;
+  const char* heap_name;
+  std::uint32_t ended_by;  ///< the thread that ended the heap
+  const char* verb;        ///< of the access: "read"
+  const void* instruction;
+  std::uint32_t thread;
+};
+[[noreturn]] void fault_ended_heap(const ended_access& access) noexcept;
+
 /// Identifies a block of a hardened heap (memory/drop_in/hardening.hpp).
 struct hardened_record {
   const void* block;

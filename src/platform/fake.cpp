@@ -346,6 +346,12 @@ void unmap(void* start, std::size_t bytes) noexcept {
   counters.unmapped(bytes);
 }
 
+// The tests that count mappings see each one end.
+bool keep_addresses(void*, std::size_t) noexcept { return false; }
+void give_addresses(void* start, std::size_t bytes) noexcept {
+  violated("give_addresses", start, bytes, "no addresses that were kept");
+}
+
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);

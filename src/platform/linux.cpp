@@ -63,6 +63,13 @@ void unmap(void* start, std::size_t bytes) noexcept {
   counters.unmapped(bytes);
 }
 
+bool keep_addresses(void* start, std::size_t bytes) noexcept { return make_inaccessible(start, bytes); }
+
+void give_addresses(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  mapping::destroy(counters, start, bytes);
+}
+
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const errno_kept keep;
   if (!mapping::resize(counters, start, old_bytes, new_bytes)) {

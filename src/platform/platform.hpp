@@ -23,6 +23,11 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept;
 /// Unmaps a mapping of `map`, the whole of it.
 void unmap(void* start, std::size_t bytes) noexcept;
 
+/// Makes a mapping of `map` inaccessible, the whole of it, and gives its memory back, but no mapping gets its addresses
+/// before give_addresses(). Returns false, and changes nothing, when the system refuses.
+[[nodiscard]] bool keep_addresses(void* start, std::size_t bytes) noexcept;
+void give_addresses(void* start, std::size_t bytes) noexcept;
+
 /// Grows or shrinks a mapping in place, at its end. Returns false, and changes nothing, when something is in the way.
 [[nodiscard]] bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 

@@ -7,6 +7,7 @@
 #include "base/fault.hpp"
 #include "base/options.hpp"
 #include "memory/api/heap_access.hpp"
+#include "memory/guard/ended_heaps.hpp"
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
@@ -98,6 +99,10 @@ heap::~heap() {
   }
   if (target->sites != nullptr) {
     threads::report_sites(*target);
+  }
+  if (guard::ended_heaps::are_kept) {
+    guard::ended_heaps::note_end(target->name);
+    target->space->unmap_with(guard::ended_heaps::unmap);
   }
   target->release();
   pages::space* const space = target->space;

@@ -116,7 +116,7 @@ heap* ready_heap() noexcept {
   }
   if (self->delayed == nullptr && !self->policy.shared()) {
     if (void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine))) {
-      self->delayed = ::new (memory) quarantine;
+      self->delayed = ::new (memory) quarantine(platform::random_number());
     }
   }
   if (self->delayed != nullptr && self->policy.only_hardened()) {

@@ -8,6 +8,7 @@
 
 #include "base/site.hpp"
 #include "base/text.hpp"
+#include "memory/guard/ended_heaps.hpp"
 #include "memory/guard/samples.hpp"
 #include "platform/platform.hpp"
 
@@ -92,6 +93,10 @@ void handle(int number, siginfo_t* info, void* context) noexcept {
       const auto& state = *static_cast<const ucontext_t*>(context);
       fault_sampled_access(*near, info->si_addr, is_write(state), knows_kind, instruction_of(state));
     }
+  }
+  if (ended_heaps::are_kept && info->si_code > 0) {
+    const auto& state = *static_cast<const ucontext_t*>(context);
+    ended_heaps::fault_if_ended(info->si_addr, is_write(state), knows_kind, instruction_of(state));
   }
   pass_on(number, info, context);
 }

@@ -166,8 +166,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
   std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
-  site_table* sites = nullptr;          ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
-  std::size_t eager_bytes = 0;          ///< bytes that release() keeps
+  site_table* sites = nullptr;    ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
+  std::size_t eager_bytes = 0;    ///< bytes that release() keeps
   quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
   char name[24] = {};
 

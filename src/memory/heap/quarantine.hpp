@@ -11,7 +11,6 @@
 #include <cstdint>
 
 #include "memory/heap/magazine.hpp"
-#include "platform/random.hpp"
 
 namespace tarn::heaps {
 
@@ -40,7 +39,8 @@ inline constexpr size_class last_delayed = detail::class_of(slot_table::most_byt
 /// Only the owner of its heap uses it.
 class quarantine {
  public:
-  quarantine() noexcept : random_(platform::random_number()) {}
+  /// Must be made in zeroed memory, so that pages which it does not use stay untouched.
+  explicit quarantine(std::uint64_t seed) noexcept : random_(seed) {}
 
   /// Puts in a block, and returns another one of its class; null: there is none.
   [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
@@ -94,8 +94,8 @@ class quarantine {
 
   std::uint64_t random_;
   std::uint32_t come_ = 0;
-  void* slots_[slots.count] = {};
-  recent_free recent_[remembered] = {};
+  void* slots_[slots.count];
+  recent_free recent_[remembered];
 };
 
 }  // namespace tarn::heaps

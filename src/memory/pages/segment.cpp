@@ -89,10 +89,10 @@ segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
   return created;
 }
 
-void segment::destroy() noexcept {
+void segment::destroy(void (*unmap)(void*, std::size_t) noexcept) noexcept {
   detail::mark_allocated(start, bytes());  // AddressSanitizer must allow the next mapping here
   page_map::clear(start, units);
-  platform::unmap(start, bytes());
+  unmap(start, bytes());
   segment_records::deallocate(this, units);
 }
 

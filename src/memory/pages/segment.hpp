@@ -7,6 +7,7 @@
 #include "base/list.hpp"
 #include "memory/pages/slab.hpp"
 #include "memory/pages/unit_set.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::pages {
 
@@ -36,7 +37,7 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
 
   /// Maps a segment and covers it in the page map. Null: no memory.
   static segment* create(std::size_t units, std::size_t alignment) noexcept;
-  void destroy() noexcept;
+  void destroy(void (*unmap)(void* start, std::size_t bytes) noexcept = platform::unmap) noexcept;
 
   std::size_t bytes() const noexcept { return units * unit_bytes; }
   char* address(std::size_t unit) const noexcept { return start + unit * unit_bytes; }

@@ -373,7 +373,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
   wait_for_purge();  // its units may belong to anybody once they are unmapped
   while (slab* const single = singles_.front()) {
     page_map::clear(single->start, 1);
-    platform::unmap(single->start, single->units * unit_bytes);
+    unmap_(single->start, single->units * unit_bytes);
     forget_single(*single);
   }
   base::list<segment> survivors;
@@ -387,7 +387,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
         kept_bytes -= visited.bytes() < kept_bytes ? visited.bytes() : kept_bytes;
         survivors.push_back(&visited);
       } else {
-        visited.destroy();
+        visited.destroy(unmap_);
       }
     });
   }

@@ -13,6 +13,7 @@
 #include "memory/pages/memory_policy.hpp"
 #include "memory/pages/run_index.hpp"
 #include "platform/mutex.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::pages {
 
@@ -79,6 +80,8 @@ class space {
 
   /// Frees everything at once. Segments beyond `kept_bytes` go back to the system.
   void release_all(std::size_t kept_bytes) noexcept;
+  /// Has release_all() call a function instead of platform::unmap.
+  void unmap_with(void (*unmap)(void* start, std::size_t bytes) noexcept) noexcept { unmap_ = unmap; }
 
   std::size_t used_bytes() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t peak_used_bytes() const noexcept { return peak_.load(std::memory_order_relaxed); }
@@ -121,6 +124,7 @@ class space {
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
+  void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
   bool purge_running_ = false;
   bool purge_refused_ = false;  ///< the system refused the last purge
 };
