@@ -31,16 +31,22 @@ std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
   return now >= 4 ? now : full < 4 ? full : 4;
 }
 
-/// Zeroes of a slab what a hardened heap expects to be zero.
-void clear(const pages::slab& fresh) noexcept {
-  if (fresh.bytes <= most_zeroed_bytes) {
-    std::memset(fresh.start, 0, fresh.capacity * fresh.bytes);
+/// Zeroes what a hardened heap expects to be zero in blocks that it takes from a slab for the first time.
+void clear_fresh(pages::slab& home, void* const* blocks, std::size_t count) noexcept {
+  if (home.cleared == home.capacity) {
     return;
   }
-  for (char *block = fresh.start, *end = block + fresh.capacity * fresh.bytes; block != end; block += fresh.bytes) {
-    std::memset(block, 0, most_zeroed_bytes);
-    std::memset(block + fresh.bytes - sizeof(void*), 0, sizeof(void*));
+  std::size_t end = home.cleared;
+  for (void* const* block_at = blocks; block_at != blocks + count; ++block_at) {
+    const std::size_t number = home.number_of(*block_at);
+    if (number >= home.cleared) {
+      char* const block = static_cast<char*>(*block_at);
+      std::memset(block, 0, home.bytes < most_zeroed_bytes ? home.bytes : most_zeroed_bytes);
+      std::memset(block + home.bytes - sizeof(void*), 0, sizeof(void*));
+      end = number + 1 > end ? number + 1 : end;
+    }
   }
+  home.cleared = static_cast<std::uint16_t>(end);
 }
 
 }  // namespace
@@ -159,7 +165,11 @@ bool heap::fill_from_slabs(size_class index) noexcept {
         return false;
       }
     }
-    missing -= source->take(bottom + missing, missing);
+    const std::size_t count = source->take(bottom + missing, missing);
+    missing -= count;
+    if (policy.hardened()) [[unlikely]] {
+      clear_fresh(*source, bottom + missing, count);
+    }
     if (source->full()) {
       state.available.remove(source);
     }
@@ -185,9 +195,6 @@ pages::slab* heap::new_slab(size_class index) noexcept {
   pages::slab* source = adopt_slab(index);
   if (source == nullptr) {
     source = space->allocate_slab(index, address());
-    if (source != nullptr && policy.hardened() && !source->zeroed) [[unlikely]] {
-      clear(*source);
-    }
   }
   if (source != nullptr) {
     used.insert(index);

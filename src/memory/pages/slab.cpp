@@ -10,6 +10,7 @@ void slab::cut(detail::size_class index_) noexcept {
   free_blocks = capacity;
   hint = 0;
   purged_at = 0;
+  cleared = zeroed ? capacity : 0;
   bytes = shapes.classes[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {

@@ -151,6 +151,7 @@ struct slab : remote_frees, base::list_links<slab> {
   std::uint16_t free_blocks;  ///< number of set bits
   std::uint16_t hint;         ///< lowest word that may have a set bit
   std::uint16_t purged_at;    ///< free_blocks at the last visit of purge_free_pages; 0: none since cut()
+  std::uint16_t cleared;      ///< blocks from here on may hold anything: a hardened heap zeroes them first
   std::uint8_t index;         ///< size class
   bool moved;                 ///< its own mapping has pages that came from elsewhere
   bool zeroed;                ///< when it was taken, its bytes read as zero
