@@ -71,8 +71,8 @@ struct slot_record {
 /// between two slots. Null when no block has been near it.
 const slot_record* record_near(const void* address) noexcept;
 
-/// Makes accesses to inaccessible pages of the region, or to heaps that have ended, faults with a name. A handler that the program has installed
-/// before gets all other faults.
+/// Makes accesses to inaccessible pages of the region, or to heaps that have ended, faults with a name. A handler that
+/// the program has installed before gets all other faults.
 void install_handler() noexcept;
 
 [[noreturn]] void fault_sampled_access(const slot_record& slot, const void* address, bool is_write, bool is_known,
