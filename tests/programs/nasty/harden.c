@@ -125,7 +125,7 @@ static void* work(void* argument) {
 }
 
 // Threads free each other's blocks, end and fork.
-//@ broken-by fork_deadlock TARN_LIMIT=1M
+//@ broken-by TARN_LIMIT=1M
 CASE(harden_threads) {
   for (int round = 0; round < rounds; ++round) {
     pthread_t started[threads];
