@@ -93,7 +93,7 @@ def predicted(options, name, rounds):
     remedy, function, _ = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         recording = f"{folder}/rec"
-        modes = ["--syscalls"] if name in SYSTEM_CALLS else ["--heap", "--full"]
+        modes = ["--syscalls", "--full"] if name in SYSTEM_CALLS else ["--heap", "--full"]
         subprocess.run([options.tarn, "record", *modes, "-o", recording, "--", options.program, name, "before",
                         str(rounds)], check=True, capture_output=True)
         text = subprocess.run([options.tarn, "report", "--json", "--top", "1000", recording], check=True,

@@ -89,6 +89,7 @@ enum call_counter : std::size_t {
   call_ticks,      // ticks of the clock inside the kernel
   same_arguments,  // calls with the arguments of the thread's previous call at this site; paths compare as text
   in_a_row,        // calls that directly follow one of the same thread at the same site
+  call_spread,     // the estimated variance of `calls`; 0 if all were counted
   call_counter_count,
 };
 

@@ -76,7 +76,9 @@ using cell = cell_of_kind<counter_count>;
 using lock_cell = cell_of_kind<lock_counter_count>;
 using violation_cell = cell_of_kind<violation_counter_count>;
 struct call_cell : cell_of_kind<call_counter_count> {
-  std::atomic<std::uint64_t> last_arguments;  // a hash of them, for the program itself; nobody else reads it
+  // The next two are for the program itself; nobody else reads them.
+  std::atomic<std::uint64_t> last_arguments;  // a hash of them
+  std::uint64_t last_block;                   // the last block that had a call (preload/windows.hpp), and how many
 };
 struct wait_cell : cell_of_kind<wait_counter_count> {
   std::atomic<std::uint64_t> holder;  // site << 32 | thread

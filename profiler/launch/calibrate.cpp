@@ -144,7 +144,7 @@ cost_model measured(const analyse::cost_facts& today) {
   model.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
   model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
-    output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"});
+    output_of({self, "record", "--syscalls", "--full", "-o", recording.path(), "--", self, "measure", "calls"});
     model.calls.slowdown = stretch_of(read_recording(recording.path()), model.calls);
   } catch (const failure&) {  // system calls cannot be recorded here
   }

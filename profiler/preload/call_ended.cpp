@@ -35,11 +35,11 @@ std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool reada
 
 }  // namespace
 
-void call_ended(format::call_cell& cell, std::uint64_t began, long number, const long* arguments,
+void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t began, long number, const long* arguments,
                 long result) noexcept {
   const auto add = [&](std::size_t counter, std::uint64_t amount) {
-    cell.value[counter].fetch_add(amount,
-                                  std::memory_order_relaxed);  // atomic, as a signal's handler may add in between
+    // Atomic, as a signal's handler may add in between.
+    cell.value[counter].fetch_add(weight * amount, std::memory_order_relaxed);
   };
   add(format::call_ticks, format::ticks() - began);
   const call_facts facts = facts_of_call(number);
@@ -77,12 +77,13 @@ extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* 
   using namespace tarn::preload;
   long arguments[6] = {call->rdi, call->rsi, call->rdx, call->r10, call->r8, call->r9};
   auto* const cell = cell_of(call->carried);
-  if ((call->carried & is_substitution) != 0) {
-    auto& instead = *reinterpret_cast<substitution*>(call->carried & ~is_substitution);
-    restore(instead, call->number, arguments, call->result);
+  if (substitution* const instead = substitution_of(call->carried)) {
+    restore(*instead, call->number, arguments, call->result);
     call->rdi = arguments[0], call->rsi = arguments[1], call->rdx = arguments[2];
     call->r10 = arguments[3], call->r8 = arguments[4], call->r9 = arguments[5];
   }
   // A child of fork also returns through here, and must not count.
-  if (cell != nullptr && is_recorded()) call_ended(*cell, call->began, call->number, arguments, call->result);
+  if (cell != nullptr && is_recorded()) {
+    call_ended(*cell, weight_of(call->carried), call->began, call->number, arguments, call->result);
+  }
 }

@@ -9,11 +9,16 @@
 namespace tarn::preload {
 
 // Counts a call before it is made, in the handler of SIGSYS with all signals blocked. `caller` is the location of the
-// `syscall` instruction; `arguments` are its six arguments. Returns null when the call is not counted.
-format::call_cell* call_begins(const caller& caller, long number, const long* arguments) noexcept;
+// `syscall` instruction; `arguments` are its six arguments.
+struct counted_call {
+  format::call_cell* cell = nullptr;  // null when the call is not counted
+  std::uint16_t weight = 0;           // the calls that it stands for
+};
+counted_call call_begins(const caller& caller, long number, const long* arguments) noexcept;
 
 // Adds the result of a call after it was made. It uses only general registers, as the program's other registers are
 // in use. Handlers of other signals may interrupt it, and their calls may count in the same cell.
-void call_ended(format::call_cell& cell, std::uint64_t began, long number, const long* arguments, long result) noexcept;
+void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t began, long number, const long* arguments,
+                long result) noexcept;
 
 }  // namespace tarn::preload

@@ -1,7 +1,9 @@
 #include "profiler/preload/dispatch.hpp"
 
+#include <dlfcn.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
@@ -17,6 +19,7 @@
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/seccomp.hpp"
 #include "profiler/preload/substitute.hpp"
+#include "profiler/preload/windows.hpp"
 
 // exempt.S defines these.
 extern "C" {
@@ -52,17 +55,20 @@ std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
 // Returns true when the call makes a process or thread that shares our memory. `place` is then the code in exempt.S
 // that makes the call, or 0 when none is left.
 bool shares_memory(long number, const long* arguments, std::uintptr_t back, std::uintptr_t& place) noexcept {
-  std::uint64_t flags = 0;
+  std::uint64_t flags = 0, thread_pointer = 0;
   if (number == SYS_vfork) {
     flags = CLONE_VM | CLONE_VFORK;
   } else if (number == SYS_clone) {
     flags = static_cast<std::uint64_t>(arguments[0]);
+    thread_pointer = static_cast<std::uint64_t>(arguments[4]);
   } else if (number == SYS_clone3 && is_readable(arguments[0], sizeof(clone_args))) {
     flags = reinterpret_cast<const clone_args*>(arguments[0])->flags;
+    thread_pointer = reinterpret_cast<const clone_args*>(arguments[0])->tls;
   }
   if ((flags & CLONE_VM) == 0) return false;  // a child with a copy of the stack needs no special code
   const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0;
   place = clone_place(back, is_thread);
+  if (is_thread) inherit_window(thread_pointer);
   return true;
 }
 
@@ -78,8 +84,16 @@ void end_of_handler(ucontext_t& frame) noexcept {
   const auto carried =
       *reinterpret_cast<const std::uintptr_t*>(static_cast<std::uintptr_t>(registers[REG_RSP]) + carried_at);
   if (format::call_cell* const cell = cell_of(carried)) {
-    if (is_recorded()) cell->value[format::calls].fetch_add(1, std::memory_order_relaxed);
+    if (is_recorded()) cell->value[format::calls].fetch_add(weight_of(carried), std::memory_order_relaxed);
   }
+}
+
+// Returns true when the code at `address` is of the C library, whose functions that set signals are wrapped.
+bool is_in_c_library(std::uintptr_t address) noexcept {
+  dl_find_object of_address{}, of_library{};
+  return ::_dl_find_object(reinterpret_cast<void*>(address), &of_address) == 0 &&
+         ::_dl_find_object(reinterpret_cast<void*>(::pthread_self), &of_library) == 0 &&
+         of_address.dlfo_link_map == of_library.dlfo_link_map;
 }
 
 void handle(ucontext_t& context) noexcept {
@@ -89,7 +103,7 @@ void handle(ucontext_t& context) noexcept {
                        registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   const auto back = static_cast<std::uintptr_t>(registers[REG_RIP]);
   const auto stack = static_cast<std::uintptr_t>(registers[REG_RSP]);
-  format::call_cell* const cell =
+  const counted_call counted =
       call_begins({back, stack, static_cast<std::uintptr_t>(registers[REG_RBP])}, number, arguments);
   calls_are_restricted(restriction_by(number, arguments));  // for a call that does not go through the C library
   const auto go_to = [&](std::uintptr_t place) { registers[REG_RIP] = static_cast<greg_t>(place); };
@@ -115,10 +129,12 @@ void handle(ucontext_t& context) noexcept {
     if (thread* const self = thread::current_in_signal(stack)) self->leave();
   }
   registers[REG_RCX] = registers[REG_RIP];
-  registers[REG_R11] = std::bit_cast<greg_t>(cell);
+  registers[REG_R11] = static_cast<greg_t>(carried_value(counted));
   if (substitution* const instead = substitute(number, arguments)) {
-    instead->cell = cell;
-    registers[REG_R11] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(instead) | is_substitution);
+    instead->cell = counted.cell;
+    // A run time that sets its signals by instructions of its own may do so again when it is not dispatched.
+    if (number == SYS_rt_sigaction && !is_in_c_library(back)) dispatch_always();
+    registers[REG_R11] = static_cast<greg_t>(carried_value(counted, instead));
     constexpr int argument_registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
     registers[argument_registers[instead->argument]] = arguments[instead->argument];
   }
@@ -143,22 +159,48 @@ void on_signal(int signal, siginfo_t* information, void* context) noexcept {
 
 }  // namespace
 
+namespace {
+
+// All other signals wait until the handler ends. It runs on the program's signal stack where there is one, as some
+// programs have no room for a signal on their other stacks.
+kernel_action own_action() noexcept {
+  return {reinterpret_cast<void*>(on_signal), SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER,
+          const_cast<char*>(tarn_signal_return), ~signal_bit(SIGSYS)};
+}
+
+}  // namespace
+
+long turn_dispatch_on() noexcept {
+  // While its calls were not dispatched, the program may have blocked SIGSYS; a dispatched call would then end it.
+  const std::uint64_t only = signal_bit(SIGSYS);
+  const long problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, nullptr, sizeof only);
+  return problem != 0 ? problem
+                      : raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, tarn_exempt_begin,
+                                 tarn_exempt_end - tarn_exempt_begin, &tarn_selector);
+}
+
+long turn_dispatch_off() noexcept {
+  return raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0);
+}
+
+void keep_handler() noexcept {
+  kernel_action present{};
+  if (raw_call(SYS_rt_sigaction, SIGSYS, nullptr, &present, 8) != 0) return;
+  const kernel_action wanted = own_action();
+  if (present.handler == wanted.handler) return;
+  adopt_action(present);
+  raw_call(SYS_rt_sigaction, SIGSYS, &wanted, nullptr, 8);
+}
+
 void start_dispatch() noexcept {
   taking_places.begin_anew();
   begin_substitutions_anew();
   { const entry guard; }  // makes this thread's record
-  // All other signals wait until the handler ends. It runs on the program's signal stack where there is one, as some
-  // programs have no room for a signal on their other stacks.
-  const kernel_action action{reinterpret_cast<void*>(on_signal), SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER,
-                             const_cast<char*>(tarn_signal_return), ~signal_bit(SIGSYS)};
-  const std::uint64_t only = signal_bit(SIGSYS);
-  long problem = raw_call(SYS_rt_sigaction, SIGSYS, &action, nullptr, sizeof only);
-  if (problem == 0) problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, nullptr, sizeof only);
-  if (problem == 0) {
-    problem = raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, tarn_exempt_begin,
-                       tarn_exempt_end - tarn_exempt_begin, &tarn_selector);
-  }
-  if (problem < 0) header().call_problem.store(static_cast<std::uint32_t>(-problem), std::memory_order_relaxed);
+  const kernel_action action = own_action();
+  long problem = raw_call(SYS_rt_sigaction, SIGSYS, &action, nullptr, sizeof action.mask);
+  if (problem == 0) problem = turn_dispatch_on();
+  if (problem < 0) return header().call_problem.store(static_cast<std::uint32_t>(-problem), std::memory_order_relaxed);
+  begin_windows();
 }
 
 }  // namespace tarn::preload

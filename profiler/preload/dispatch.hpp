@@ -9,4 +9,11 @@ namespace tarn::preload {
 // Call this once, and again in a child of fork.
 void start_dispatch() noexcept;
 
+// These turn the dispatch of the calling thread's calls on and off (profiler/preload/windows.hpp chooses when), and
+// return an errno as its negative. They use only calls that every filter allows with which calls are dispatched.
+long turn_dispatch_on() noexcept;
+long turn_dispatch_off() noexcept;
+// Makes the handler of SIGSYS ours again where the program has set another one by an instruction of its own.
+void keep_handler() noexcept;
+
 }  // namespace tarn::preload

@@ -81,6 +81,7 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 }
 
 [[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& caller) noexcept {
+  self.note_walk();
   stack_reads reads;
   return walk_to_site(self, caller, reads);
 }

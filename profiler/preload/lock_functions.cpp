@@ -9,6 +9,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/locks.hpp"
 #include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -37,6 +38,7 @@ int acquire(Lock* lock, lock_type type, bool shared, const caller& caller, Try a
   acquisition now(lock, type, caller, for_ever);
   int result = attempt(lock);
   if (Result::is_busy(result)) {
+    take_step();  // a wait is a system call, and a lock that is free is none
     now.waits();
     result = wait(lock);
     if (Result::is_late(result)) now.failed();
@@ -185,26 +187,31 @@ TARN_EXPORT void mtx_destroy(mtx_t* lock) {
 
 // These are not noexcept: they may be cancelled, which unwinds through them.
 TARN_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  take_step();
   if (!records(lock_kind)) return next_pthread_cond_wait()(condition, mutex);
   return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return next_pthread_cond_wait()(condition, mutex); });
 }
 TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+  take_step();
   if (!records(lock_kind)) return next_pthread_cond_timedwait()(condition, mutex, until);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
                          [&] { return next_pthread_cond_timedwait()(condition, mutex, until); });
 }
 TARN_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                        const timespec* until) {
+  take_step();
   if (!records(lock_kind)) return next_pthread_cond_clockwait()(condition, mutex, clock, until);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
                          [&] { return next_pthread_cond_clockwait()(condition, mutex, clock, until); });
 }
 TARN_DESTROY(pthread_cond_destroy, pthread_cond_t)
 TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
+  take_step();
   if (!records(lock_kind)) return next_cnd_wait()(condition, mutex);
   return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_wait()(condition, mutex); });
 }
 TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+  take_step();
   if (!records(lock_kind)) return next_cnd_timedwait()(condition, mutex, until);
   return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_timedwait()(condition, mutex, until); });
 }

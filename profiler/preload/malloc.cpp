@@ -9,6 +9,7 @@
 #include "profiler/preload/fast.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/quiet.hpp"
+#include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -48,6 +49,7 @@ void* malloc_counted(std::size_t bytes, charged charge) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
+  take_step();
   void* const block = allocator->malloc(bytes);
   allocated(block, bytes, TARN_CALLER(), charge);
   return block;

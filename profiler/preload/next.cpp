@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
 
 namespace tarn::preload {
@@ -19,7 +20,7 @@ alignas(4096) constinit char early[64 * 1024] = {};
 constinit std::atomic<std::size_t> early_used = 0;
 
 [[noreturn]] void end(const char* words) noexcept {
-  (void)!::write(STDERR_FILENO, words, std::strlen(words));
+  raw_call(SYS_write, STDERR_FILENO, words, std::strlen(words));
   std::abort();
 }
 

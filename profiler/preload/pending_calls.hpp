@@ -15,7 +15,8 @@ namespace tarn::preload {
 class pending_calls {
  public:
   // Returns false when there is no room.
-  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t asked) noexcept {
+  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t asked,
+            std::uint16_t weight) noexcept {
     if (calls_ == nullptr) calls_ = static_cast<call*>(map(limit * sizeof(call)));
     if (calls_ == nullptr || count_ == limit) return false;
     call& added = calls_[count_++];
@@ -23,16 +24,24 @@ class pending_calls {
     added.depth = walk(caller, limits, added.frames, reads);
     added.number = number;
     added.asked = asked;
+    added.weight = weight;
     return true;
   }
 
   bool is_empty() const noexcept { return count_ == 0; }
 
-  // Calls `count(frames, depth, number, asked)` for each call, and drops them.
+  struct call {
+    std::uintptr_t frames[format::most_frames];
+    std::size_t depth;
+    std::uint32_t number;
+    std::uint16_t weight;  // the calls that it stands for
+    std::uint64_t asked;
+  };
+
+  // Calls `count` for each call, and drops them.
   template <class Count>
   void take_all(Count count) noexcept {
-    for (std::size_t index = 0; index < count_; ++index)
-      count(calls_[index].frames, calls_[index].depth, calls_[index].number, calls_[index].asked);
+    for (std::size_t index = 0; index < count_; ++index) count(calls_[index]);
     count_ = 0;
   }
 
@@ -45,12 +54,6 @@ class pending_calls {
 
  private:
   static constexpr std::size_t limit = 64;
-  struct call {
-    std::uintptr_t frames[format::most_frames];
-    std::size_t depth;
-    std::uint32_t number;
-    std::uint64_t asked;
-  };
   call* calls_ = nullptr;
   std::size_t count_ = 0;
 };

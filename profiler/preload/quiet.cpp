@@ -6,6 +6,7 @@
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/region.hpp"
+#include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -105,7 +106,10 @@ TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
   const std::uint32_t number = number_of(name);
   if (number == tarn::format::most_quiet_regions) return guard.self().count_dropped();
   record_of(number)->entered.fetch_add(1, std::memory_order_relaxed);
-  if (current_region == 0) enter_slow_path();
+  if (current_region == 0) {
+    enter_slow_path();
+    hold_window();
+  }
   current_region = number + 1;
 }
 
@@ -113,7 +117,10 @@ TARN_EXPORT void tarn_recorder_quiet_end() noexcept {
   if (regions.depth == 0 || !records_anything()) return;
   const std::uint32_t depth = --regions.depth;
   if (depth >= regions.around.size()) return;
-  if (current_region != 0 && regions.around[depth] == 0) leave_slow_path();
+  if (current_region != 0 && regions.around[depth] == 0) {
+    leave_slow_path();
+    release_window();
+  }
   current_region = regions.around[depth];
 }
 

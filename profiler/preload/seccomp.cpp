@@ -17,6 +17,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/region.hpp"
+#include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -65,6 +66,7 @@ void calls_are_restricted(restriction restriction) noexcept {
     tarn_selector = 0;
   }
   restricted.store(true, std::memory_order_relaxed);
+  if (restriction == restriction::own_calls) keep_window_open();
 }
 void calls_are_not_restricted() noexcept {
   if (!is_restricted()) return;
@@ -100,6 +102,11 @@ auto restrict_by(restriction restriction, Call call) noexcept {
   return result;
 }
 
+[[gnu::noinline]] long dispatch_syscall(long number, const long* arguments) noexcept {
+  const dispatched_calls now;
+  return next_syscall()(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
+
 [[gnu::noinline]] long restrict_by_syscall(restriction restriction, long number, const long* arguments) noexcept {
   return restrict_by(restriction, [&] {
     return next_syscall()(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
@@ -117,6 +124,11 @@ TARN_EXPORT int prctl(int option, ...) noexcept {
   for (int index = 1; index < 5; ++index) arguments[index] = va_arg(list, long);
   va_end(list);
   const auto call = [&] { return next_prctl()(option, arguments[1], arguments[2], arguments[3], arguments[4]); };
+  take_step();
+  if (option == PR_SET_SYSCALL_USER_DISPATCH) [[unlikely]] {
+    const dispatched_calls now;
+    return call();
+  }
   const restriction restriction = restriction_by(SYS_prctl, arguments);
   return restriction != restriction::unrestricted ? restrict_by(restriction, call) : call();
 }
@@ -124,8 +136,13 @@ TARN_EXPORT int prctl(int option, ...) noexcept {
 // Takes its arguments in the same registers and on the same stack as the variadic function that the program calls.
 TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept __asm__("syscall");
 TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  if (number == SYS_seccomp || number == SYS_prctl) [[unlikely]] {
+  take_step();
+  if (number == SYS_seccomp || number == SYS_prctl || number == SYS_rt_sigaction || number == SYS_sigaltstack)
+      [[unlikely]] {
     const long arguments[6] = {a, b, c, d, e, f};
+    if (number != SYS_seccomp && (number != SYS_prctl || a == PR_SET_SYSCALL_USER_DISPATCH)) {
+      return dispatch_syscall(number, arguments);
+    }
     const restriction restriction = restriction_by(number, arguments);
     if (restriction != restriction::unrestricted) return restrict_by_syscall(restriction, number, arguments);
   }

@@ -24,7 +24,7 @@ constinit kernel_action programs_action = {};
 
 // Replaces a thread's signal stack when the program's own is small: the handler of SIGSYS lies on it too, and below
 // the program's handlers when these make calls.
-constexpr std::uint64_t smallest = 2048, enough = 32 << 10, enlarged = 64 << 10;
+constexpr std::uint64_t smallest = 2048, enlarged = 64 << 10;
 struct kernel_stack {
   void* start;
   std::uint64_t flags;
@@ -91,7 +91,8 @@ substitution* larger_stack(long* arguments) noexcept {
   const bool sets = is_readable(arguments[0], sizeof(kernel_stack));
   if (!sets) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
   auto wanted = *reinterpret_cast<const kernel_stack*>(arguments[0]);
-  const bool is_small = (wanted.flags & SS_DISABLE) == 0 && wanted.bytes >= smallest && wanted.bytes < enough;
+  const bool is_small =
+      (wanted.flags & SS_DISABLE) == 0 && wanted.bytes >= smallest && wanted.bytes < enough_signal_stack;
   if (is_small && large_stack == nullptr) large_stack = map(enlarged);
   if (!is_small || large_stack == nullptr) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
   wanted_stack = wanted;
@@ -153,6 +154,11 @@ bool answer(long number, const long* arguments, long& result) noexcept {
   if (arguments[2] != 0) *reinterpret_cast<kernel_action*>(arguments[2]) = programs_action;
   if (arguments[1] != 0) programs_action = action;
   return true;
+}
+
+void adopt_action(const kernel_action& action) noexcept {
+  const holding held(changing);
+  programs_action = action;
 }
 
 void unblock(ucontext_t& frame) noexcept { frame.uc_sigmask.__val[0] &= ~ours; }

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "profiler/format/region.hpp"
+#include "profiler/preload/base/kernel_signals.hpp"
+#include "profiler/preload/count_calls.hpp"
 
 namespace tarn::preload {
 
@@ -19,13 +21,25 @@ struct substitution {
   bool used = false;
 };
 
-// tarn_call carries one value in a register: a cell, a substitution with this bit set, or nothing.
+// tarn_call carries one value in a register: a cell, a substitution with the lowest bit set, or nothing; and in the
+// highest bits, which no address of ours has, the calls that this one stands for.
 constexpr std::uintptr_t is_substitution = 1;
+constexpr unsigned weight_bits_at = 52;
+constexpr std::uintptr_t address_bits = (std::uintptr_t{1} << weight_bits_at) - 2;
 
-inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
-  if ((carried & is_substitution) != 0) return reinterpret_cast<substitution*>(carried & ~is_substitution)->cell;
-  return reinterpret_cast<format::call_cell*>(carried);
+inline std::uintptr_t carried_value(counted_call counted, const substitution* instead = nullptr) noexcept {
+  const std::uintptr_t address = instead == nullptr ? reinterpret_cast<std::uintptr_t>(counted.cell)
+                                                    : reinterpret_cast<std::uintptr_t>(instead) | is_substitution;
+  return address | std::uintptr_t{counted.weight} << weight_bits_at;
 }
+inline substitution* substitution_of(std::uintptr_t carried) noexcept {
+  return (carried & is_substitution) == 0 ? nullptr : reinterpret_cast<substitution*>(carried & address_bits);
+}
+inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
+  if (const substitution* const instead = substitution_of(carried)) return instead->cell;
+  return reinterpret_cast<format::call_cell*>(carried & address_bits);
+}
+inline std::uint64_t weight_of(std::uintptr_t carried) noexcept { return carried >> weight_bits_at; }
 
 // Returns the substitution of a call that needs one, and puts its copy into `arguments`; otherwise null. Call it in the
 // handler of SIGSYS, with all other signals blocked.
@@ -41,6 +55,12 @@ bool answer(long number, const long* arguments, long& result) noexcept;
 
 // Unblocks SIGSYS in the mask that the end of a handler restores.
 void unblock(ucontext_t& frame) noexcept;
+
+// Smaller signal stacks are replaced, as the handler of SIGSYS uses them too.
+constexpr std::uint64_t enough_signal_stack = 32 << 10;
+
+// Takes an action for SIGSYS as the program's, which pass_on() follows.
+void adopt_action(const kernel_action& action) noexcept;
 
 // Passes a SIGSYS that is not ours to the program, as the program would have got it.
 void pass_on(int signal, void* information, void* context) noexcept;

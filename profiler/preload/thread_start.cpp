@@ -11,6 +11,7 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -76,11 +77,13 @@ auto begin_thread(void* start) noexcept(false) {
   const beginning now = *given;
   give_back(given);
   note_stack(now.stack_bytes);
+  take_step();
   return reinterpret_cast<Routine>(now.routine)(now.argument);
 }
 
 template <class Routine, class Create>
 int create(Routine routine, void* argument, const pthread_attr_t* attributes, Create create_thread) noexcept {
+  take_step();
   beginning* const start = records_anything() ? take_beginning() : nullptr;
   if (start == nullptr) return create_thread(routine, argument);
   *start = {reinterpret_cast<void*>(routine), argument, stack_bytes_of(attributes), nullptr};

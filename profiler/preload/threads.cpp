@@ -16,6 +16,8 @@
 namespace tarn::preload {
 namespace {
 
+constexpr std::uint32_t few_walks = 16;
+
 constinit lock sharing;
 constinit thread* shared = nullptr;  // shared by the threads beyond the limit
 
@@ -80,6 +82,8 @@ void thread::end() noexcept {
     record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
   }
   unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
+  walks_ = few_walks;
+  pending.give_back();
 }
 
 void prepare_threads() noexcept {
@@ -143,10 +147,7 @@ thread* thread::make_numbered() noexcept {
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
-  if (current_ != shared) {
-    current_->stacks_ = static_cast<stack_cache*>(map(sizeof(stack_cache)));
-    current_->stack_ = noted_stack;
-  }
+  if (current_ != shared) current_->stack_ = noted_stack;
   return current_;
 }
 
@@ -169,8 +170,21 @@ thread* thread::current_in_signal(std::uintptr_t stack) noexcept {
 
 void thread::leave() noexcept {
   if (this == shared) return;
-  pending.give_back();
-  if (ends_in_call_) end();
+  if (ends_in_call_) {
+    end();
+  } else {
+    pending.give_back();
+  }
+}
+
+void thread::note_walk() noexcept {
+  if (this == shared || walks_ == few_walks || ++walks_ != few_walks) return;
+  stacks_ = static_cast<stack_cache*>(map(sizeof(stack_cache)));
+}
+
+void thread::outlive_dispatch() noexcept {
+  if (current_ == nullptr || current_ == shared || !current_->ends_in_call_ || !has_key) return;
+  current_->ends_in_call_ = ::pthread_setspecific(key, current_) != 0;
 }
 
 bool thread::set_up(std::uint32_t number) noexcept {

@@ -34,6 +34,8 @@ class thread {
   static void choose_path() noexcept;
   // Called from the thread's exit system call.
   void leave() noexcept;
+  // Lets the calling thread's end be seen also where that call is not dispatched. Call it in a hook.
+  static void outlive_dispatch() noexcept;
 
   std::uint32_t number() const noexcept { return number_; }
   const stack_limits& stack() const noexcept { return stack_; }
@@ -41,16 +43,17 @@ class thread {
   // otherwise null.
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
-  // Returns null for a thread that is ending, and for one that shares its number.
+  // Returns null for a thread that is ending, for one that shares its number, and for one that has walked few stacks:
+  // mapping its memory takes longer than some walks do.
   stack_cache* stacks() noexcept { return stacks_; }
+  // Call this for each walk without them.
+  void note_walk() noexcept;
 
   format::thread_record& counts() noexcept { return *record_; }
   sampler samples;      // chooses the samples
   trace_excerpt trace;  // records its events, one by one
   held_locks locks;     // the locks that it holds
   pending_calls pending;
-  // The counters of its last call, only to be compared.
-  const format::call_cell* last_call = nullptr;
 
   // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
@@ -89,6 +92,7 @@ class thread {
   std::uint32_t number_ = 0;
   stack_limits stack_;
   stack_cache* stacks_ = nullptr;
+  std::uint32_t walks_ = 0;    // until there are `stacks_`
   bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
   lock lock_;
 };

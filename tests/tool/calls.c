@@ -269,6 +269,9 @@ static void sigsys(void) {
 
 static void own_dispatch(void) {
   CHECK(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, NULL) == -1 && errno == EINVAL);
+  static int refused;
+  if (refused) return;  // later rounds may be outside of a window
+  refused = 1;
   long result = 20;  // getpid in the 32-bit table; writev in ours
   __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
   CHECK(result == -ENOSYS);

@@ -1,0 +1,140 @@
+// Hooks for the functions of the C library that make system calls: each counts one step (profiler/preload/windows.hpp) and
+// jumps to the function behind it, with all registers and the stack as they were. So nothing here needs to know a
+// function's arguments, and no frame of ours lies between the program and the call.
+
+  .text
+
+// Saves what may hold arguments, calls a function that is given r11, restores them, and jumps to the function whose
+// address is in (r11).
+  .macro pass_through function
+  .cfi_startproc
+  .irp register, rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+  push %\register
+  .cfi_adjust_cfa_offset 8
+  .endr
+  sub $128, %rsp
+  .cfi_adjust_cfa_offset 128
+  .irp index, 0, 1, 2, 3, 4, 5, 6, 7
+  movups %xmm\index, 16 * \index(%rsp)
+  .endr
+  mov %r11, %rdi
+  cld
+  call \function
+  .irp index, 0, 1, 2, 3, 4, 5, 6, 7
+  movups 16 * \index(%rsp), %xmm\index
+  .endr
+  add $128, %rsp
+  .cfi_adjust_cfa_offset -128
+  .irp register, r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+  pop %\register
+  .cfi_adjust_cfa_offset -8
+  .endr
+  jmp *(%r11)
+  .cfi_endproc
+  .endm
+
+decide:
+  pass_through tarn_next_window
+look_up:
+  pass_through tarn_find_hooked
+
+// A hook's entry of the table: the function behind it, and its name. The first call looks the function up where no
+// constructor has done so yet.
+  .macro hook name
+  .globl \name
+  .type \name, @function
+  .balign 16
+\name:
+  .cfi_startproc
+  mov tarn_steps_left@gottpoff(%rip), %r11
+  subl $1, %fs:(%r11)
+  js 1f
+  jmp *3f(%rip)
+1:
+  lea 3f(%rip), %r11
+  jmp decide
+2:
+  lea 3f(%rip), %r11
+  jmp look_up
+  .cfi_endproc
+  .size \name, . - \name
+  .pushsection .rodata.hooked, "aMS", @progbits, 1
+4:
+  .asciz "\name"
+  .popsection
+  .pushsection .data.rel.hooked, "aw", @progbits
+3:
+  .quad 2b, 4b
+  .popsection
+  .endm
+
+  .pushsection .data.rel.hooked, "aw", @progbits
+  .balign 8
+  .globl tarn_hooked_begin
+  .hidden tarn_hooked_begin
+tarn_hooked_begin:
+  .popsection
+
+  .irp name, read, write, pread, pread64, pwrite, pwrite64, readv, writev, preadv, preadv64, pwritev, pwritev64
+  hook \name
+  .endr
+  .irp name, recv, recvfrom, recvmsg, recvmmsg, send, sendto, sendmsg, sendmmsg, sendfile, sendfile64, splice
+  hook \name
+  .endr
+  .irp name, poll, ppoll, select, pselect, epoll_wait, epoll_pwait, epoll_ctl, nanosleep, clock_nanosleep, usleep, sleep
+  hook \name
+  .endr
+  .irp name, accept, accept4, connect, bind, listen, socket, socketpair, shutdown, setsockopt, getsockopt, getsockname
+  hook \name
+  .endr
+  .irp name, getpeername, open, open64, openat, openat64, creat, close, lseek, lseek64, fsync, fdatasync, ftruncate
+  hook \name
+  .endr
+  .irp name, ftruncate64, fallocate, flock, fcntl, fcntl64, ioctl, pipe, pipe2, dup, dup2, dup3, stat, stat64, fstat
+  hook \name
+  .endr
+  .irp name, fstat64, lstat, lstat64, fstatat, fstatat64, statx, access, faccessat, readlink, readlinkat, unlink
+  hook \name
+  .endr
+  .irp name, unlinkat, rename, renameat, mkdir, rmdir, chdir, getcwd, opendir, readdir, readdir64, closedir, getrandom
+  hook \name
+  .endr
+  .irp name, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage, times, uname, sysinfo, getpriority
+  hook \name
+  .endr
+  .irp name, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask, pthread_sigmask, sigsuspend, sigwait
+  hook \name
+  .endr
+  .irp name, sigwaitinfo, sigtimedwait, kill, raise, pthread_kill, pause, wait, waitpid, wait3, wait4, waitid, setitimer
+  hook \name
+  .endr
+  .irp name, timer_settime, timerfd_settime, eventfd, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect
+  hook \name
+  .endr
+  .irp name, madvise, mremap, pthread_join, sem_wait, sem_timedwait, sem_post, pthread_barrier_wait, inotify_add_watch
+  hook \name
+  .endr
+  .irp name, fopen, fopen64, fclose, fread, fwrite, fgets, fputs, puts, fflush, getline, getdelim, printf, fprintf
+  hook \name
+  .endr
+  .irp name, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __poll_chk
+  hook \name
+  .endr
+  .irp name, __ppoll_chk, __fread_chk, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2
+  hook \name
+  .endr
+  .irp name, __openat_2, __openat64_2, __xstat, __xstat64, __fxstat, __fxstat64, __lxstat, __lxstat64
+  hook \name
+  .endr
+
+  .pushsection .data.rel.hooked, "aw", @progbits
+  .globl tarn_hooked_end
+  .hidden tarn_hooked_end
+tarn_hooked_end:
+  .popsection
+
+  .hidden tarn_steps_left
+  .hidden tarn_next_window
+  .hidden tarn_find_hooked
+
+  .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,73 @@
+// Wraps the functions of the C library that make system calls. hooked_functions.S has those that only end a step
+// (windows.hpp). The others are here: what they tell the kernel about signals may have to be changed, so that a call
+// can be dispatched later. They are dispatched themselves for that, and substitute.cpp changes them.
+#include <signal.h>
+
+#include <cerrno>
+
+#include "profiler/preload/base/kernel_signals.hpp"
+#include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/windows.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+using namespace tarn::preload;
+
+TARN_NEXT_FUNCTION(sigaction)
+TARN_NEXT_FUNCTION(signal)
+TARN_NEXT_FUNCTION(sigaltstack)
+
+namespace {
+
+struct hooked {
+  void* function;
+  const char* name;
+};
+extern "C" __attribute__((visibility("hidden"))) hooked tarn_hooked_begin[], tarn_hooked_end[];
+
+// Answers for a function that the C library does not have.
+long has_no_function() noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"), used)) void tarn_find_hooked(hooked* entry) noexcept {
+  void* const function = next_function(entry->name);
+  entry->function = function != nullptr ? function : reinterpret_cast<void*>(has_no_function);
+}
+
+namespace {
+
+[[gnu::constructor(101)]] void find_hooked() noexcept {
+  for (hooked* entry = tarn_hooked_begin; entry != tarn_hooked_end; ++entry) tarn_find_hooked(entry);
+}
+
+}  // namespace
+
+extern "C" {
+
+TARN_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* old) noexcept {
+  take_step();
+  if (number != SIGSYS && (action == nullptr || (action->sa_mask.__val[0] & signal_bit(SIGSYS)) == 0)) {
+    return next_sigaction()(number, action, old);
+  }
+  const dispatched_calls now;
+  return next_sigaction()(number, action, old);
+}
+
+TARN_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
+  take_step();
+  if (number != SIGSYS) return next_signal()(number, handler);
+  const dispatched_calls now;
+  return next_signal()(number, handler);
+}
+
+TARN_EXPORT int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
+  take_step();
+  const dispatched_calls now;
+  return next_sigaltstack()(wanted, old);
+}
+
+}  // extern "C"

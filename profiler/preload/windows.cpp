@@ -1,0 +1,282 @@
+#include "profiler/preload/windows.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/kernel_signals.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/sampler.hpp"
+#include "profiler/preload/dispatch.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/substitute.hpp"
+#include "profiler/preload/threads.hpp"
+
+constinit thread_local std::int32_t tarn_steps_left = 0;
+
+namespace tarn::preload {
+
+constinit thread_local call_window own_window = {};
+
+namespace {
+
+constexpr std::uint64_t least_steps = 4, most_steps = 256, calls_of_block = 4;
+// A thread asks again after so many steps where it has nothing to decide.
+constexpr std::int32_t many_steps = 1 << 16;
+constexpr std::uint32_t most_weight = 2048;
+constexpr std::uint16_t first_weight = 16;  // of threads that begin when the process has used up its full counts
+// What a dispatched call and a window take, in nanoseconds, and which part of its processor time a thread may spend on
+// them: one in so many.
+constexpr std::uint64_t call_ns = 1200, window_ns = 2500, share_of_time = 40;
+
+// So many calls of a process all count, so that short programs have no estimates. Then the largest weight that a thread
+// may choose doubles after so many dispatched calls, so that programs of medium length have small errors.
+constexpr std::uint64_t full_counts = 4096, doubling_counts = 1024;
+constinit std::atomic<std::uint64_t> process_counts = 0;
+
+std::uint16_t largest_weight() noexcept {
+  const std::uint64_t counts = process_counts.load(std::memory_order_relaxed);
+  if (counts < full_counts) return 1;
+  return static_cast<std::uint16_t>(std::min<std::uint64_t>(
+      2U << std::min<std::uint64_t>((counts - full_counts) / doubling_counts, 15), most_weight));
+}
+constinit std::atomic<bool> always = false;
+
+bool has_windows() noexcept {
+  return detail::started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
+         (header().sources & format::source_bit(format::call_kind)) != 0;
+}
+
+// A child of vfork shares its parent's memory and thread, but not the dispatch.
+bool is_own_process() noexcept {
+  const long number = own_call(SYS_getpid);
+  return number < 0 || static_cast<std::uint32_t>(number) == process_number();
+}
+
+std::uint64_t processor_ns() noexcept {
+  timespec now{};
+  own_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The frame of SIGSYS and its handler need more room than small signal stacks have. The wrapper of sigaltstack()
+// replaces them; this finds those that the program has set by an instruction of its own.
+bool has_small_signal_stack() noexcept {
+  stack_t now{};
+  if (own_call(SYS_sigaltstack, nullptr, &now) < 0) return false;
+  return (now.ss_flags & SS_DISABLE) == 0 && now.ss_size < enough_signal_stack;
+}
+
+// Returns false when the dispatch cannot be turned on here.
+bool turn_on() noexcept {
+  if (own_window.is_dispatched) return true;
+  if (has_small_signal_stack()) return false;
+  if (!is_restricted()) keep_handler();
+  own_window.last_call = ~std::uint64_t{0};
+  own_window.is_dispatched = turn_dispatch_on() == 0;
+  return own_window.is_dispatched;
+}
+void turn_off() noexcept {
+  if (!own_window.is_dispatched || own_window.is_held) return;
+  thread::outlive_dispatch();
+  own_window.is_dispatched = turn_dispatch_off() != 0;
+}
+
+std::uint64_t random_bits() noexcept {  // xorshift64*, as in sampler.hpp
+  std::uint64_t& state = own_window.random;
+  if (state == 0) state = (format::ticks() ^ reinterpret_cast<std::uintptr_t>(&own_window)) * 0x9e3779b97f4a7c15ULL | 1;
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545f4914f6cdd1dULL;
+}
+
+// Returns how many blocks pass before the next one that is dispatched, each with the probability 1 / weight: a
+// geometric number, which is an exponential one in whole units of -ln(1 - 1 / weight).
+std::uint32_t draw_gap(std::uint16_t weight) noexcept {
+  if (weight <= 1) return 0;
+  const double s = 1.0 / (2.0 * weight - 1), q = s * s;  // -ln(1 - x) = 2 artanh(x / (2 - x))
+  const double unit = 2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
+  return static_cast<std::uint32_t>(minus_log(random_bits()) / unit);
+}
+
+void open_block() noexcept {
+  own_window.phase = window_phase::open;
+  ++own_window.block;
+  own_window.dispatched = own_window.children = own_window.siblings = 0;
+  tarn_steps_left = static_cast<std::int32_t>(own_window.steps) - 1;
+}
+
+void open_for_good() noexcept {
+  own_window.weight = 1;
+  own_window.phase = turn_on() ? window_phase::open : window_phase::closed;
+  ++own_window.block;
+  tarn_steps_left = many_steps;
+}
+
+// Begins with the next block that is dispatched, which may be the one that begins now.
+void begin_gap(std::uint16_t weight) noexcept {
+  own_window.weight = weight;
+  const std::uint64_t gap = draw_gap(weight) * std::uint64_t{own_window.steps};
+  own_window.gap = static_cast<std::uint32_t>(std::min(gap, std::uint64_t{1} << 30));
+  if (own_window.gap == 0 && turn_on()) {
+    if (own_window.opened_at == 0) own_window.opened_at = processor_ns();
+    return open_block();
+  }
+  own_window.phase = window_phase::closed;
+  turn_off();
+  own_window.closed_at = processor_ns();
+  tarn_steps_left = static_cast<std::int32_t>(own_window.gap) - 2;  // the last step of the gap leads
+}
+
+void lead() noexcept {
+  own_window.phase = window_phase::leading;
+  if (!turn_on()) own_window.phase = window_phase::closed;
+  own_window.opened_at = processor_ns();
+  tarn_steps_left = 0;
+}
+
+// Chooses the weight and the length of the next blocks.
+std::uint16_t next_weight() noexcept {
+  call_window& now = own_window;
+  const std::uint64_t time = processor_ns();
+  const std::uint64_t cost = now.dispatched * call_ns + window_ns;
+  const std::uint64_t open_ns = time - now.opened_at;
+  if (now.gap != 0) {  // these steps were as they are without us
+    now.plain_ns = now.plain_ns / 2 + (now.opened_at - now.closed_at);
+    now.plain_steps = now.plain_steps / 2 + now.gap;
+  } else {
+    now.plain_ns = now.plain_ns / 2 + std::max(open_ns > cost ? open_ns - cost : 0, open_ns / 16);
+    now.plain_steps = now.plain_steps / 2 + now.steps;
+  }
+  now.opened_at = time;
+  now.open_calls = now.open_calls / 2 + now.dispatched;
+  now.open_steps = now.open_steps / 2 + now.steps;
+  now.steps = static_cast<std::uint32_t>(std::clamp(
+      calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), least_steps, most_steps));
+  const std::uint64_t next_cost = now.steps * now.open_calls * call_ns / now.open_steps + window_ns;
+  const std::uint64_t plain_ns = now.steps * now.plain_ns / now.plain_steps;
+  return static_cast<std::uint16_t>(
+      std::clamp<std::uint64_t>(share_of_time * next_cost / std::max<std::uint64_t>(plain_ns, 1), 1, largest_weight()));
+}
+
+void end_block() noexcept {
+  process_counts.fetch_add(own_window.dispatched, std::memory_order_relaxed);
+  if (largest_weight() == 1) {
+    own_window.opened_at = 0;
+    own_window.gap = 0;
+    return open_block();
+  }
+  if (own_window.opened_at == 0) {  // the first block after those: its time tells what the next ones take
+    own_window.opened_at = processor_ns();
+    return open_block();
+  }
+  begin_gap(next_weight());
+}
+
+void begin_thread() noexcept {
+  own_window.siblings = 0;
+  own_window.steps = least_steps;
+  const std::uint16_t weight = std::min(first_weight, largest_weight());
+  own_window.opened_at = 0;
+  begin_gap(weight);
+}
+
+void decide() noexcept {
+  if (!has_windows() || header().restricted.load(std::memory_order_relaxed) != 0) {
+    tarn_steps_left = detail::started.load(std::memory_order_relaxed) ? many_steps : 0;
+    return;
+  }
+  if (!is_own_process()) {
+    tarn_steps_left = 0;  // the parent's thread decides at its next hook
+    return;
+  }
+  if (always.load(std::memory_order_relaxed) || is_restricted()) return open_for_good();
+  switch (own_window.phase) {
+    case window_phase::unknown:
+    case window_phase::inherited: return begin_thread();
+    case window_phase::closed: return lead();
+    case window_phase::leading: return open_block();
+    case window_phase::open: return end_block();
+  }
+}
+
+}  // namespace
+
+void begin_windows() noexcept {
+  own_window = {};
+  process_counts.store(0, std::memory_order_relaxed);
+  always.store(false, std::memory_order_relaxed);
+  if (!has_windows()) return;
+  own_window.is_dispatched = true;
+  own_window.weight = 1;
+  own_window.steps = least_steps;
+  own_window.last_call = ~std::uint64_t{0};
+  open_block();
+}
+
+void inherit_window(std::uintptr_t thread_pointer) noexcept {
+  if (!has_windows()) return;
+  const auto of_thread = [&](auto& variable) -> auto& {
+    const auto distance =
+        reinterpret_cast<std::uintptr_t>(&variable) - reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+    return *reinterpret_cast<std::remove_reference_t<decltype(variable)>*>(thread_pointer + distance);
+  };
+  call_window& child = of_thread(own_window);
+  child = {};
+  child.phase = window_phase::inherited;
+  child.is_dispatched = true;
+  child.weight = window_weight();
+  child.siblings = own_window.children++;
+  child.last_call = ~std::uint64_t{0};
+  of_thread(tarn_steps_left) = 0;
+}
+
+void dispatch_always() noexcept { always.store(true, std::memory_order_relaxed); }
+
+void keep_window_open() noexcept {
+  if (has_windows()) open_for_good();
+}
+
+dispatched_calls::dispatched_calls() noexcept : turns_off_(false) {
+  if (!has_windows() || !is_own_process()) return;
+  if (own_window.phase == window_phase::unknown) tarn_next_window();
+  turns_off_ = !own_window.is_dispatched && turn_on();
+}
+dispatched_calls::~dispatched_calls() {
+  if (turns_off_) turn_off();
+}
+
+void hold_window() noexcept {
+  if (!has_windows()) return;
+  if (own_window.phase == window_phase::unknown) tarn_next_window();
+  own_window.is_held = turn_on();
+}
+void release_window() noexcept {
+  own_window.is_held = false;
+  if (own_window.phase == window_phase::closed && has_windows()) turn_off();
+}
+
+}  // namespace tarn::preload
+
+void tarn_next_window() noexcept {
+  using namespace tarn::preload;
+  // A handler's hook may interrupt a decision, which then goes on as if there had been no hook. A handler that jumps
+  // out leaves a decision whose frame is no longer in use, below this one.
+  constexpr std::uintptr_t near = std::uintptr_t{8} << 20;
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (own_window.decision != 0 && frame - own_window.decision >= near) {
+    tarn_steps_left = 0;
+    return;
+  }
+  own_window.decision = frame;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  decide();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  own_window.decision = 0;
+}
