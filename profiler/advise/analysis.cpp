@@ -62,7 +62,7 @@ std::string key_of(const site_view& shown) {
 }  // namespace
 
 analysis::analysis(format::recording recording, cost_model costs, analysis_options options)
-    : recording_(std::move(recording)),
+    : recording_(reconcile_calls(std::move(recording))),
       bytes_(std::move(options.bytes)),
       wrappers_(std::move(options.wrappers)),
       costs_(std::move(costs)),

@@ -83,7 +83,8 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analysis.locks().wait_nanoseconds) / wall_ns;
-  whole.system_calls = static_cast<double>(analysis.calls().calls);
+  // An estimate breaks a limit if it does so by more than its error.
+  whole.system_calls = static_cast<double>(analysis.calls().calls) * std::max(1 - analysis.calls().error, 0.0);
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;

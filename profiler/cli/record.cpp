@@ -29,6 +29,7 @@
 #include "profiler/cli/commands.hpp"
 #include "profiler/collect/children.hpp"
 #include "profiler/collect/process_recording.hpp"
+#include "profiler/collect/process_state.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/launch/launchers.hpp"
@@ -160,11 +161,14 @@ std::uint64_t microseconds(const timeval& time) {
 
 // Waits until the process ends, one of `others` ends, or `until` is reached. Returns whether the process has ended.
 bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time_point until, int& status,
-              rusage& usage) {
+              rusage& usage, input_output_counts& counts) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   for (;;) {
-    const pid_t ended = ::wait4(process, &status, WNOHANG, &usage);
-    if (ended == process) {
+    siginfo_t left{};
+    if (::waitid(P_PID, static_cast<id_t>(process), &left, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        left.si_pid == process) {
+      counts = input_output_of(static_cast<std::uint64_t>(process));
+      ::wait4(process, &status, 0, &usage);
       if (watch >= 0) ::close(watch);
       return true;
     }
@@ -189,7 +193,11 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  for (const auto& [key, value] : recording.calls) calls += value[format::calls];
+  bool all_counted = true;
+  for (const auto& [key, value] : recording.calls) {
+    calls += value[format::calls];
+    all_counted = all_counted && value[format::call_spread] == 0;
+  }
   std::string words;
   const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
     if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
@@ -197,7 +205,7 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   for (const auto& [key, value] : recording.acquisitions) acquisitions += value[format::acquisitions];
   add_count(heap_kind, blocks, "allocations");
   add_count(lock_kind, acquisitions, "locks taken");
-  add_count(call_kind, calls, "system calls");
+  add_count(call_kind, calls, all_counted ? "system calls" : "system calls (estimated)");
   return words;
 }
 
@@ -295,7 +303,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   int status = 0;
   rusage usage{};
   auto next = steady::now() + first_pause;
-  while (!wait_for(process, child_processes.running(), next, status, usage)) {
+  input_output_counts input_output;
+  while (!wait_for(process, child_processes.running(), next, status, usage, input_output)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (steady::now() >= first.next_snapshot()) first.write_changes();
     next = std::min({first.next_snapshot(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
@@ -309,7 +318,9 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
       microseconds(usage.ru_utime),
       microseconds(usage.ru_stime),
       counts.instructions(processor_ns),
-      counts.surprises(processor_ns)};
+      counts.surprises(processor_ns),
+      input_output.reads,
+      input_output.writes};
   first.write_changes(ending);
   first.write_end(ending);
   arranged.program_ended();
@@ -353,7 +364,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
                     "record allocations; without --heap, --locks and --syscalls, record all three");
   command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
   command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
-  CLI::Option* const full = command->add_flag("--full", request->full, "count every allocation instead of sampling");
+  CLI::Option* const full =
+      command->add_flag("--full", request->full, "count every allocation and system call instead of sampling");
   command
       ->add_option("--sample", request->interval,
                    fmt::format("mean bytes between samples, where each block counts as {} bytes more; default {}",

@@ -38,4 +38,15 @@ std::optional<process_state> state_of(std::uint64_t process) {
   return state;
 }
 
+input_output_counts input_output_of(std::uint64_t process) {
+  input_output_counts counts;
+  std::ifstream file(fmt::format("/proc/{}/io", process));
+  std::string name;
+  for (std::uint64_t number = 0; file >> name >> number;) {
+    if (name == "syscr:") counts.reads = number;
+    if (name == "syscw:") counts.writes = number;
+  }
+  return counts;
+}
+
 }  // namespace tarn::command

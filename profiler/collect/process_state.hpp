@@ -14,4 +14,11 @@ struct process_state {
 // Returns nothing for a process that has ended.
 std::optional<process_state> state_of(std::uint64_t process);
 
+// The kernel's counts of the calls of a process that read and that write; 0 where /proc does not tell them. It also
+// knows those of a process that has ended and that its parent has not waited for.
+struct input_output_counts {
+  std::uint64_t reads = 0, writes = 0;
+};
+input_output_counts input_output_of(std::uint64_t process);
+
 }  // namespace tarn::command

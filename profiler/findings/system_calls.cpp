@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -63,6 +64,70 @@ call_category categorise(const call_site& site) {
   const bool takes_all = is_reading(site.name) && site.sums[call_counter::given] < site.sums[call_counter::asked] / 2;
   if (!takes_all && is_share(site.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
   return call_category::needed;
+}
+
+std::uint64_t rounded(double count) {
+  constexpr double limit = 1e18;  // a larger value comes from a broken file
+  return static_cast<std::uint64_t>(std::llround(std::clamp(count, 0.0, limit)));
+}
+
+// The error of counts that are sums of estimates. Those of one thread are not independent, as they come from the same
+// blocks (profiler/preload/windows.hpp), and the sum of their deviations is the largest that theirs can be. Different
+// threads are independent.
+class sum_error {
+ public:
+  void add(std::uint32_t thread, const format::call_counts& counts) {
+    if (counts[call_counter::call_spread] != 0)
+      deviation_of_[thread] += std::sqrt(static_cast<double>(counts[call_counter::call_spread]));
+  }
+  double variance() const {
+    double sum = 0;
+    for (const auto& [thread, deviation] : deviation_of_) sum += deviation * deviation;
+    return sum;
+  }
+
+ private:
+  std::map<std::uint32_t, double> deviation_of_;
+};
+
+// Returns the relative error that 95 of 100 recordings do not exceed.
+double relative_error(double variance, std::uint64_t count) {
+  return count == 0 ? 0 : 1.96 * std::sqrt(variance) / static_cast<double>(count);
+}
+
+// The calls that read, or those that write: the kernel counts both for each process.
+struct call_family {
+  bool (*has)(std::string_view name);
+  std::uint64_t exact;  // 0 if it is not known
+  std::uint64_t calls = 0, cells = 0;
+  sum_error error = {};
+
+  // Returns whether the estimates add up to what the kernel counted, but for their rounding.
+  bool is_reconciled() const {
+    return exact != 0 && error.variance() != 0 && (calls > exact ? calls - exact : exact - calls) <= cells;
+  }
+  // Returns the variance of a part of the calls. A share of an exact whole varies as this part and the rest do, each
+  // against the other.
+  double variance_of(std::uint64_t part_calls, double part_variance) const {
+    const double share = static_cast<double>(part_calls) / static_cast<double>(std::max<std::uint64_t>(calls, 1));
+    return std::max(part_variance * (1 - 2 * share) + share * share * error.variance(), 0.0);
+  }
+};
+
+std::array<call_family, 2> families_of(const format::recording& recording) {
+  const bool is_whole = recording.ended && recording.part == format::interval{};
+  std::array<call_family, 2> families = {call_family{is_reading, is_whole ? recording.end.reads : 0},
+                                         call_family{is_writing, is_whole ? recording.end.writes : 0}};
+  for (const auto& [key, value] : recording.calls) {
+    const std::string name = call_name(key.number);
+    for (call_family& family : families) {
+      if (!family.has(name)) continue;
+      family.calls += value[call_counter::calls];
+      ++family.cells;
+      family.error.add(key.thread, value);
+    }
+  }
+  return families;
 }
 
 std::string small_remedy(const call_site& site) {
@@ -141,14 +206,42 @@ bool is_writing(std::string_view name) {
   return is_one_of(name, std::to_array<std::string_view>({"write", "pwrite64", "writev", "pwritev", "pwritev2"}));
 }
 
+format::recording reconcile_calls(format::recording recording) {
+  for (const call_family& family : families_of(recording)) {
+    const double estimate = static_cast<double>(family.calls), variance = family.error.variance();
+    constexpr double most_deviations = 5;  // a larger difference is not by chance: not all calls were recorded
+    if (variance == 0 ||
+        std::fabs(static_cast<double>(family.exact) - estimate) > most_deviations * std::sqrt(variance)) {
+      continue;
+    }
+    const double factor = static_cast<double>(family.exact) / estimate;
+    for (auto& [key, value] : recording.calls) {
+      if (!family.has(call_name(key.number))) continue;
+      for (std::uint64_t& count : value) count = rounded(static_cast<double>(count) * factor);
+      value[call_counter::call_spread] = rounded(static_cast<double>(value[call_counter::call_spread]) * factor);
+    }
+  }
+  return recording;
+}
+
 call_findings find_calls(const format::recording& recording) {
   struct collected {
     call_site sums;
     std::set<std::uint32_t> threads;
     std::map<std::uint32_t, std::uint64_t> calls;  // by site
+    sum_error error;
   };
   call_findings findings;
+  sum_error error;
   own_code own_frames(recording);
+  const std::array<call_family, 2> families = families_of(recording);
+  // Returns the family of a call whose sum is exact, or null.
+  const auto exact_family = [&](const std::string& call) {
+    const auto match = std::find_if(families.begin(), families.end(), [&](const call_family& family) {
+      return family.has(call) && family.is_reconciled();
+    });
+    return match == families.end() ? nullptr : &*match;
+  };
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
   for (const auto& [key, value] : recording.calls) {
     std::vector<std::uint64_t> frames = own_frames.inner_frames(key.site);
@@ -158,6 +251,8 @@ call_findings find_calls(const format::recording& recording) {
     group.threads.insert(key.thread);
     group.calls[key.site] += value[call_counter::calls];
     for (std::size_t index = 0; index < value.size(); ++index) group.sums.sums[index] += value[index];
+    group.error.add(key.thread, value);
+    if (exact_family(call_name(key.number)) == nullptr) error.add(key.thread, value);
   }
   // The share is one of the processor time: a waiting server or a busy machine does not make calls cheap.
   const std::uint64_t time_ns =
@@ -172,6 +267,10 @@ call_findings find_calls(const format::recording& recording) {
     site.threads = static_cast<std::uint32_t>(group.threads.size());
     site.name = call_name(site.number);
     site.nanoseconds = format::nanoseconds(recording.clock, site.sums[call_counter::call_ticks]);
+    const std::uint64_t calls = site.sums[call_counter::calls];
+    const call_family* const family = exact_family(site.name);
+    site.error = relative_error(
+        family == nullptr ? group.error.variance() : family->variance_of(calls, group.error.variance()), calls);
     site.category = categorise(site);
     const double spent =
         static_cast<double>(site.nanoseconds) + way_ns * static_cast<double>(site.sums[call_counter::calls]);
@@ -181,6 +280,7 @@ call_findings find_calls(const format::recording& recording) {
     findings.nanoseconds += site.nanoseconds;
     order.push_back(&group);
   }
+  findings.error = relative_error(error.variance(), findings.calls);
   std::stable_sort(order.begin(), order.end(), [](const collected* a, const collected* b) {
     return a->sums.sums[call_counter::calls] > b->sums.sums[call_counter::calls];
   });

@@ -25,6 +25,7 @@ use made_of(std::string operation, const std::vector<code_location>& stack) {
 void add(use& sum, const use& use) {
   sum.count += use.count;
   sum.nanoseconds += use.nanoseconds;
+  sum.deviation += use.deviation;  // they are not independent
 }
 
 double difference_of(std::uint64_t before, std::uint64_t after) {
@@ -32,6 +33,13 @@ double difference_of(std::uint64_t before, std::uint64_t after) {
 }
 
 std::uint64_t count_of(const std::optional<use>& use) { return use ? use->count : 0; }
+double deviation_of(const std::optional<use>& use) { return use ? use->deviation : 0; }
+
+bool is_changed(const use_change& change) {
+  constexpr double most_deviations = 5;  // one of a million places differs by more by chance
+  const double by_chance = most_deviations * std::hypot(deviation_of(change.before), deviation_of(change.after));
+  return std::fabs(difference_of(count_of(change.before), count_of(change.after))) > by_chance;
+}
 
 }  // namespace
 
@@ -45,6 +53,7 @@ std::vector<use> calls_in(const format::recording& recording, const call_finding
     uses.push_back(made_of(site.name, stack_at(recording, site.site, symbols)));
     uses.back().count = site.sums[format::calls];
     uses.back().nanoseconds = site.nanoseconds;
+    uses.back().deviation = site.error / 1.96 * static_cast<double>(uses.back().count);
   }
   return uses;
 }
@@ -79,7 +88,7 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
   collect(before, result.before, &use_change::before);
   collect(after, result.after, &use_change::after);
   for (auto& [key, change] : places) {
-    if (count_of(change.before) != count_of(change.after)) result.changes.push_back(std::move(change));
+    if (is_changed(change)) result.changes.push_back(std::move(change));
   }
   const auto size = [](const use_change& change) {
     return std::pair(std::fabs(change.saved_ns()),

@@ -18,6 +18,7 @@ struct use {
   std::string function, file;     // without arguments; the first outside the C library; the module if it has no file
   std::uint64_t count = 0;        // acquisitions, calls
   std::uint64_t nanoseconds = 0;  // waiting time, or time in the kernel
+  double deviation = 0;           // standard deviation of `count`, if that is an estimate
 };
 
 struct use_change {
@@ -27,7 +28,8 @@ struct use_change {
 
 struct use_difference {
   use before, after;                // sums of the whole program; `operation` and the locations are empty
-  std::vector<use_change> changes;  // the largest by time first, then by count; without unchanged ones
+  std::vector<use_change> changes;  // the largest by time first, then by count; without unchanged ones, and without
+                                    // those of estimates that differ by chance
 };
 
 // Returns the system calls in any order.

@@ -241,6 +241,8 @@ void read_end(decoder& input, recording& result) {
   facts.system_us = input.number();
   facts.instructions = input.number();
   facts.branch_mispredictions = input.number();
+  facts.reads = input.number();
+  facts.writes = input.number();
   result.end = facts;
   result.ended = true;
 }

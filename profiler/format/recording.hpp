@@ -165,6 +165,8 @@ struct end_facts {
   std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
   // The processor counted these in the program, including the recorder; 0 if they were not or could not be counted.
   std::uint64_t instructions = 0, branch_mispredictions = 0;
+  // The kernel's counts of the process's calls that read and that write, from its start on; 0 if they are not known.
+  std::uint64_t reads = 0, writes = 0;
   auto operator<=>(const end_facts&) const = default;
 };
 

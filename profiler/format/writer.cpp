@@ -323,6 +323,8 @@ void writer::end(const end_facts& facts) {
   output.number(facts.system_us);
   output.number(facts.instructions);
   output.number(facts.branch_mispredictions);
+  output.number(facts.reads);
+  output.number(facts.writes);
   put(block_kind::end, output.bytes());
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -16,10 +17,16 @@ using analyse::call_site;
 using format::call_counter;
 using nlohmann::json;
 
+// Returns "1,234 write calls", or "about 1,234 write calls (± 5 %)".
+std::string estimated(std::uint64_t count, double error, const std::string& noun) {
+  return error == 0 ? counted(count, noun)
+                    : fmt::format("about {} (± {:.0f} %)", counted(count, noun), std::ceil(error * 100));
+}
+
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   fmt::print("\n{}. {}: {}, {} failed, by {}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
-             analyse::name(site.category), counted(calls, site.name + " call"),
+             analyse::name(site.category), estimated(calls, site.error, site.name + " call"),
              grouped(site.sums[call_counter::errors]), counted(site.threads, "thread"),
              static_cast<double>(site.nanoseconds) / 1e9,
              static_cast<double>(site.nanoseconds) / 1e3 / static_cast<double>(calls));
@@ -49,8 +56,9 @@ json predicted(const call_site& site, const analyse::analysis& analysis) {
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (findings.calls == 0) return;
-  fmt::print("{} at {}, {:.3f} s in the kernel and waiting there\n", counted(findings.calls, "system call"),
-             counted(findings.sites.size(), "site"), static_cast<double>(findings.nanoseconds) / 1e9);
+  fmt::print("{} at {}, {:.3f} s in the kernel and waiting there\n",
+             estimated(findings.calls, findings.error, "system call"), counted(findings.sites.size(), "site"),
+             static_cast<double>(findings.nanoseconds) / 1e9);
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }
@@ -74,6 +82,7 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
     calls.push_back({{"name", site.name},
                      {"category", analyse::name(site.category)},
                      {"count", site.sums[call_counter::calls]},
+                     {"error", site.error},
                      {"errors", site.sums[call_counter::errors]},
                      {"bytes", site.sums[call_counter::given]},
                      {"bytes_asked", site.sums[call_counter::asked]},

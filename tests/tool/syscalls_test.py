@@ -26,8 +26,8 @@ class Syscalls(unittest.TestCase):
         self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
         return result
 
-    def record(self, *words, code=0):
-        self.run_program(PATHS.tarn, "record", "--syscalls", "-o", "rec", "--", *words, code=code)
+    def record(self, *words, code=0, modes=()):
+        self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *words, code=code)
         report = self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout
         return json.loads(report)
 
@@ -37,6 +37,7 @@ class Syscalls(unittest.TestCase):
         self.assertEqual(report["recorder"]["dropped"], 0)
         total = collections.Counter()
         for site in report["syscalls"]:
+            self.assertEqual(site["error"], 0, "a short program is counted in full")
             total[site["name"]] += site["count"]
         return total
 
@@ -141,8 +142,72 @@ class Syscalls(unittest.TestCase):
         self.assertEqual(len(sites), 1, f"{name} in {function}: {sites}")
         return sites[0]
 
+    def assert_estimated(self, site, count):
+        """Six of its standard deviations, as that is estimated, too: one in a hundred thousand is outside by chance."""
+        self.assertGreater(site["error"], 0)
+        self.assertLess(abs(site["count"] - count), 6 / 1.96 * site["error"] * site["count"], site)
+
+    def assert_reconciled(self, site, count):
+        """The kernel counts all reads and writes, also some of the loader and of the recorder; nearly all are of this site."""
+        self.assertLess(site["error"], 0.02, site)
+        self.assertLess(abs(site["count"] - count), 0.02 * count, site)
+
+    def test_estimates_lie_within_their_error(self):
+        rounds = 100_000
+        report = self.record(PATHS.calls, "plain", str(rounds))
+        counted = {name: self.site(report, name, function) for name, function in
+                   (("write", "put"), ("read", "take"), ("getppid", "plain"), ("openat", "plain"), ("close", "plain"))}
+        for name in "getppid", "openat", "close":
+            self.assert_estimated(counted[name], rounds)
+        for name in "read", "write":
+            self.assert_reconciled(counted[name], rounds)
+        self.assertEqual(counted["write"]["bytes"], counted["write"]["count"], "all figures of a call have its weight")
+        self.assertEqual(counted["write"]["errors"], 0)
+        stats = [call for call in report["syscalls"] if call["name"] in ("stat", "newfstatat") and call["error"]]
+        self.assertEqual(sorted(call["errors"] for call in stats),
+                         sorted(call["count"] if call["errors"] else 0 for call in stats), "each fails always, or never")
+        # Each call follows another one here, so none is in a row; each asks what the one before did.
+        self.assertEqual(counted["getppid"]["in_a_row"], 0)
+        self.assertGreater(counted["openat"]["same_arguments"], 0.99 * counted["openat"]["count"])
+        self.assertIn("tarn::io::writer", counted["write"]["remedy"])
+        text = self.run_program(PATHS.tarn, "report", "rec").stdout
+        self.assertRegex(text, r"about [\d,]+ system calls \(± \d+ %\) at")
+        self.assertRegex(text, r"repeated: about [\d,]+ openat calls \(± \d+ %\)")
+        self.assertRegex(text, r"small: [\d,]+ write calls")
+
+    def test_estimates_of_many_threads_lie_within_their_error(self):
+        rounds = 1500
+        report = self.record(PATHS.calls, "threads", str(rounds))
+        self.assert_estimated(self.site(report, "getppid", "some_calls"), 80 * rounds)
+        self.assert_reconciled(self.site(report, "write", "put"), 4 * rounds)
+        for name in "clone3", "rseq":  # one by the thread that makes another one, one by each before its first function
+            for site in report["syscalls"]:
+                if site["name"] == name and site["error"]:
+                    self.assert_estimated(site, 4 * rounds)
+
+    def test_estimates_differ_by_chance_only(self):
+        for name in "one", "two":
+            self.run_program(PATHS.tarn, "record", "--syscalls", "-o", name, "--", PATHS.calls, "plain", "100000")
+        changes = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "one", "two").stdout)["syscalls"]["changes"]
+        # The kernel's counts of reads and writes are exact, and the loader may read more in one run than in the other.
+        self.assertEqual([change for change in changes
+                          if (change["after"] or change["before"])["what"] not in ("read", "write")], [])
+
+    def test_a_limit_is_broken_by_more_than_the_error(self):
+        self.record(PATHS.calls, "plain", "100000")
+        for limit, code in (600_000, 1), (1_600_000, 0):
+            self.run_program(PATHS.tarn, "gate", "--max", f"system calls <= {limit}", "rec", code=code)
+
+    def test_programs_run_where_windows_close(self):
+        """Many rounds, so that most of them are not dispatched: of what they tell the kernel about signals, masks and stacks
+        nothing may end them when the next window opens."""
+        for mode, rounds in (("raised", 5000), ("masks", 3000), ("stack", 3000), ("sigsys", 3000), ("forks", 300),
+                             ("clones", 300), ("threads", 500), ("spawns", 60), ("cancels", 1000), ("dispatch", 9000)):
+            with self.subTest(mode=mode):
+                self.run_program(PATHS.tarn, "record", "-o", "rec", "--", PATHS.calls, mode, str(rounds))
+
     def test_sites_have_stacks_bytes_and_remedies(self):
-        report = self.record(PATHS.calls, "plain", "2000")
+        report = self.record(PATHS.calls, "plain", "2000", modes=["--full"])
         self.assertEqual(report["recorder"]["sources"], ["system calls by syscall user dispatch"])
         put = self.site(report, "write", "put")
         self.assertEqual((put["count"], put["bytes_asked"], put["bytes"], put["errors"], put["category"]),

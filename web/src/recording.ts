@@ -91,6 +91,7 @@ export interface Call {
   name: string;
   category: string;
   count?: number;
+  error?: number;
   errors?: number;
   bytes?: number;
   bytes_asked?: number;

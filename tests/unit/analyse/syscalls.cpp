@@ -6,6 +6,8 @@
 
 #include <sys/syscall.h>
 
+#include <cmath>
+
 #include "profiler/findings/call_names.hpp"
 
 namespace tarn::analyse {
@@ -52,6 +54,47 @@ TEST(syscalls, sums_are_over_threads_and_times_in_nanoseconds) {
   EXPECT_EQ(findings.sites[0].threads, 2U);
   EXPECT_EQ(findings.sites[0].name, "write");
   EXPECT_EQ(findings.sites[1].site, 0U);
+}
+
+TEST(syscalls, errors_of_estimates_add_up_within_a_thread_and_cancel_between_threads) {
+  const auto estimate = [](std::uint64_t calls, std::uint64_t spread) {
+    return counts_of({{format::calls, calls}, {format::call_spread, spread}});
+  };
+  EXPECT_EQ(only_site(recording_with(read_number, 100)).error, 0);
+  EXPECT_NEAR(only_site(recording_with(read_number, 100, estimate(100, 25))).error, 1.96 * 5 / 100, 1e-9);
+  format::recording recording = recording_with(read_number, 100, estimate(100, 9));
+  recording.calls[{1, 1, read_number}] = estimate(100, 16);
+  EXPECT_NEAR(only_site(recording).error, 1.96 * 5 / 200, 1e-9);
+  recording.calls[{1, 0, write_number}] = estimate(200, 25);
+  EXPECT_NEAR(find_calls(recording).error, 1.96 * std::hypot(3 + 5, 4) / 400, 1e-9);
+}
+
+TEST(syscalls, estimates_are_scaled_to_what_the_kernel_counted) {
+  format::recording recording =
+      recording_with(read_number, 0, counts_of({{format::asked, 9000}, {format::call_spread, 90'000}}));
+  recording.calls[{1, 0, read_number}][format::calls] = 9000;
+  recording.calls[{1, 1, write_number}] = counts_of({{format::calls, 100}});
+  recording.ended = true;
+  recording.end.reads = 10'000;
+  recording.end.writes = 117;  // also of the loader
+  call_findings findings = find_calls(reconcile_calls(recording));
+  ASSERT_EQ(findings.sites.size(), 2U);
+  EXPECT_EQ(findings.sites[0].sums[format::calls], 10'000U);
+  EXPECT_EQ(findings.sites[0].sums[format::asked], 10'000U) << "all figures of a call";
+  EXPECT_EQ(findings.sites[0].error, 0) << "the only site has all that the kernel counted";
+  EXPECT_EQ(findings.sites[1].sums[format::calls], 100U) << "these were all counted";
+
+  recording.calls[{0, 1, read_number}] = counts_of({{format::calls, 900}, {format::call_spread, 9000}});
+  recording.sites.resize(3);
+  findings = find_calls(reconcile_calls(recording));
+  EXPECT_EQ(findings.sites[0].sums[format::calls] + findings.sites[1].sums[format::calls], 10'000U);
+  EXPECT_GT(findings.sites[1].error, 0) << "how much of it each site has is still an estimate";
+
+  recording.end.reads = 11'500;
+  EXPECT_EQ(find_calls(reconcile_calls(recording)).calls, 10'000U) << "not by chance: not all were recorded";
+  recording.end.reads = 10'000;
+  recording.part = {1, 2};
+  EXPECT_EQ(find_calls(reconcile_calls(recording)).calls, 10'000U) << "the kernel's count is of the whole run";
 }
 
 TEST(syscalls, many_that_move_little_want_a_buffer) {

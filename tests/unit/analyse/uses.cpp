@@ -20,6 +20,15 @@ TEST(uses, what_did_not_change_is_left_out) {
   EXPECT_EQ(unchanged.after.nanoseconds, 105U);
 }
 
+TEST(uses, estimates_that_differ_by_chance_are_left_out) {
+  use before = use_of("write", "f", 1000, 100), after = use_of("write", "f", 1200, 100);
+  before.deviation = 30;
+  after.deviation = 40;
+  EXPECT_TRUE(compare({before}, {after}).changes.empty()) << "four standard deviations";
+  after.count = 1251;
+  EXPECT_EQ(compare({before}, {after}).changes.size(), 1U) << "more than five";
+}
+
 TEST(uses, the_largest_change_is_first) {
   const use_difference total =
       compare({use_of("write", "f", 10, 100), use_of("write", "f", 5, 50), use_of("read", "f", 9, 9),
