@@ -189,7 +189,7 @@ void begin_thread() noexcept {
 
 void decide() noexcept {
   if (!has_windows() || header().restricted.load(std::memory_order_relaxed) != 0) {
-    tarn_steps_left = detail::started.load(std::memory_order_relaxed) ? many_steps : 0;
+    tarn_steps_left = many_steps;  // begin_windows() sets it anew where the recording begins later
     return;
   }
   if (!is_own_process()) {
