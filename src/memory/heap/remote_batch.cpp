@@ -75,7 +75,10 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   std::uint8_t numbers[remote_batch::capacity];
   for (std::size_t position = 0; position < count; ++position) {
     const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(blocks[position]);  // acquire: page_map::set says why
-    const std::size_t group = group_of(owner_in(key));
+    std::size_t group = group_of(owner_in(key));
+    if (groups[group].owner != nullptr && groups[group].owner != owner_in(key)) {
+      group = (group + 1) % groups_in_batch;  // so that two owners always find a group each
+    }
     owner_group& chosen = groups[group];
     if (chosen.owner == nullptr) {
       chosen.owner = owner_in(key);

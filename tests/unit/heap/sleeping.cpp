@@ -101,9 +101,10 @@ TEST_F(sleeping_test, an_owner_that_comes_by_keeps_its_slabs) {
   tick(busy);
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
-    give_slowly(sender, blocks[position]);
+    give(sender, blocks[position]);
     if (position % (heaps::first_reclaim_bytes / 512 / 2) == 0) {
-      tick(busy);  // slow calls that do not check the inbox
+      fake::advance_ms(1);  // in all more than the time after which it would count as asleep, but less than a decay
+      tick(busy);           // slow calls that do not check the inbox
     }
   }
   sender.send_all();
