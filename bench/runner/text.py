@@ -78,7 +78,7 @@ def memory_table(rows, columns):
 
 
 def means_table(rows, columns):
-    time = summary.means_over_glibc(rows, columns, Samples.over)
+    time = summary.means_over_glibc(rows, columns, Samples.ratio_to)
     peak = summary.means_over_glibc(rows, columns, Samples.peak_over)
     tarn = summary.time_means(rows, columns)
     names = [name for name in columns if name != "glibc"]
