@@ -118,7 +118,7 @@ class batch_round {
  public:
   using results = std::span<batch_result* const>;
 
-  explicit batch_round(std::vector<batch_result*> results) : results_(std::move(results)) {
+  explicit batch_round(std::vector<batch_result*> outcomes) : results_(std::move(outcomes)) {
     done_.reserve(results_.size());
   }
 

@@ -26,9 +26,9 @@ watched_mapping& watched_mapping::take() {
   return *record;
 }
 
-void watched_mapping::watch(const void* start, std::size_t bytes, cure repair, void* owner) noexcept {
+void watched_mapping::watch(const void* start, std::size_t bytes, cure handler, void* owner) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
-  cure_ = repair;
+  cure_ = handler;
   owner_ = owner;
   faulted_.store(false, std::memory_order_relaxed);
   end_.store(address + bytes, std::memory_order_relaxed);

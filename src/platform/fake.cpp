@@ -128,9 +128,9 @@ class ledger {
 
   std::vector<fake::mapping> list() const {
     std::vector<fake::mapping> result;
-    for (const auto& [start, piece] : pieces_) {
-      if (piece.state == kind::mapped) {
-        result.push_back({start, piece.bytes});
+    for (const auto& [start, part] : pieces_) {
+      if (part.state == kind::mapped) {
+        result.push_back({start, part.bytes});
       }
     }
     return result;

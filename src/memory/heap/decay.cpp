@@ -38,29 +38,29 @@ bool heap::decay() noexcept {
   visit_large_cache(false);
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {
-    class_state& state = classes[index];
+    class_state& class_entry = classes[index];
     drop_received(index);
-    if (state.front == nullptr) {
+    if (class_entry.front == nullptr) {
       return;
     }
-    if (state.behind.low > left) {
-      state.behind.low = left;  // the rest waits for the next decay
+    if (class_entry.behind.low > left) {
+      class_entry.behind.low = left;  // the rest waits for the next decay
     }
-    left -= state.behind.low;
+    left -= class_entry.behind.low;
     magazine* rest_of = nullptr;
-    for (magazine* unneeded = state.behind.take_unneeded(); unneeded != nullptr; unneeded = rest_of) {
+    for (magazine* unneeded = class_entry.behind.take_unneeded(); unneeded != nullptr; unneeded = rest_of) {
       rest_of = unneeded->next();
       --depot_arrays;
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(unneeded, index), batch_of(index));
       stock.give(unneeded);
     }
-    if (top_of(index) == state.seen_top && state.behind.first == nullptr) {
+    if (top_of(index) == class_entry.seen_top && class_entry.behind.first == nullptr) {
       drop_front(index);
     }
-    state.seen_top = top_of(index);
-    pages::slab* const next_slab = state.available.front();
-    if (next_slab != nullptr && next_slab->empty() && state.front == nullptr) {
+    class_entry.seen_top = top_of(index);
+    pages::slab* const next_slab = class_entry.available.front();
+    if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) {
       lose(next_slab, true);
     }
   });
@@ -69,19 +69,19 @@ bool heap::decay() noexcept {
 
 // Gives the blocks of the front magazine to their slabs, and the array to the stock.
 void heap::drop_front(size_class index) noexcept {
-  class_state& state = classes[index];
+  class_state& class_entry = classes[index];
   if (delayed != nullptr) {
     delayed->empty(index, [this](void* block) { give_to_slab(block, true); });
   }
-  if (state.front == nullptr) {
+  if (class_entry.front == nullptr) {
     return;
   }
   void**& top_pointer = top_of(index);
-  void** const bottom = bottom_of(state.front, index);
+  void** const bottom = bottom_of(class_entry.front, index);
   give_to_slabs(bottom, static_cast<std::size_t>(top_pointer - bottom));
-  stock.give(state.front);
-  state.front = nullptr;
-  state.fills = 0;
+  stock.give(class_entry.front);
+  class_entry.front = nullptr;
+  class_entry.fills = 0;
   top_pointer = shut_top();
 }
 
@@ -90,16 +90,16 @@ void heap::empty_depots() noexcept {
 }
 
 void heap::empty_depot(size_class index) noexcept {
-  class_state& state = classes[index];
+  class_state& class_entry = classes[index];
   drop_received(index);
-  while (state.behind.first != nullptr) {
-    magazine* const full = state.behind.pop();
+  while (class_entry.behind.first != nullptr) {
+    magazine* const full = class_entry.behind.pop();
     --depot_arrays;
     depot_bytes.subtract(batch_of(index) * detail::size_of(index));
     give_to_slabs(bottom_of(full, index), batch_of(index));
     stock.give(full);
   }
-  state.behind.low = 0;
+  class_entry.behind.low = 0;
 }
 
 std::size_t heap::reclaim() noexcept {

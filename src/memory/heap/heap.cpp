@@ -111,36 +111,36 @@ void* heap::take_exactly(size_class index) noexcept {
 }
 
 bool heap::refill(size_class index) noexcept {
-  class_state& state = classes[index];
+  class_state& class_entry = classes[index];
   if (!remote_inbox.empty()) {
     collect();
   }
   // A batch may have brought blocks of this class.
-  if (top_of(index)[-1] != nullptr || (state.received != nullptr && fill_from_received(index))) {
+  if (top_of(index)[-1] != nullptr || (class_entry.received != nullptr && fill_from_received(index))) {
     return true;
   }
-  if (state.behind.first == nullptr) {
+  if (class_entry.behind.first == nullptr) {
     return fill_from_slabs(index);
   }
-  if (state.front != nullptr) {
-    stock.give(state.front);
+  if (class_entry.front != nullptr) {
+    stock.give(class_entry.front);
   }
-  state.front = state.behind.pop();
+  class_entry.front = class_entry.behind.pop();
   --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-  top_of(index) = bottom_of(state.front, index) + batch_of(index);
+  top_of(index) = bottom_of(class_entry.front, index) + batch_of(index);
   return true;
 }
 
 bool heap::set_front(size_class index) noexcept {
-  class_state& state = classes[index];
-  if (state.front == nullptr) {
-    state.front = stock.take(index);
-    if (state.front == nullptr) {
+  class_state& class_entry = classes[index];
+  if (class_entry.front == nullptr) {
+    class_entry.front = stock.take(index);
+    if (class_entry.front == nullptr) {
       return false;
     }
     used.insert(index);
-    top_of(index) = bottom_of(state.front, index);
+    top_of(index) = bottom_of(class_entry.front, index);
   }
   return true;
 }
@@ -149,13 +149,13 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   if (!set_front(index)) {
     return false;
   }
-  class_state& state = classes[index];
-  const std::size_t wanted = blocks_to_fill(index, state.fills);
-  state.fills = static_cast<std::uint8_t>(state.fills + (state.fills < fills_to_full));
-  void** const bottom = bottom_of(state.front, index);
+  class_state& class_entry = classes[index];
+  const std::size_t wanted = blocks_to_fill(index, class_entry.fills);
+  class_entry.fills = static_cast<std::uint8_t>(class_entry.fills + (class_entry.fills < fills_to_full));
+  void** const bottom = bottom_of(class_entry.front, index);
   std::size_t missing = wanted;
   while (missing != 0) {
-    pages::slab* source = state.available.front();
+    pages::slab* source = class_entry.available.front();
     if (source == nullptr) {
       if (missing != wanted) {
         break;
@@ -171,7 +171,7 @@ bool heap::fill_from_slabs(size_class index) noexcept {
       clear_fresh(*source, bottom + missing, count);
     }
     if (source->full()) {
-      state.available.remove(source);
+      class_entry.available.remove(source);
     }
   }
   const std::size_t taken = wanted - missing;
@@ -241,29 +241,29 @@ void heap::deallocate(void* block, size_class index) noexcept {
 }
 
 void heap::spill(size_class index) noexcept {
-  class_state& state = classes[index];
-  if (state.front == nullptr) {
+  class_state& class_entry = classes[index];
+  if (class_entry.front == nullptr) {
     set_front(index);
     return;
   }
   const std::size_t kept = kept_of(index);
   const std::size_t moved = batch_of(index);
   const std::size_t bytes = moved * detail::size_of(index);
-  void** const bottom = bottom_of(state.front, index);
+  void** const bottom = bottom_of(class_entry.front, index);
   // The arrays take memory too: for small blocks nearly as much as the blocks.
   magazine* const fresh =
       depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + moved, kept * sizeof(void*));
-    state.behind.push(state.front);
+    class_entry.behind.push(class_entry.front);
     ++depot_arrays;
     depot_bytes.add(bytes);
-    state.front = fresh;
+    class_entry.front = fresh;
   } else {
     give_to_slabs(bottom, moved);
     std::memmove(bottom, bottom + moved, kept * sizeof(void*));
   }
-  top_of(index) = bottom_of(state.front, index) + kept;
+  top_of(index) = bottom_of(class_entry.front, index) + kept;
   shrink();
   if (space == &central()) {
     pages::space::note_retained(free_bytes());
@@ -271,8 +271,8 @@ void heap::spill(size_class index) noexcept {
 }
 
 void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
-  for (std::size_t number = 0; number < count; ++number) {
-    give_to_slab(blocks[number], true);
+  for (std::size_t position = 0; position < count; ++position) {
+    give_to_slab(blocks[position], true);
   }
   flushes.add(1);
 }
@@ -398,33 +398,34 @@ pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool by_o
 bool heap::is_valid() noexcept {
   std::size_t in_depots = 0;
   for (size_class index = 0; index < detail::class_count; ++index) {
-    const class_state& state = classes[index];
-    if (!state.available.is_valid()) {
+    const class_state& class_entry = classes[index];
+    if (!class_entry.available.is_valid()) {
       return false;
     }
-    if (!used.contains(index) && (state.front != nullptr || !state.available.empty())) {
+    if (!used.contains(index) && (class_entry.front != nullptr || !class_entry.available.empty())) {
       return false;
     }
-    for (const pages::slab* source = state.available.front(); source != nullptr; source = source->next) {
+    for (const pages::slab* source = class_entry.available.front(); source != nullptr; source = source->next) {
       if (source->index != index || source->full() || !source->is_valid() ||
           detail::key_of(source->start) != (address() | index)) {
         return false;
       }
     }
     std::uint32_t count = 0;
-    for (magazine* batch = state.behind.first; batch != nullptr; batch = batch->next()) {
+    for (magazine* batch = class_entry.behind.first; batch != nullptr; batch = batch->next()) {
       ++count;
     }
-    if (count != state.behind.count || state.behind.low > count) {
+    if (count != class_entry.behind.count || class_entry.behind.low > count) {
       return false;
     }
     in_depots += count * batch_of(index) * detail::size_of(index);
-    for (const pages::inbox_node* node = state.received; node != nullptr; node = node->next_sent) {
+    for (const pages::inbox_node* node = class_entry.received; node != nullptr; node = node->next_sent) {
       in_depots += node->batch_blocks * detail::size_of(index);
     }
     void** const top_now = top_of(index);
-    if (state.front == nullptr ? top_now != shut_top()
-                               : top_now < bottom_of(state.front, index) || top_now > state.front->end()) {
+    if (class_entry.front == nullptr
+            ? top_now != shut_top()
+            : top_now < bottom_of(class_entry.front, index) || top_now > class_entry.front->end()) {
       return false;
     }
   }

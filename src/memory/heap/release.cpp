@@ -5,17 +5,17 @@ namespace tarn::heaps {
 
 void heap::release() noexcept {
   used.for_each([this](size_class index) {
-    class_state& state = classes[index];
-    state.available = {};
-    if (state.front != nullptr) {
-      top_of(index) = bottom_of(state.front, index);
+    class_state& class_entry = classes[index];
+    class_entry.available = {};
+    if (class_entry.front != nullptr) {
+      top_of(index) = bottom_of(class_entry.front, index);
     }
-    while (state.behind.first != nullptr) {
-      stock.give(state.behind.pop());
+    while (class_entry.behind.first != nullptr) {
+      stock.give(class_entry.behind.pop());
     }
-    state.behind.low = 0;
+    class_entry.behind.low = 0;
     if (policy.counting()) {
-      state.freed.add(state.allocated.get() - state.freed.get());
+      class_entry.freed.add(class_entry.allocated.get() - class_entry.freed.get());
     }
   });
   depot_arrays = 0;
@@ -36,11 +36,11 @@ void heap::reset() noexcept {
   send_all();
   close_batch();
   used.for_each([this](size_class index) {
-    class_state& state = classes[index];
-    if (state.front != nullptr) {
-      stock.give(state.front);
+    class_state& class_entry = classes[index];
+    if (class_entry.front != nullptr) {
+      stock.give(class_entry.front);
     }
-    state = class_state{};
+    class_entry = class_state{};
   });
   used.clear();
   for (void**& class_top : top) {

@@ -20,9 +20,9 @@ void slab::cut(detail::size_class index_) noexcept {
   }
 }
 
-std::size_t slab::take(void** end, std::size_t most_blocks) noexcept {
+std::size_t slab::take(void** end, std::size_t limit) noexcept {
   const std::size_t block_bytes = shapes.classes[index].block_bytes;
-  const std::size_t wanted = most_blocks < free_blocks ? most_blocks : free_blocks;
+  const std::size_t wanted = limit < free_blocks ? limit : free_blocks;
   std::size_t taken = 0;
   std::size_t word = hint;
   while (taken < wanted) {

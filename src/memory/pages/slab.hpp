@@ -166,7 +166,7 @@ struct slab : remote_frees, base::list_links<slab> {
 
   /// Takes up to `most` free blocks, lowest first, and writes them downwards from
   /// `end`, so that a magazine hands them out in order; returns how many.
-  std::size_t take(void** end, std::size_t most_blocks) noexcept;
+  std::size_t take(void** end, std::size_t limit) noexcept;
 
   /// Gives a block back. Reports a fault if no block starts there, or if it is already free.
   void give(void* block_) noexcept {
