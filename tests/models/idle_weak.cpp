@@ -104,8 +104,9 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   }
 
   void collect() {
-    if (remote_frees* const sent = posted.take_all(); sent != nullptr) {
-      sent->take_remote([this](std::size_t, std::uint64_t freed) {
+    // Only the slab is ever posted here.
+    if (inbox::node* const sent = posted.take_all(); sent != nullptr) {
+      static_cast<remote_frees*>(sent)->take_remote([this](std::size_t, std::uint64_t freed) {
         for (; freed != 0; freed &= freed - 1) {
           arrived($) = arrived($) + contents[std::countr_zero(freed)]($);
         }
