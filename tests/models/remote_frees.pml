@@ -11,8 +11,8 @@
  *
  * Mutants: WORDS_FIRST takes the words before the announcements; ANNOUNCE_FIRST announces a word before its bits are
  * set; LINK_LATE reads a slab's link after its announcements are taken; LOOK_AFTER looks at the slab after setting a
- * bit in a word that had one; POST_ALWAYS posts a slab whenever a word is announced; RECLAIM_LOOSE gives a slab back
- * of which a block is still in use; RECLAIM_LOSES forgets the slabs that it does not give back; UNPACK_LOSES
+ * bit in a word that had one; POST_ALWAYS posts a slab whenever a word is announced; RECLAIM_LOOSE gives a slab back of
+ * which a block is still in use; COUNT_ALONE gives a slab back although a sender has still to announce a word; RECLAIM_LOSES forgets the slabs that it does not give back; UNPACK_LOSES
  * forgets a slab that is announced by the bits of a batch; UNPACK_BLIND lists a slab although it was announced. */
 
 #if defined(UNPACK_LOSES) || defined(UNPACK_BLIND)
@@ -161,6 +161,7 @@ proctype owner() {
 /* Acts while the owner sleeps, or so it seems. */
 proctype reclaimer() {
   byte at = NONE, following = NONE, list = NONE, words, freed, seen, before;
+  bool whole;
   atomic { at = head; head = NONE };
   do
   :: at == NONE -> break
@@ -198,16 +199,19 @@ proctype reclaimer() {
   :: at == NONE -> break
   :: else ->
      atomic { touch(at); following = link[at] };
+#ifdef COUNT_ALONE
+     whole = true;
+#else
+     whole = announced[at] == (at == 0 -> 3 : 1);
+#endif
+#ifndef RECLAIM_LOOSE
+     whole = whole && word[at * WORDS] == all[at * WORDS];
+#endif
+     whole = whole && word[at * WORDS + 1] == all[at * WORDS + 1];
      if
-#ifdef RECLAIM_LOOSE
-     :: word[at * WORDS] == all[at * WORDS] ->
+     :: whole ->
         take_remote(at);
         alive[at] = false
-#else
-     :: word[at * WORDS] == all[at * WORDS] && word[at * WORDS + 1] == all[at * WORDS + 1] ->
-        take_remote(at);
-        give_back_if_empty(at)
-#endif
      :: else ->
 #ifndef RECLAIM_LOSES
         post(at)

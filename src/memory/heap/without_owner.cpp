@@ -154,7 +154,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
 bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
-    if (visited.behind.first != nullptr || visited.received != nullptr) {
+    if (visited.behind.first != nullptr) {
       empty_depot(index);
     }
     base::list<pages::slab>& available = visited.available;
@@ -214,7 +214,7 @@ void heap::reclaim_for_owner() noexcept {
   for (inbox::node *posted = list, *following = nullptr; posted != nullptr; posted = following) {
     following = posted->next_sent;
     pages::slab& home = *static_cast<pages::slab*>(posted);
-    if (home.remote_count(pages::words_of(home.index)) == home.capacity) {
+    if (home.all_wait(pages::words_of(home.index), home.capacity)) {
       reclaim_slab(home);
       continue;
     }

@@ -74,7 +74,18 @@ struct alignas(64) remote_frees : inbox_node {
     }
   }
 
-  /// Returns the number of waiting blocks. It is exact when all blocks wait and the caller holds the slab.
+  /// Returns whether all `blocks` blocks wait, and nobody else uses the slab. The caller took it out of an inbox.
+  bool all_wait(std::size_t words, std::size_t blocks) const noexcept {
+    // A sender that found a word empty and has not announced it yet will touch the slab once more. Nobody takes a word
+    // before it is announced, so a word has at most one such sender. A collector that has not taken all of its words
+    // yet took their announcements before, and a word that it has yet to take is not announced again. So if every
+    // word is announced, there is neither; and the count is exact, as no word is taken from then on.
+    // acquire: what the senders did to the slab comes before.
+    const std::uint64_t every_word = ~std::uint64_t{0} >> (64 - words);
+    return waiting_.load(std::memory_order_acquire) == every_word && remote_count(words) == blocks;
+  }
+
+  /// Returns the number of waiting blocks. It is exact only while nobody takes words.
   std::size_t remote_count(std::size_t words) const noexcept {
     std::size_t set = 0;
     for (std::size_t number = 0; number < words; ++number) {

@@ -1,6 +1,7 @@
 // Tests blocks that are freed for an owner that sleeps.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <thread>
@@ -52,6 +53,37 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
     EXPECT_EQ(sleeping.statistics().slabs, 0u);
     EXPECT_EQ(sleeping.statistics().used_bytes, 0u);
     EXPECT_EQ(heaps::central().used_bytes(), 0u);
+  }
+}
+
+// A sender that has filled a word and has not announced it yet touches the slab once more.
+TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
+  heap& sleeping = start();
+  const size_class index = class_of(48);
+  const std::size_t capacity = pages::shapes.classes[index].capacity;
+  const std::size_t last = pages::words_of(index) - 1;
+  ASSERT_GT(last, 0u);
+  auto blocks = allocate_many(sleeping, index, 2 * capacity);
+  pages::slab& home = *pages::page_map::slab_of(blocks.front());
+  const auto others = std::partition(blocks.begin(), blocks.end(),
+                                     [&](void* block) { return pages::page_map::slab_of(block) == &home; });
+  ASSERT_EQ(static_cast<std::size_t>(others - blocks.begin()), capacity);
+  for (std::size_t word = 0; word < last; ++word) {
+    if (home.free_remotely(word, ~std::uint64_t{0}).post) {
+      sleeping.remote_inbox.post(home);
+    }
+  }
+  const std::uint64_t in_last = ~std::uint64_t{0} >> (64 * (last + 1) - capacity);
+  home.remote_words[last].store(in_last);
+  const std::size_t before = heaps::central().used_bytes();
+  sleeping.reclaim_for_owner();
+  EXPECT_EQ(heaps::central().used_bytes(), before);
+  home.remote_words[last].store(0);
+  EXPECT_FALSE(home.free_remotely(last, in_last).post);
+  sleeping.reclaim_for_owner();
+  EXPECT_LT(heaps::central().used_bytes(), before);
+  for (auto other = others; other != blocks.end(); ++other) {
+    give(sleeping, *other);
   }
 }
 
