@@ -3,7 +3,8 @@
 //   in use   the program's bytes | canary, 8 bytes | slack | tail, 8 bytes
 //   free     0 | mark | zero, up to most_zeroed bytes      | tail, 8 bytes
 //
-// The tail has the size that the program asked for, and the canary. It stays when the block is freed. Where the slack
+// The tail has the size that the program asked for, and the canary. When the block is freed, a bit of it changes, so
+// that a second free is seen even if the mark is overwritten or its page has gone back to the system. Where the slack
 // has no room for the whole canary, the tail follows its first bytes, or the program's bytes at once.
 //
 // Memory of a hardened heap that was never handed out is zero, and so is what the system gives back later: a free block
@@ -50,11 +51,14 @@ class hardened_block {
   }
 
   static constexpr std::size_t unknown = ~std::size_t{0};
-  /// Returns the requested size; unknown: the tail is damaged.
-  [[gnu::always_inline]] std::size_t requested() const noexcept {
+  /// Returns the requested size of a block in use; unknown: the tail is damaged, or the block is free.
+  [[gnu::always_inline]] std::size_t requested() const noexcept { return size_in(get(room()) ^ canary_of(start_)); }
+  /// Returns whether the tail is that of a free block.
+  bool has_free_tail() const noexcept { return size_in(get(room()) ^ canary_of(start_) ^ free_bit) != unknown; }
+  /// Returns the requested size of a block in use or free; unknown: the tail is damaged.
+  std::size_t last_requested() const noexcept {
     const std::uint64_t decoded = get(room()) ^ canary_of(start_);
-    const std::size_t size = decoded >> size_shift;
-    return decoded << (64 - size_shift) != 0 || size > room() ? unknown : size;
+    return size_in(decoded & ~free_bit);
   }
   /// Returns whether the canary behind the program's bytes has changed.
   [[gnu::always_inline]] bool is_overrun(std::size_t requested) const noexcept {
@@ -66,7 +70,7 @@ class hardened_block {
     return gap != 0 && changed << (64 - 8 * gap) != 0;
   }
 
-  /// Zeroes the block, except for the tail, and marks it.
+  /// Zeroes the block, except for the tail, and marks it. Requires that the tail is that of a block in use.
   [[gnu::always_inline]] void wipe() const noexcept {
     const char* const end = start_ + zeroed_end();
     char* place = start_;
@@ -84,6 +88,7 @@ class hardened_block {
     if (bytes_ <= most_zeroed) {
       put(room() - sizeof(std::uint64_t), 0);
     }
+    put(room(), get(room()) ^ free_bit);
     heaps::mark(start_);
   }
 
@@ -104,7 +109,7 @@ class hardened_block {
     }
     changed |= static_cast<std::uint64_t>(sum[0] | sum[1]);
     return changed == 0 && (mark == 0 || heaps::is_marked(start_)) &&
-           (tail == 0 || (tail ^ canary) << (64 - size_shift) == 0);
+           (tail == 0 || (tail ^ canary ^ free_bit) << (64 - size_shift) == 0);
   }
   /// Returns the offset of the first byte that wipe() has not left so. Requires !is_wiped().
   std::size_t first_changed() const noexcept;
@@ -113,8 +118,13 @@ class hardened_block {
   using chunk = long long __attribute__((vector_size(16), may_alias));
   static_assert(sizeof(chunk) == 16);
   static constexpr unsigned size_shift = 40;
+  static constexpr std::uint64_t free_bit = 1;  // in the tail of a free block
   static_assert(detail::largest_class_size < std::size_t{1} << (64 - size_shift));
 
+  std::size_t size_in(std::uint64_t decoded) const noexcept {
+    const std::size_t size = decoded >> size_shift;
+    return decoded << (64 - size_shift) != 0 || size > room() ? unknown : size;
+  }
   static void clear(char* place) noexcept { *reinterpret_cast<chunk*>(place) = chunk{}; }
   static chunk chunk_at(const char* place) noexcept { return *reinterpret_cast<const chunk*>(place); }
   std::size_t zeroed_end() const noexcept { return bytes_ <= most_zeroed ? room() : most_zeroed; }

@@ -42,7 +42,7 @@ const void* freed_at(const void* block) noexcept {
 }
 
 base::hardened_record record_of(const void* block, const hardened_block& shape) noexcept {
-  const std::size_t requested = shape.requested();
+  const std::size_t requested = shape.last_requested();
   const bool is_exact = requested != hardened_block::unknown;
   return {block, is_exact ? requested : shape.room(), is_exact, freed_at(block)};
 }
@@ -57,7 +57,8 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 [[gnu::cold, gnu::noinline, noreturn]] void fault_overrun(const char* entry, void* block) noexcept {
   const hardened_block shape(block, class_at(block));
   const pages::slab& home = *pages::page_map::slab_of(block);
-  if (home.is_free(home.number_of(block))) {  // the system has the page with its mark
+  // The mark is gone: the program has overwritten it, or the system has its page.
+  if (shape.has_free_tail() || home.is_free(home.number_of(block))) {
     fault_freed_twice(entry, block);
   }
   base::fault_overrun(entry, record_of(block, shape));
@@ -73,7 +74,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
   }
   char* const block = home.block(number);
   if (block != pointer) {
-    const std::size_t requested = hardened_block(block, index).requested();
+    const std::size_t requested = hardened_block(block, index).last_requested();
     base::fault_misaligned(entry, pointer, block, requested == hardened_block::unknown ? home.bytes : requested);
   }
 }

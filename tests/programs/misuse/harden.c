@@ -100,7 +100,18 @@ CASE(harden_use_after_free_at_exit) {
   char* p = malloc(1000);
   note_guarded(p);
   free(p);
-  ((char*)hidden(p))[8] = 1;
+  ((char*)hidden(p))[8] ^= 1;  // whatever was there
+}
+
+// The program overwrites the mark of a freed block with a null pointer. All 24 bytes were its own, so that no canary
+// lies between them and the tail.
+//@ stderr tarn: free({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR
+CASE(harden_double_free_without_mark) {
+  void** p = malloc(24);
+  note_guarded(p);
+  free(p);
+  ((void**)hidden(p))[1] = NULL;
+  free(hidden(p));
 }
 
 static void* free_block(void* p) {
