@@ -58,7 +58,7 @@ bool prepare_barriers() noexcept {
 bool barrier_in_all_threads() noexcept {
   const int saved = errno;
   bool passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-  while (!passed && prepare_barriers()) {  // a child of fork may have to register again
+  if (!passed && prepare_barriers()) {  // a child of fork may have to register again
     passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   }
   errno = saved;
