@@ -39,7 +39,6 @@ bool heap::decay() noexcept {
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
-    drop_received(index);
     if (class_entry.front == nullptr) {
       return;
     }
@@ -91,7 +90,6 @@ void heap::empty_depots() noexcept {
 
 void heap::empty_depot(size_class index) noexcept {
   class_state& class_entry = classes[index];
-  drop_received(index);
   while (class_entry.behind.first != nullptr) {
     magazine* const full = class_entry.behind.pop();
     --depot_arrays;

@@ -116,7 +116,7 @@ bool heap::refill(size_class index) noexcept {
     collect();
   }
   // A batch may have brought blocks of this class.
-  if (top_of(index)[-1] != nullptr || (class_entry.received != nullptr && fill_from_received(index))) {
+  if (top_of(index)[-1] != nullptr) {
     return true;
   }
   if (class_entry.behind.first == nullptr) {
@@ -419,9 +419,6 @@ bool heap::is_valid() noexcept {
       return false;
     }
     in_depots += count * batch_of(index) * detail::size_of(index);
-    for (const pages::inbox_node* node = class_entry.received; node != nullptr; node = node->next_sent) {
-      in_depots += node->batch_blocks * detail::size_of(index);
-    }
     void** const top_now = top_of(index);
     if (class_entry.front == nullptr
             ? top_now != shut_top()

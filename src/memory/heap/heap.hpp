@@ -119,7 +119,6 @@ struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
   depot behind;
-  remote_batch* received = nullptr;   ///< batches of this class alone that came from other threads, not looked into yet
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
   std::uint8_t fills = 0;             ///< recent fills of the front from slabs, counted up to fills_to_full
@@ -315,16 +314,13 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool open_batch() noexcept;
   void close_batch() noexcept;
   bool accepts_batch() const noexcept;
-  void hand_over(remote_batch& sent, std::size_t count, std::size_t bytes, size_class index) noexcept;
+  void hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) noexcept;
   bool hand_over_whole(std::size_t count) noexcept;
   std::size_t hand_over_groups(void** blocks, std::size_t count) noexcept;
   template <class Visit>
   void take_batch(remote_batch& taken, taker role, Visit visit) noexcept;
   void receive_batch(remote_batch& sent, taker role) noexcept;
   size_class check_received(void* block, std::uintptr_t key) noexcept;
-  remote_batch* pop_received(size_class index) noexcept;
-  bool fill_from_received(size_class index) noexcept;
-  void drop_received(size_class index) noexcept;
   inbox::node* unpack(remote_batch& packed, inbox::node* list) noexcept;
   static void send_group(void** blocks, std::size_t count) noexcept;
   void receive(const freed_blocks& blocks) noexcept;

@@ -43,9 +43,8 @@ bool heap::accepts_batch() const noexcept {
          batch_quota.load(std::memory_order_relaxed) > 0;
 }
 
-// Runs on the sender, which loses the batch. `index` is the class of all blocks; class_count: they have several.
-void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes, size_class index) noexcept {
-  sent.index = index;
+// Runs on the sender, which loses the batch.
+void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) noexcept {
   sent.batch_blocks = count;
   batch_quota.fetch_sub(1, std::memory_order_relaxed);
   remote_inbox.post(sent);
@@ -57,13 +56,12 @@ void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes, s
 // tell when to check whether the owner sleeps.
 bool heap::hand_over_whole(std::size_t count) noexcept {
   const bool one_class = cursor.key_difference == 0;
-  const size_class index = class_in(cursor.first_key);
-  const std::size_t bytes = one_class ? count * detail::size_of(index) : 0;
+  const std::size_t bytes = one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
   heap& owner = *owner_in(cursor.first_key);
   if (!owner.accepts_batch()) {
     return false;
   }
-  owner.hand_over(*outgoing, count, bytes, one_class ? index : detail::class_count);
+  owner.hand_over(*outgoing, count, bytes);
   outgoing = nullptr;
   cursor.next = nullptr;
   return true;
@@ -114,7 +112,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   }
   for (const owner_group& share : groups) {
     if (share.batch != nullptr) {
-      share.owner->hand_over(*share.batch, share.count, share.bytes, detail::class_count);
+      share.owner->hand_over(*share.batch, share.count, share.bytes);
     }
   }
   return left;
@@ -123,7 +121,11 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
 // Handles a block that its key alone does not show to be one of this heap. Returns its class; class_count: the slab
 // was adopted after the sender had read its key, and the block is sent on.
 size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
-  find_block("free", block);  // reports a fault if no block starts here any more, because of a second free
+  // A second free may have ended the block. Then no block starts here any more, which find_block reports, or a large
+  // one.
+  if (const found_block now = find_block("free", block); now.large()) {
+    base::fault_double_free("free", block, now.bytes);
+  }
   if (owner_in(key) == this) {
     return class_in(key);
   }
@@ -167,11 +169,6 @@ void heap::receive_batch(remote_batch& sent, taker role) noexcept {
   remote_frees.add(sent.batch_blocks);
   if (role != taker::owner || policy.closed()) {
     take_batch(sent, role, [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });
-  } else if (sent.index != detail::class_count) {
-    class_state& state_of_class = classes[sent.index];
-    sent.next_sent = state_of_class.received;
-    state_of_class.received = &sent;
-    depot_bytes.add(sent.batch_blocks * detail::size_of(sent.index));
   } else {
     take_batch(sent, role, [&](void* block, size_class index) {
       if (is_full(top[index])) [[unlikely]] {
@@ -183,42 +180,6 @@ void heap::receive_batch(remote_batch& sent, taker role) noexcept {
       }
       *top[index]++ = block;
     });
-  }
-}
-
-remote_batch* heap::pop_received(size_class index) noexcept {
-  remote_batch* const first = classes[index].received;
-  if (first != nullptr) {
-    classes[index].received = static_cast<remote_batch*>(first->next_sent);
-    depot_bytes.subtract(first->batch_blocks * detail::size_of(index));
-  }
-  return first;
-}
-
-// Fills the empty magazine of a class from received batches. False: there are none.
-bool heap::fill_from_received(size_class index) noexcept {
-  while (remote_batch* const opened = pop_received(index)) {
-    void** last = set_front(index) ? top[index] : shut_top();
-    take_batch(*opened, taker::owner, [&](void* block, size_class actual) {
-      // A batch may have a block more than a magazine. After a second free the slab may have another class.
-      if (is_full(last) || actual != index) [[unlikely]] {
-        give_to_slab(block, true);
-      } else {
-        *last++ = block;
-      }
-    });
-    if (last != shut_top() && last[-1] != nullptr) {
-      top[index] = last;
-      return true;
-    }
-  }
-  return false;
-}
-
-// Gives the blocks of all received batches of a class to their slabs.
-void heap::drop_received(size_class index) noexcept {
-  while (remote_batch* const dropped = pop_received(index)) {
-    take_batch(*dropped, taker::visitor, [&](void* block, size_class) { give_to_slab(block, true); });
   }
 }
 

@@ -15,8 +15,7 @@ namespace tarn::heaps {
 /// owners. Where all of its blocks, or many, have one owner, it goes to that owner as it is. It is made of an array of
 /// the magazines.
 struct remote_batch : pages::inbox_node {
-  static constexpr std::size_t capacity =
-      (sizeof(magazine) - sizeof(pages::inbox_node) - sizeof(void*)) / sizeof(void*);
+  static constexpr std::size_t capacity = (sizeof(magazine) - sizeof(pages::inbox_node)) / sizeof(void*);
   /// A batch with blocks of this many bytes is full.
   static constexpr std::ptrdiff_t bytes_limit = 64 << 10;
   /// What one block takes of the limit, at least, so that no batch gets more blocks than it can hold.
@@ -28,7 +27,6 @@ struct remote_batch : pages::inbox_node {
   /// memory of its slabs, if that is more.
   static constexpr std::int32_t least_quota = 2;
 
-  size_class index = detail::class_count;  ///< class of all of its blocks, once it is handed over; class_count: several
   void* blocks[capacity];
 };
 static_assert(sizeof(remote_batch) == sizeof(magazine));

@@ -141,6 +141,15 @@ CASE(double_free_batch_two_threads) {
   fetch_frees();
 }
 
+// The same, and the owner only allocates then, so that it takes both batches in when its magazine is empty.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_batches_then_malloc) {
+  void* p = allocate_batch();
+  run_thread(release_first_half, p);
+  run_thread(release_second_half, p);
+  for (int i = 0; i < 3 * batch_count; ++i) CHECK(malloc(64) != NULL);
+}
+
 // Freed by its owner, then by another thread: seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_by_other_thread) {
