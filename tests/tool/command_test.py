@@ -64,7 +64,7 @@ class CommandLine(CommandTest):
     def test_help_of_run_lists_every_option(self):
         names = [line.split("`")[1] for line in self.tarn("options", "--markdown").stdout.splitlines()
                  if line.startswith("| `")]
-        self.assertEqual(len(names), 10)
+        self.assertEqual(len(names), 11)
         result = self.tarn("run", "--help")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for name in names:

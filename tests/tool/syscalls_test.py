@@ -108,14 +108,16 @@ class Syscalls(unittest.TestCase):
                 self.assertTrue(report["syscalls"])
 
     def test_nasty_programs_end_as_they_would(self):
-        programs = ("cancel coroutine_stacks dlopen_in_threads fork_from_threads immediate_exit "
-                    "key_destructors longjmp_between main_thread_ends_first quick_exit signal_jump signal_timer "
-                    "signals_untouched small_stacks thread_local_destructors vfork_exec").split()
-        for name in programs:
-            with self.subTest(program=name):
-                program = pathlib.Path(PATHS.programs) / name
-                plain = subprocess.run([program], capture_output=True, timeout=HANG_S, check=False)
-                self.run_program(PATHS.tarn, "record", "-o", "rec", "--", program, code=plain.returncode)
+        programs = ("thread_ends cancel, threads coroutine_stacks, dlopen dlopen_in_threads, fork fork_from_threads, "
+                    "exit immediate_exit, thread_ends key_destructors, threads longjmp_between, "
+                    "thread_ends main_thread_ends_first, exit quick_exit, signals signal_jump, signals signal_timer, "
+                    "signals signals_untouched, threads small_stacks, thread_local_destructors, "
+                    "children vfork_exec").split(", ")
+        for words in programs:
+            with self.subTest(program=words):
+                program = f"{PATHS.programs}/{words}".split(" ")
+                plain = subprocess.run(program, capture_output=True, timeout=HANG_S, check=False)
+                self.run_program(PATHS.tarn, "record", "-o", "rec", "--", *program, code=plain.returncode)
 
     def test_a_handler_that_comes_while_something_is_counted_is_counted(self):
         said = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout

@@ -82,8 +82,8 @@ TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
   EXPECT_FALSE(home.free_remotely(last, in_last).post);
   sleeping.reclaim_for_owner();
   EXPECT_LT(heaps::central().used_bytes(), before);
-  for (auto other = others; other != blocks.end(); ++other) {
-    give(sleeping, *other);
+  for (auto block = others; block != blocks.end(); ++block) {
+    give(sleeping, *block);
   }
 }
 
