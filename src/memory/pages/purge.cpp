@@ -44,11 +44,15 @@ void space::purge_excess(std::size_t freed) noexcept {
 }
 
 // Unmaps the segments of which nothing is in use, because the descriptions of their slabs hold memory. Runs when no
-// free memory has been used for the whole delay: a program that works in waves would have to map them again.
+// free memory has been used for the whole delay: a program that works in waves would have to map them again. Under a
+// limit of the address space they stay, because an aligned segment might not fit again.
 void space::drop_unused() noexcept {
   for (;;) {
     segment* const unused = runs_.find(options_.segment_units);
     if (unused == nullptr || unused->kept || unused->free_units != unused->units || unused->dirty_units != 0) {
+      return;
+    }
+    if (platform::address_space_limit() != 0) {
       return;
     }
     runs_.remove(*unused);
