@@ -1,6 +1,7 @@
 // Finds the place of a remotely freed block in its slab.
 #pragma once
 
+#include "base/fault.hpp"
 #include "memory/heap/lookup.hpp"
 
 namespace tarn::heaps {
@@ -12,9 +13,9 @@ class block_finder {
     const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
     if (address >> detail::unit_shift != unit_) [[unlikely]] {
       unit_ = address >> detail::unit_shift;
-      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
-      if (key_ == 0) [[unlikely]] {
-        find_block("free", block);  // reports a second free: another thread's let the slab go
+      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);                         // acquire: page_map::set says why
+      if (key_ == 0 || class_in(key_) >= detail::class_count) [[unlikely]] {  // a second free let the slab go
+        base::fault_double_free("free", block, find_block("free", block).bytes);
       }
       home_ = pages::page_map::slab_of(block);
       shape_ = &pages::shapes.classes[class_in(key_)];

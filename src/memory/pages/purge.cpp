@@ -73,11 +73,11 @@ segment* space::next_dirty() noexcept {
 
 // Runs under the lock, and opens it for each system call. The units are out of the free set meanwhile, a few at a
 // time, so that other threads find the rest.
-std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t most_units_purged) noexcept {
+std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t most_bytes) noexcept {
   std::size_t bytes = 0;
   unit_set& set = purged.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < most_units && bytes < most_units_purged && !purge_refused_) {
+  while (unit < most_units && bytes < most_bytes && !purge_refused_) {
     std::size_t count = set.next_gap(unit) - unit;
     count = count < most_purged_units ? count : most_purged_units;
     purged.lend(unit, count);

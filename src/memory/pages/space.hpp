@@ -113,7 +113,7 @@ class space {
   void wait_for_purge() noexcept;
   bool retains(std::size_t bytes) const noexcept;
   segment* next_dirty() noexcept;
-  std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t most_units_purged) noexcept;
+  std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t most_bytes) noexcept;
   void drop_unused() noexcept;
 
   platform::mutex mutex_{platform::lock_rank::space};

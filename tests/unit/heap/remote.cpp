@@ -2,6 +2,7 @@
 // known; tests/stress uses many threads.
 #include "central_fixture.hpp"
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
@@ -275,6 +276,30 @@ TEST_F(batch_test, a_second_free_in_another_batch_is_named) {
     give(owner, block);
   }
   expect_in_use(owner, 0);
+}
+
+// The owner frees the blocks, too, and then has a large block in the place of their slab.
+TEST_F(batch_test, a_second_free_of_what_is_a_large_block_now_is_named) {
+  for (const std::size_t sent : {std::size_t{1}, heaps::remote_batch::least_handed_over + 1}) {  // by bits, in a batch
+    EXPECT_DEATH(
+        {
+          heap& owner = start();
+          heap& sender = start();
+          const auto blocks = allocate_many(owner, index, pages::shapes.classes[index].capacity);
+          for (std::size_t position = 0; position < sent; ++position) {
+            give(sender, blocks[position]);
+          }
+          for (void* block : blocks) {
+            give(owner, block);
+          }
+          owner.flush_all();
+          void* const large = owner.allocate_large(detail::largest_class_size + 1, detail::block_alignment, nullptr);
+          EXPECT_EQ(large, *std::min_element(blocks.begin(), blocks.end()));
+          sender.send_all();
+          owner.collect();
+        },
+        "double free of a block of");
+  }
 }
 
 TEST_F(batch_test, of_several_owners_is_divided) {
