@@ -93,12 +93,14 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 /// collect() destroy the versions that nobody reads any more, in the thread that calls them, without a lock: readers
 /// never pay for that. Writers of all objects share one lock. A version that is still read at that time stays until the
 /// next of these calls, or until the object is destroyed. Nobody may read at destruction: that is a named fault. Fork:
-/// in the child the snapshots of other threads are gone, and the child may publish. Errors: a publish whose T throws,
-/// or that is refused because too many old versions are still read, changes nothing. Reading throws std::bad_alloc when
-/// there is no memory for a thread's first snapshot, or for its 17th. Cost: a snapshot takes less than 1 ns on x86-64,
-/// without a fence and without a write that another core waits for; a publish takes some microseconds and a system
-/// call. Where membarrier(2) is refused, a snapshot takes about 7 ns. Where it is refused only after the first read, by
-/// a filter that the program sets for itself, replaced versions are kept until the object is destroyed.
+/// the child may publish. Versions that other threads were reading are kept there, because a snapshot may have been
+/// moved to the forking thread; they delay and refuse nothing, and mostly nobody frees them. Errors: a publish whose T
+/// throws, or that is refused because too many old versions are still read, changes nothing. Reading throws
+/// std::bad_alloc when there is no memory for a thread's first snapshot, or for its 17th. Cost: a snapshot takes less
+/// than 1 ns on x86-64, without a fence and without a write that another core waits for; a publish takes some
+/// microseconds and a system call. Where membarrier(2) is refused, a snapshot takes about 7 ns. Where it is refused
+/// only after the first read, by a filter that the program sets for itself, replaced versions are kept until the object
+/// is destroyed.
 template <class T>
 class reloadable {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
@@ -115,7 +117,8 @@ class reloadable {
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit reloadable(const reload_options& options, Arguments&&... arguments)
-      : versions_("reloadable", options.name, options.most_retired, new version(std::forward<Arguments>(arguments)...)) {}
+      : versions_("reloadable", options.name, options.most_retired,
+                  new version(std::forward<Arguments>(arguments)...)) {}
 
   /// Returns a snapshot of the current version.
   [[gnu::always_inline]] tarn::snapshot<T> snapshot() const {

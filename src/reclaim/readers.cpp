@@ -49,7 +49,13 @@ void after_fork_in_parent() noexcept {
   }
 }
 
-// The child does not have the parent's readers, except for the forking thread, which has a new number.
+// The child does not have the parent's readers, except for the forking thread, which has a new number. The slots of the
+// others keep what they name: see reader_block::is_inherited. This interleaving must not happen in the child:
+//   1 parent: thread A reads version 1, and moves its snapshot to thread B, which forks
+//   2 child: the slot of A is emptied, and its block is free      3 child: version 2 replaces version 1, which is freed
+//   4 child: thread C takes the block, and reads version 2 through the same slot
+//   5 child: B uses version 1       6 child: B ends its snapshot, which empties the slot of C
+// tests/models/reclaim_fork.pml searches all interleavings.
 void after_fork_in_child() noexcept {
   for (reader_block* block = newest.load(std::memory_order_relaxed); block != nullptr; block = block->next) {
     if (block->thread.load(std::memory_order_relaxed) == forking_thread) {
@@ -57,9 +63,12 @@ void after_fork_in_child() noexcept {
       continue;
     }
     for (reader_place& place : block->places) {
-      place.store(nullptr, std::memory_order_relaxed);
+      if (place.load(std::memory_order_relaxed) == &detail::nothing) {
+        place.store(nullptr, std::memory_order_relaxed);
+      }
     }
-    block->state.store(block_state::free, std::memory_order_relaxed);
+    block->thread.store(0, std::memory_order_relaxed);
+    block->state.store(block_state::left, std::memory_order_relaxed);
   }
   forking_thread = platform::thread_number();  // for the rest of an outer fork
   if (forking.leave_in_child()) {
@@ -172,7 +181,7 @@ bool reader_block::names_nothing() const noexcept {
 }
 
 platform::mutex& writers_lock() noexcept { return lock; }
-const reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acquire); }
+reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acquire); }
 
 // A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. Readers without a
 // fence go on as before, so no slot can be trusted from then on.

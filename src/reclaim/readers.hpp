@@ -10,17 +10,21 @@
 namespace tarn::reclaim {
 
 /// The owner of a block of slots. `left`: unowned; reusable once its slots are empty. It belonged to a thread that
-/// ended, or holds one additional slot.
+/// ended, or of the parent process, or holds one additional slot.
 enum class block_state : std::uint32_t { free, owned, left };
 
 /// The slots of a thread, or one additional slot of a thread. It has two cache lines that only the reader writes, and
 /// a cold one. It is never given back to the system, so that a writer may read it at any time.
 struct reader_block : detail::reader_places {
   std::atomic<block_state> state{block_state::free};
-  std::atomic<std::uint32_t> thread{0};  ///< the kernel's thread number
+  std::atomic<std::uint32_t> thread{0};  ///< the kernel's thread number; 0 in a forked child: of no thread here
   reader_block* next = nullptr;          ///< in the list of all blocks; never changes
 
   bool names_nothing() const noexcept;
+  /// Returns whether the slots are those of a thread that this process, a forked child, does not have. A snapshot may
+  /// have been moved from that thread to the one that forked. So the versions that such slots name are kept, and the
+  /// slots are no other reader's, until the snapshot's holder empties them; mostly nobody does.
+  bool is_inherited() const noexcept { return thread.load(std::memory_order_relaxed) == 0; }
 };
 static_assert(TARN_SMALL || sizeof(reader_block) == 192);
 
@@ -28,7 +32,7 @@ static_assert(TARN_SMALL || sizeof(reader_block) == 192);
 platform::mutex& writers_lock() noexcept;
 
 /// Returns all blocks that were ever made, newest first.
-const reader_block* all_blocks() noexcept;
+reader_block* all_blocks() noexcept;
 
 /// Makes every earlier write to a slot visible to the caller, and makes the caller's earlier writes visible to every
 /// later reader. Returns false when the kernel refuses that by now; the slots then say nothing about what is read. The

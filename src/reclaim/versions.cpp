@@ -23,13 +23,13 @@ void destroy_all(version_base* oldest) noexcept {
 
 template <class Each>
 void for_each_read(Each visit) {
-  for (const reclaim::reader_block* block = reclaim::all_blocks(); block != nullptr; block = block->next) {
-    for (const reader_place& place : block->places) {
+  for (reclaim::reader_block* block = reclaim::all_blocks(); block != nullptr; block = block->next) {
+    for (reader_place& place : block->places) {
       // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
       const version_base* const read = place.load(std::memory_order_seq_cst);
       platform::note_acquire(&place);
       if (read != nullptr) {
-        visit(read, *block);
+        visit(read, *block, place);
       }
     }
   }
@@ -64,17 +64,21 @@ versions::~versions() {
     ++retired_count_;
     unread = take_unread();
     if (retired_ != nullptr) {
-      for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
-        for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
-          if (retired == read) {
+      for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_place&) {
+        for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+          if (retired == read && !block.is_inherited()) {
             fault_still_read(kind_, name_, this, read->number, block.thread.load(std::memory_order_relaxed));
           }
+          retired->is_inherited |= retired == read;
         }
       });
       if (reclaim::is_barrier_lost()) {  // the versions were kept in case that somebody reads; by now nobody may
-        unread = retired_;
+        for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
+          retired->is_read = false;
+        }
+        unread = unlink_unread();
       }
-    }
+    }  // what is left now stays for ever: a snapshot of the parent process may be in use
   }
   destroy_all(unread);
 }
@@ -86,10 +90,20 @@ version_base* versions::take_unread() noexcept {
   }
   for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
     retired->is_read = false;
+    retired->is_inherited = false;
   }
-  for_each_read([&](const version_base* read, const reclaim::reader_block&) {
+  for_each_read([&](const version_base* read, const reclaim::reader_block& block, reader_place& place) {
     for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
-      retired->is_read |= retired == read;
+      if (retired != read) {
+        continue;
+      }
+      if (!block.is_inherited()) {
+        retired->is_read = true;
+      } else if (give_ == nullptr) {
+        retired->is_inherited = true;
+      } else {  // reads of generations never change their thread, so this one ended with the parent's thread
+        place.store(nullptr, std::memory_order_relaxed);
+      }
     }
   });
   if (give_ != nullptr) {  // of generations, those stay that are newer than one that is read; the list begins with them
@@ -101,16 +115,21 @@ version_base* versions::take_unread() noexcept {
       retired->is_read = true;
     }
   }
+  return unlink_unread();
+}
+
+version_base* versions::unlink_unread() noexcept {
   version_base* unread = nullptr;
+  retired_count_ = 0;
   for (version_base** position = &retired_; *position != nullptr;) {
     version_base* const retired = *position;
-    if (retired->is_read) {
+    if (retired->is_read || retired->is_inherited) {
+      retired_count_ += retired->is_read ? 1 : 0;
       position = &retired->next;
     } else {
       *position = retired->next;
       retired->next = unread;
       unread = retired;
-      --retired_count_;
     }
   }
   return unread;
@@ -180,9 +199,9 @@ std::vector<parked_reader> versions::parked() const {
   const std::uint64_t now = platform::now_ms();
   {
     const platform::locked hold(reclaim::writers_lock());
-    for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
+    for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_place&) {
       for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
-        if (retired == read) {
+        if (retired == read && !block.is_inherited()) {
           result.push_back({block.thread.load(std::memory_order_relaxed),
                             {},
                             retired->number,

@@ -20,14 +20,15 @@
 
 namespace tarn::detail {
 
-/// The base of each version. It is written before publication, except for the last three members, which the writers
+/// The base of each version. It is written before publication, except for the last four members, which the writers
 /// use.
 struct version_base {
   std::uint64_t number = 0;  ///< 1 for the first one
   void (*destroy)(version_base*) noexcept = nullptr;
   version_base* next = nullptr;  ///< in the retired list: the version retired before
   std::uint64_t retired_ms = 0;
-  bool is_read = false;  ///< result of the last check
+  bool is_read = false;       ///< result of the last check: a thread reads it
+  bool is_inherited = false;  ///< result of the last check: a slot that the process inherited by fork names it
 };
 using current_version = std::atomic<version_base*>;
 

@@ -22,7 +22,8 @@ struct parked_reader {
 namespace detail {
 
 /// Owns the versions and destroys them by version_base::destroy. Invariant: a retired version is neither current nor
-/// destroyed; `retired_count_` counts them.
+/// destroyed; `retired_count_` counts them, except for those that are kept only because a slot that was inherited by
+/// fork names them.
 ///
 /// Versions end in any order, unless they are generations: readers of a generation may also reach what was unlinked
 /// in it and in later ones, but nothing that was unlinked before it became current. So a generation is destroyed, with
@@ -58,6 +59,7 @@ class alignas(64) versions {
 
  private:
   version_base* take_unread() noexcept;
+  version_base* unlink_unread() noexcept;
 
   current_version current_;
   std::atomic<std::uint64_t> number_{1};

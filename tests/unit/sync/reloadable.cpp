@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -247,30 +248,86 @@ TEST(reloadable, ends_with_a_fault_while_it_is_read) {
   delete number;
 }
 
-// The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
-TEST(reloadable, works_in_a_forked_child) {
-  reloadable<counted> number(1);
-  support::worker second_thread;
-  std::vector<tarn::snapshot<counted>> held;
-  second_thread.run([&] { held.push_back(number.snapshot()); });
-  number.publish(2);
-  const auto mine = number.snapshot();
-  number.publish(3);
-  EXPECT_EQ(counted::alive, 3);
+// Returns the exit status of a child that runs `check` and exits with 0 if it returns true.
+template <class Check>
+int status_of_child(Check check) {
   const pid_t child = fork();
   if (child == 0) {
-    number.publish(4);
-    bool good = counted::alive == 2 && mine->value == 2;
-    good &= number.parked().size() == 1 && number.parked()[0].thread == static_cast<std::uint32_t>(gettid());
-#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
-    std::thread([&] { good &= value_of(number) == 4; }).join();
-#endif
-    _exit(good ? 0 : 1);
+    _exit(check() ? 0 : 1);
   }
-  int status = 0;
+  int status = -1;
   waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(number.collect(), 2u);
+  return status;
+}
+
+// The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
+TEST(reloadable, works_in_a_forked_child) {
+  auto number = std::make_unique<reloadable<counted>>(tarn::reload_options{.most_retired = 2}, 1);
+  support::worker second_thread;
+  std::vector<tarn::snapshot<counted>> held;
+  second_thread.run([&] { held.push_back(number->snapshot()); });
+  number->publish(2);
+  auto mine = std::make_unique<tarn::snapshot<counted>>(number->snapshot());
+  number->publish(3);
+  EXPECT_EQ(counted::alive, 3);
+  const auto check = [&] {
+    number->publish(4);  // the version of the second thread does not count: three are retired now
+    bool good = counted::alive == 3 && (*mine)->value == 2 && number->collect() == 1;
+    good &= number->parked().size() == 1 && number->parked()[0].thread == static_cast<std::uint32_t>(gettid());
+#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
+    std::thread([&] { good &= value_of(*number) == 4; }).join();
+#endif
+    mine.reset();
+    good &= number->wait_for_readers(std::chrono::seconds(0)) && counted::alive == 2;
+    number.reset();  // is no fault
+    return good && counted::alive == 1;
+  };
+  EXPECT_EQ(status_of_child(check), 0);
+  EXPECT_EQ(number->collect(), 2u);
+}
+
+// Nobody can know whether the snapshot of another thread was moved to the forking one, so its version stays, and its
+// slot is no other reader's.
+TEST(reloadable, a_forked_child_keeps_snapshots_of_other_threads) {
+  reloadable<counted> number(1);
+  support::worker second_thread;
+  std::unique_ptr<tarn::snapshot<counted>> moved;
+  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+  number.publish(2);
+  const auto check = [&] {
+    number.publish(3);
+    bool good = counted::alive == 2 && (*moved)->value == 1;
+#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
+    support::worker stranger;
+    std::unique_ptr<tarn::snapshot<counted>> of_stranger;
+    stranger.run([&] { of_stranger = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+    number.publish(4);
+    good &= counted::alive == 3;
+    moved.reset();
+    good &= number.collect() == 1 && counted::alive == 2 && (*of_stranger)->value == 3;
+    good &= number.parked().size() == 1;
+    stranger.run([&] { of_stranger.reset(); });
+#else
+    moved.reset();
+#endif
+    return good && number.collect() == 0 && counted::alive == 1;
+  };
+  EXPECT_EQ(status_of_child(check), 0);
+}
+
+// The same in a child of the child.
+TEST(reloadable, a_grandchild_keeps_snapshots_of_other_threads) {
+  reloadable<counted> number(1);
+  support::worker second_thread;
+  std::unique_ptr<tarn::snapshot<counted>> moved;
+  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+  const auto check = [&] {
+    number.publish(2);
+    const bool is_kept = counted::alive == 2 && (*moved)->value == 1;
+    moved.reset();
+    return is_kept && number.collect() == 0 && counted::alive == 1;
+  };
+  EXPECT_EQ(status_of_child([&] { return status_of_child(check) == 0 && check(); }), 0);
 }
 
 struct generation : tarn::detail::version_base {
@@ -307,6 +364,22 @@ TEST(generations, end_in_their_order_with_what_was_unlinked_in_them) {
     EXPECT_EQ(generation::destroyed.size(), 3u);
   }
   EXPECT_EQ(generation::destroyed.size(), 4u);
+}
+
+// A read of a generation never changes its thread, so that those of the parent's other threads hold up nothing.
+TEST(generations, those_of_other_threads_end_in_a_forked_child) {
+  tarn::detail::versions times("test", nullptr, 2, new generation(0), generation::give);
+  support::worker second_thread;
+  std::optional<tarn::detail::read_section> reading;
+  second_thread.run([&] { reading.emplace(times.current()); });
+  const auto check = [&] {
+    for (int unlinked = 1; unlinked <= 5; ++unlinked) {
+      if (times.publish(new generation(unlinked)) != tarn::detail::versions::outcome::published) return false;
+    }
+    return times.collect() == 0;
+  };
+  EXPECT_EQ(status_of_child(check), 0);
+  second_thread.run([&] { reading.reset(); });
 }
 
 // Returns 0 if no version is destroyed once the kernel refuses barriers. The calling process is restricted from then
