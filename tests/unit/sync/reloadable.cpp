@@ -315,7 +315,7 @@ TEST(reloadable, a_forked_child_keeps_snapshots_of_other_threads) {
   EXPECT_EQ(status_of_child(check), 0);
 }
 
-// The same in a child of the child.
+// A child of the child keeps them, too.
 TEST(reloadable, a_grandchild_keeps_snapshots_of_other_threads) {
   reloadable<counted> number(1);
   support::worker second_thread;
