@@ -470,6 +470,9 @@ void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
 void sleep_ms(std::uint32_t wanted) noexcept { clock_ms += wanted; }
+void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
+  clock_ms += __atomic_load_n(word, __ATOMIC_RELAXED) == expected ? wanted_ms : 0;
+}
 std::size_t address_space_limit() noexcept { return 0; }
 
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
@@ -495,6 +498,7 @@ std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
 
 bool start_helper(void (*work)() noexcept) noexcept { return helper.exchange(work) == nullptr; }
 void forget_helper() noexcept { helper = nullptr; }
+bool wait_for_helper_end(std::uint32_t) noexcept { return helper.load() == nullptr; }
 
 namespace fake {
 

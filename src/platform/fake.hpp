@@ -63,7 +63,8 @@ bool run_helper() noexcept;
 
 // ------------------------------------------------------------------ the machine
 
-/// The clock stands still except for these functions and sleep_ms(), which returns at once.
+/// The clock stands still except for these functions, sleep_ms() and sleep_while(), which return at
+/// once.
 void set_now_ms(std::uint64_t now) noexcept;
 void advance_ms(std::uint64_t amount) noexcept;
 

@@ -1,5 +1,6 @@
 #include "platform/helper.hpp"
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <ctime>
 
 #include "base/bits.hpp"
 #include "platform/lock_rank.hpp"
@@ -22,6 +24,7 @@ namespace tarn::platform {
 
 bool start_helper(void (*)() noexcept) noexcept { return false; }
 void forget_helper() noexcept {}
+bool wait_for_helper_end(std::uint32_t) noexcept { return true; }
 
 #else
 
@@ -115,6 +118,26 @@ bool start_helper(void (*work)() noexcept) noexcept {
 }
 
 void forget_helper() noexcept { number.store(0, std::memory_order_relaxed); }
+
+// The kernel stores the number before the helper runs, and 0 when the helper has left its code for good. A child that
+// runs no handlers of a fork has a copy of the number, which the kernel never clears there; so each round asks whether
+// this process has such a thread.
+bool wait_for_helper_end(std::uint32_t most_ms) noexcept {
+  constexpr timespec round{0, 10'000'000};
+  const int saved = errno;
+  const std::uint64_t last_ms = now_ms() + most_ms;
+  bool gone = false;
+  do {
+    // acquire: the helper has done all that it does.
+    const pid_t helper = number.load(std::memory_order_acquire);
+    gone = helper == 0 || syscall(SYS_tgkill, getpid(), helper, 0) != 0;
+    if (!gone) {  // not FUTEX_WAIT_PRIVATE, because the kernel's wake at the end of a thread is not private
+      syscall(SYS_futex, &number, FUTEX_WAIT, helper, &round, nullptr, 0);
+    }
+  } while (!gone && now_ms() < last_ms);
+  errno = saved;
+  return gone;
+}
 
 #endif
 

@@ -22,4 +22,7 @@ namespace tarn::platform {
 /// In a forked child, where no helper lives.
 void forget_helper() noexcept;
 
+/// Waits until no helper is in the code of this library, for about `most_ms`. Returns false if one still is.
+[[nodiscard]] bool wait_for_helper_end(std::uint32_t most_ms) noexcept;
+
 }  // namespace tarn::platform

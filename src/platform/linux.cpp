@@ -35,6 +35,10 @@ class errno_kept {
   int saved_;
 };
 
+timespec time_of(std::uint32_t milliseconds) noexcept {
+  return {static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1'000'000};
+}
+
 }  // namespace
 
 std::size_t page_bytes() noexcept {
@@ -185,8 +189,14 @@ void wake_one(const std::uint32_t* word) noexcept {
 
 void sleep_ms(std::uint32_t milliseconds) noexcept {
   const errno_kept keep;
-  const timespec time{static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1'000'000};
+  const timespec time = time_of(milliseconds);
   nanosleep(&time, nullptr);
+}
+
+void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
+  const errno_kept keep;
+  const timespec time = time_of(wanted_ms);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &time, nullptr, 0);
 }
 
 system_call_counts system_calls() noexcept { return counters.calls(); }

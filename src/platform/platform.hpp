@@ -81,6 +81,8 @@ void wake_one(const std::uint32_t* word) noexcept;
 
 /// Sleeps at least this long, unless a signal comes.
 void sleep_ms(std::uint32_t wanted) noexcept;
+/// Sleeps so long while *word == expected, at most until woken. May return early.
+void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept;
 
 /// Counts the system calls for memory by kind, and the purges that worked.
 system_call_counts system_calls() noexcept;

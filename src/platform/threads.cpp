@@ -1,6 +1,7 @@
 #include "platform/threads.hpp"
 
 #include <fcntl.h>
+#include <link.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +10,9 @@
 #endif
 #include <atomic>
 #include <cerrno>
+
+// The linker's: the dynamic section of the program or library that this code is in.
+[[gnu::weak, gnu::visibility("hidden")]] extern ElfW(Dyn) _DYNAMIC[];
 
 namespace tarn::platform {
 namespace {
@@ -46,6 +50,19 @@ bool is_only_thread() noexcept {
 #else
   return false;
 #endif
+}
+
+bool is_unloadable() noexcept {
+  if (_DYNAMIC == nullptr) {
+    return false;  // a static program
+  }
+  for (const ElfW(Dyn)* entry = _DYNAMIC; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_DEBUG ||
+        (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & (DF_1_NODELETE | DF_1_PIE)) != 0)) {
+      return false;  // only a program has an entry for debuggers
+    }
+  }
+  return true;
 }
 
 bool prepare_barriers() noexcept {

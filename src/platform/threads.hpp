@@ -21,6 +21,9 @@ void append_thread(base::text& message, std::uint32_t number) noexcept;
 /// tell.
 bool is_only_thread() noexcept;
 
+/// Returns whether dlclose() may unmap this code: it is in a shared library that was linked without -z nodelete.
+bool is_unloadable() noexcept;
+
 /// Returns whether barrier_in_all_threads() works here. It needs Linux 4.14, and some sandboxes refuse it.
 [[nodiscard]] bool prepare_barriers() noexcept;
 

@@ -18,6 +18,9 @@ namespace {
 constexpr std::uint64_t pause_after_refusal_ms = 1000;
 /// A fork waits at most this long for the helper to leave the spaces; before_fork says why.
 constexpr int most_fork_waits_ms = 1000;
+/// An unload waits at most this long for the end of the helper. A signal handler may call exit() where it interrupted
+/// malloc, under a lock for which the helper waits.
+constexpr std::uint32_t most_end_wait_ms = 10'000;
 
 /// True while a helper runs or starts.
 constinit std::atomic<bool> running{false};
@@ -29,10 +32,18 @@ constinit std::atomic<std::uint64_t> next_attempt_ms{0};
 constinit std::atomic<bool> visiting{false};
 constinit std::atomic<std::uint32_t> forks{0};
 
+/// A value other than 0 means that the code is about to be unmapped: no helper may stay or start. The helper sleeps on
+/// this word.
+constinit std::atomic<std::uint32_t> ended{0};
+const std::uint32_t* ended_word() noexcept { return reinterpret_cast<const std::uint32_t*>(&ended); }
+// relaxed: nothing was written before that the helper needs, and wait_for_helper_end orders what follows.
+bool has_ended() noexcept { return ended.load(std::memory_order_relaxed) != 0; }
+
 /// False: heap::visit() cannot be called here.
 constinit std::atomic<bool> visits_heaps{false};
 
-bool is_forking() noexcept { return forks.load(std::memory_order_seq_cst) != 0; }
+// True: the helper must leave the spaces soon.
+bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 || has_ended(); }
 
 // Visits all heaps, and purges all spaces. True: some space still has memory that is due later.
 bool visit_spaces() noexcept {
@@ -40,19 +51,19 @@ bool visit_spaces() noexcept {
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   bool remaining = false;
   heaps::registry::for_all([&](heaps::heap& visited) {
-    if (!is_forking()) {
+    if (!must_leave()) {
       visited.visit_large_cache(false);
-      remaining = (visits_heaps.load(std::memory_order_relaxed) && visited.visit(is_forking)) || remaining;
+      remaining = (visits_heaps.load(std::memory_order_relaxed) && visited.visit(must_leave)) || remaining;
     }
   });
   heaps::spaces::for_all([&](pages::space& visited) {
     // A fork waits for the end of this visit, and purging much memory takes long: one call gives back 64 MiB at most.
-    while (forks.load(std::memory_order_seq_cst) == 0 && visited.purge(now, delay_ms)) {
+    while (!must_leave() && visited.purge(now, delay_ms)) {
     }
     remaining = visited.may_purge_later() || remaining;
   });
   // A program that works in waves needs the arrays again, and has memory to give back between the waves.
-  if (!remaining && !is_forking()) {
+  if (!remaining && !must_leave()) {
     heaps::purge_magazines(false);
     remaining = heaps::may_purge_magazines_later();
   }
@@ -61,7 +72,7 @@ bool visit_spaces() noexcept {
 
 bool visit() noexcept {
   visiting.store(true, std::memory_order_seq_cst);
-  const bool remaining = forks.load(std::memory_order_seq_cst) != 0 || visit_spaces();
+  const bool remaining = must_leave() || visit_spaces();
   visiting.store(false, std::memory_order_release);
   return remaining;
 }
@@ -80,16 +91,16 @@ void work() noexcept {
   visits_heaps.store(platform::prepare_barriers(), std::memory_order_relaxed);
   do {
     do {
-      platform::sleep_ms(interval_ms);
-    } while (visit());
+      platform::sleep_while(ended_word(), 0, interval_ms);
+    } while (!has_ended() && visit());
     running.store(false, std::memory_order_seq_cst);
-  } while (visit() && !running.exchange(true, std::memory_order_seq_cst));
+  } while (!has_ended() && visit() && !running.exchange(true, std::memory_order_seq_cst));
 }
 
 // Starts a helper if none runs. Any thread calls it, perhaps in the middle of free(), so it takes no lock and
 // allocates nothing.
 void request() noexcept {
-  if (running.load(std::memory_order_seq_cst)) {
+  if (running.load(std::memory_order_seq_cst) || has_ended()) {
     return;
   }
   const std::uint64_t now = platform::now_ms();
@@ -119,6 +130,13 @@ void after_fork_in_child() noexcept {
 }
 
 }  // namespace
+
+void end_idle_purge() noexcept {
+  ended.store(1, std::memory_order_relaxed);
+  platform::wake_one(ended_word());
+  // A thread that starts a helper meanwhile is itself in code that is about to be unmapped.
+  (void)platform::wait_for_helper_end(most_end_wait_ms);
+}
 
 void install_idle_purge() noexcept {
   const base::options& options = base::current_options();

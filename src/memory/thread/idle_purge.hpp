@@ -11,4 +11,8 @@ namespace tarn::threads {
 /// Sets the helper up; called once at process start, after the engine's fork handlers are installed.
 void install_idle_purge() noexcept;
 
+/// Ends the helper, and waits until it has left the code, which is about to be unmapped. No other helper starts
+/// afterwards.
+void end_idle_purge() noexcept;
+
 }  // namespace tarn::threads

@@ -13,6 +13,7 @@
 #include "memory/thread/fork.hpp"
 #include "memory/thread/idle_purge.hpp"
 #include "platform/platform.hpp"
+#include "platform/threads.hpp"
 
 namespace tarn::detail {
 constinit thread_local heap_front* local = &heaps::nobody;
@@ -89,6 +90,9 @@ constinit std::atomic<bool> unloaded{false};
 [[gnu::destructor]] void unload() noexcept {
   if (progress.load(std::memory_order_acquire) == stage::ready && !unloaded.exchange(true)) {
     pthread_key_delete(exit_key);
+    if (platform::is_unloadable()) {  // the end of other processes waits for no helper
+      end_idle_purge();
+    }
   }
 }
 

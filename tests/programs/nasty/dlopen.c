@@ -182,3 +182,58 @@ CASE(unloaded_plugin) {
   use_and_close(words[2], 0);
   use_and_close(words[2], 0);
 }
+
+static void* call_plugin(void* works) {
+  ((void (*)(void))(uintptr_t)works)();
+  return NULL;
+}
+
+static void* open_and_free_much(const char* file) {
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) fprintf(stderr, "%s\n", dlerror());
+  CHECK(library != NULL);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, call_plugin, dlsym(library, "plugin_frees_much")) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  return library;
+}
+
+// The kernel counts a thread for a moment after its end.
+static void wait_until_one_thread(void) {
+  alarm(hang_seconds());
+  while (thread_count() != 1) usleep(1000);
+  alarm(0);
+}
+
+// A helper gives back what a plugin frees: a thread in the plugin's code, which sleeps when the plugin is closed.
+//@ tarn-only
+//@ no-preload
+//@ env TARN_PURGE_DELAY_MS=3600000
+//@ arguments {bin}/nasty/lib_plugin_bare.so
+//@ broken-by text
+CASE(unloaded_plugin_whose_helper_sleeps) {
+  CHECK(word_count == 2);
+  void* library = open_and_free_much(words[1]);
+#ifdef __x86_64__
+  CHECK(thread_count() > 1);
+#endif
+  usleep(20000);
+  CHECK(dlclose(library) == 0);
+  wait_until_one_thread();
+}
+
+// The helper may start or work at the moment when the plugin is closed.
+//@ tarn-only
+//@ no-preload
+//@ env TARN_PURGE_DELAY_MS=1
+//@ arguments {bin}/nasty/lib_plugin_bare.so
+//@ broken-by text
+CASE(unloaded_plugin_whose_helper_works) {
+  CHECK(word_count == 2);
+  for (unsigned round = 0; round < 30; ++round) {
+    void* library = open_and_free_much(words[1]);
+    usleep(round * 700);
+    CHECK(dlclose(library) == 0);
+    wait_until_one_thread();
+  }
+}

@@ -1,5 +1,6 @@
 // Tests the contract of platform.hpp on linux.cpp and fake.cpp alike.
 #include "platform/platform.hpp"
+#include "platform/threads.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -375,12 +376,28 @@ TEST(CONTRACT, wait_returns_at_once_when_the_word_differs) {
   EXPECT_EQ(errno, 77);
 }
 
-TEST(CONTRACT, wake_one_ends_a_wait) {
+TEST(CONTRACT, sleep_while_returns_at_once_when_the_word_differs) {
+  const std::uint32_t word = 1;
+  errno = 77;
+  platform::sleep_while(&word, 2, 3'600'000);
+  EXPECT_EQ(errno, 77);
+}
+
+TEST(CONTRACT, sleep_while_ends_with_its_time) {
+  const std::uint32_t word = 1;
+  errno = 77;
+  platform::sleep_while(&word, 1, 5);
+  EXPECT_EQ(errno, 77);
+}
+
+/// Waits in another thread until the word changes, and wakes that thread.
+template <class Wait>
+void end_wait(Wait wait) {
   std::atomic<std::uint32_t> word{0};
   const auto* const plain = reinterpret_cast<const std::uint32_t*>(&word);
   std::thread sleeper([&] {
     while (word.load() == 0) {
-      platform::wait(plain, 0);
+      wait(plain);
     }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -388,5 +405,15 @@ TEST(CONTRACT, wake_one_ends_a_wait) {
   platform::wake_one(plain);
   sleeper.join();
 }
+
+TEST(CONTRACT, wake_one_ends_a_wait) {
+  end_wait([](const std::uint32_t* word) { platform::wait(word, 0); });
+}
+
+TEST(CONTRACT, wake_one_ends_a_sleep) {
+  end_wait([](const std::uint32_t* word) { platform::sleep_while(word, 0, 3'600'000); });
+}
+
+TEST(CONTRACT, no_dlclose_unmaps_a_program) { EXPECT_FALSE(platform::is_unloadable()); }
 
 }  // namespace
