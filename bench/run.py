@@ -9,7 +9,8 @@ import sys
 
 sys.dont_write_bytecode = True
 from runner import footprint, machine, measure, pools, steady, text  # noqa: E402
-from runner.columns import Broken, find_columns, find_nothing, find_pools  # noqa: E402
+from runner.columns import find_columns, find_nothing, find_pools  # noqa: E402
+from runner.process import Failed  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = (3, 5)  # rounds, milliseconds
@@ -62,7 +63,7 @@ def chosen_columns(options):
         names = options.columns.split(",")
         unknown = set(names) - {column.name for column in columns}
         if unknown:
-            raise Broken(f"no column {', '.join(sorted(unknown))}")
+            raise Failed(f"no column {', '.join(sorted(unknown))}")
         columns = [column for column in columns if column.name in names or column.name == "glibc"]
     return columns
 
@@ -136,7 +137,7 @@ def main():
         rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms,
                                           patience)
     if not rows:
-        raise Broken(f"no row matches {' '.join(patterns)}")
+        raise Failed(f"no row matches {' '.join(patterns)}")
     facts["processor share"] = measure.processor_share(rows)
     facts["disturbed by other work"] = f"{100 * patience.disturbed / patience.total:.0f} % of {patience.total} measurements"
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
@@ -155,8 +156,8 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Broken as broken:
-        print(f"bench: {broken}", file=sys.stderr)
+    except Failed as failure:
+        print(f"bench: {failure}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -7,8 +7,9 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from runner import measure, pools, steady, summary, text  # noqa: E402
-from runner.columns import Broken, Column  # noqa: E402
+from runner import averages, measure, pools, steady, summary, text  # noqa: E402
+from runner.columns import Column  # noqa: E402
+from runner.process import Failed  # noqa: E402
 
 
 def row(name, baseline=False, **ns):
@@ -29,7 +30,7 @@ def program(text_of_script):
 
 class Summary(unittest.TestCase):
     def test_geometric_mean(self):
-        self.assertAlmostEqual(summary.geometric_mean([1, 4]), 2)
+        self.assertAlmostEqual(averages.geometric_mean([1, 4]), 2)
 
     def test_spread_is_interquartile_over_median(self):
         self.assertAlmostEqual(measure.Samples([1, 2, 3, 4, 5]).spread, 2 / 3)
@@ -131,7 +132,7 @@ class Measure(unittest.TestCase):
         script = 'case $1 in rows) echo \'{"row":"r","threads":1,"units":1,"budget":1,"baseline":false}\';; *) ' \
                  'echo \'{"wall_ns":1000000,"ns":1,"processor_ns":1,"checksum":"%s","peak_kib":1,"faults":0}\';; esac\n'
         columns = [program(script % "a"), Column("other", program(script % "b").command)]
-        with self.assertRaisesRegex(Broken, "checksum b of other is not a"):
+        with self.assertRaisesRegex(Failed, "checksum b of other is not a"):
             measure.measure(columns, lambda name: True, 1, 1)
         for column in columns:
             os.unlink(column.command[0])
@@ -160,13 +161,13 @@ class Measure(unittest.TestCase):
     def test_a_preload_without_effect_is_refused(self):
         column = program('echo \'{"malloc":"/lib/libc.so.6"}\'\n')
         preloaded = Column("peer", column.command, preload="/nowhere/libpeer.so")
-        with self.assertRaisesRegex(Broken, "malloc comes from /lib/libc.so.6"):
+        with self.assertRaisesRegex(Failed, "malloc comes from /lib/libc.so.6"):
             preloaded.run("row")
         os.unlink(column.command[0])
 
     def test_a_failing_program_is_refused(self):
         column = program("echo no memory >&2; exit 3\n")
-        with self.assertRaisesRegex(Broken, "exit 3: no memory"):
+        with self.assertRaisesRegex(Failed, "exit 3: no memory"):
             column.run("row")
         os.unlink(column.command[0])
 
@@ -179,7 +180,7 @@ class Steady(unittest.TestCase):
         self.assertEqual(steady.calls_between_markers(trace), {"madvise": 2})
 
     def test_a_trace_without_markers_is_refused(self):
-        with self.assertRaises(Broken):
+        with self.assertRaises(Failed):
             steady.calls_between_markers("12 mmap(NULL) = 0\n")
 
 

@@ -27,5 +27,4 @@ set(TARN_TEST_LABELS "" CACHE STRING "Only the tests with one of these labels; e
 set(TARN_TEST_PREFIX "" CACHE STRING "Begins the name of each test, to tell builds apart that are tested together")
 option(TARN_BUILD_BENCH "The bench programs" ${PROJECT_IS_TOP_LEVEL})
 option(TARN_BUILD_LAB "The programs of the lab" ${PROJECT_IS_TOP_LEVEL})
-option(TARN_BUILD_DEMO "The demo programs" ${PROJECT_IS_TOP_LEVEL})
 option(TARN_BUILD_EXAMPLES "The examples" ${PROJECT_IS_TOP_LEVEL})

@@ -21,27 +21,26 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from runner import columns, machine, text  # noqa: E402  pylint: disable=wrong-import-position
+from runner import averages, columns, machine, peers, process, text  # noqa: E402  pylint: disable=wrong-import-position
 
 PAGE, SMALL, BARE, READ = "/page?rows=256", "/small", "/bare?rows=256", "/read?rows=256&by="
 WAYS = ["const", "read_only", "snapshot", "snapshots", "mutex", "shared_mutex", "shared_ptr", "request_lock"]
 
 
 class Server:
-    """bench-appserver on an allocator, until the end of the bench."""
+    """A server that prints its address, on an allocator, until the end of the bench."""
 
-    def __init__(self, build, kind, preload=""):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)}
+    def __init__(self, words, preload=""):
+        environment = peers.neutral_environment("TARN_")
         if preload:
             environment["LD_PRELOAD"] = preload
-        self.process = subprocess.Popen([build / "bin" / "bench-appserver", "0", kind], env=environment, text=True,
-                                        stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE)
         said = self.process.stdout.readline()
         if not said:
-            raise columns.Broken(f"bench-appserver {kind} did not start")
+            raise process.Failed(f"{' '.join(map(str, words))} did not start")
         self.port = int(re.search(r":(\d+)/", said)[1])
         if preload and os.path.realpath(preload) not in pathlib.Path(f"/proc/{self.process.pid}/maps").read_text("utf-8"):
-            raise columns.Broken(f"{preload} was not loaded")
+            raise process.Failed(f"{preload} was not loaded")
 
     def busy_ns(self):
         return sum(int((task / "schedstat").read_text("utf-8").split()[0])
@@ -62,7 +61,7 @@ def load(server, path, seconds, connections=16):
                            f"http://127.0.0.1:{server.port}{path}"], capture_output=True, text=True, check=True).stdout
     busy = server.busy_ns() - before
     if "Socket errors" in done or "Non-2xx" in done:
-        raise columns.Broken(f"{path}: {done}")
+        raise process.Failed(f"{path}: {done}")
     number, unit = re.search(r"\s99%\s+([\d.]+)(us|ms|s)", done).groups()
     requests = int(re.search(r"(\d+) requests in", done)[1])
     return {"requests": float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1]), "us": busy / 1000 / requests,
@@ -86,7 +85,7 @@ def median(results, key):
 
 
 def ratio(results, base, key):
-    return statistics.median(mine[key] / other[key] for mine, other in zip(results, base))
+    return averages.ratio_by_round([mine[key] for mine in results], [other[key] for other in base])
 
 
 def best(results, key):
@@ -110,7 +109,7 @@ def compare(options):
     mallocs, missing = columns.find_mallocs("bench-appserver")
     with contextlib.ExitStack() as ends:
         def started(kind, preload=""):
-            server = Server(build, kind, preload)
+            server = Server([build / "bin" / "bench-appserver", "0", kind], preload)
             ends.callback(server.end)
             return server
 
@@ -142,7 +141,7 @@ def compare(options):
 
 def soak(options):
     """Resident memory over many requests."""
-    server = Server(options.build, "tarn")
+    server = Server([options.build / "bin" / "bench-appserver", "0", "tarn"])
     try:
         load(server, PAGE, 5)
         load(server, SMALL, 2)
@@ -177,19 +176,17 @@ def reload(options):
             file.write_text(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n', encoding="utf-8")
 
         write(1)
-        server = subprocess.Popen([options.build / "bin" / "tarn-appserver", "--config", file], text=True,
-                                  stdout=subprocess.PIPE)
-        ends.callback(server.kill)
-        port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
+        server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
+        ends.callback(server.process.kill)
         for words in ["connections that stay"], ["a connection for each request", "-H", "Connection: close"]:
             with subprocess.Popen(["wrk", "-t1", "-c16", f"-d{options.reload}", "-s", script, *words[1:],
-                                   f"http://127.0.0.1:{port}/page?rows=20"], stdout=subprocess.PIPE, text=True) as wrk:
+                                   f"http://127.0.0.1:{server.port}/page?rows=20"], stdout=subprocess.PIPE, text=True) as wrk:
                 reloads = 1
                 while wrk.poll() is None:
                     reloads += 1
                     write(reloads)
-                    server.send_signal(signal.SIGHUP)
-                    server.stdout.readline()
+                    server.process.send_signal(signal.SIGHUP)
+                    server.process.stdout.readline()
                     time.sleep(0.5)
                 said = wrk.stdout.read()
             asked = int(re.search(r"(\d+) requests in", said)[1])
@@ -210,11 +207,8 @@ def crowd(options):
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
         file = pathlib.Path(folder) / "app.toml"
         file.write_text("[server]\nport = 0\nconnections = 100000\nidle_ms = 600000\nrequest_ms = 600000\n", encoding="utf-8")
-        server = object.__new__(Server)
-        server.process = subprocess.Popen([options.build / "bin" / "tarn-appserver", "--config", file], text=True,
-                                          stdout=subprocess.PIPE)
+        server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
         held.callback(server.process.kill)
-        server.port = int(re.search(r":(\d+)/", server.process.stdout.readline())[1])
 
         def connect(times, sent=b""):
             for _ in range(times):
@@ -256,8 +250,7 @@ def main():
         sys.exit("bench appserver needs wrk (package wrk)")
     if not (options.build / "bin" / "bench-appserver").exists():
         sys.exit("the server was left out of the build: it needs libboost1.81-dev and libtomlplusplus-dev")
-    print(f"{machine.first_of('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
-          f"load {os.getloadavg()[0]:.2f} at the start; wrk -t1 -c16")
+    print(f"{machine.name()}, load {os.getloadavg()[0]:.2f} at the start; wrk -t1 -c16")
     try:
         if options.soak:
             results = soak(options)
@@ -267,7 +260,7 @@ def main():
             results = crowd(options)
         else:
             results = compare(options)
-    except columns.Broken as error:
+    except process.Failed as error:
         sys.exit(str(error))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from runner import columns, machine, text  # noqa: E402  pylint: disable=wrong-import-position
+from runner import machine, peers, process, text  # noqa: E402  pylint: disable=wrong-import-position
 
 PYTHON = ("import collections\n"
           "for round in range(60):\n"
@@ -30,6 +30,7 @@ PYTHON = ("import collections\n"
 
 
 PEERS = ("heaptrack", "dhat", "strace")
+LONGEST_S = 1800
 
 
 @dataclass(frozen=True)
@@ -62,37 +63,22 @@ def tools(tarn, folder):
             if not words or words[0] == str(tarn) or shutil.which(words[0])}
 
 
-@contextlib.contextmanager
-def ended_with_it(child):
-    """Where something fails meanwhile, the child and what it started end: Popen would wait for a server that nobody stops."""
-    try:
-        yield
-    except BaseException as problem:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        if isinstance(problem, (columns.Broken, subprocess.SubprocessError)):
-            said = child.stderr.read().decode(errors="replace")
-            raise columns.Broken(f"{child.args}: {problem}: {said}".rstrip(": \n")) from problem
-        raise
-
-
-def run(words, program, folder):
+def run(words, program, folder, supervisor):
     """Processor seconds and the largest resident memory of all its processes, and the bytes of files that it left."""
     for path in folder.iterdir():
         path.unlink()
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)} | dict(program.environment)
-    with subprocess.Popen([*words, *program.words], env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as child:
-        with ended_with_it(child):
-            if program.load:
-                program.load()
-            said = child.stderr.read()
-            _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise columns.Broken(f"{[*words, *program.words]} ended with {child.returncode}: {said.decode(errors='replace')}")
-    return {"seconds": usage.ru_utime + usage.ru_stime, "kib": usage.ru_maxrss,
-            "file": sum(path.stat().st_size for path in folder.iterdir())}
+    environment = peers.neutral_environment("TARN_") | dict(program.environment)
+    child = supervisor.start(program.name, [str(word) for word in [*words, *program.words]], environment)
+    child.watch(LONGEST_S)
+    try:
+        if program.load:
+            program.load()
+    except (process.Failed, subprocess.SubprocessError):
+        child.signal(signal.SIGKILL)
+        child.finish(check=False)
+        raise
+    ended = child.finish()
+    return {"seconds": ended.cpu_s, "kib": ended.largest_kib, "file": sum(path.stat().st_size for path in folder.iterdir())}
 
 
 def preprocessed(folder):
@@ -127,7 +113,7 @@ class Redis:
                 break
             time.sleep(0.05)
         else:
-            raise columns.Broken("redis-server does not answer")
+            raise process.Failed("redis-server does not answer")
         subprocess.run(["redis-benchmark", "-p", self.port, "-q", "-c", "20", "-P", "4", "-r", "10000", "-n", str(self.REQUESTS // 6),
                         "-t", "set,get,lpush,lpop,hset,zadd"], stdout=subprocess.DEVNULL, timeout=300, check=True)
         subprocess.run(["redis-cli", "-p", self.port, "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60, check=True)
@@ -157,7 +143,7 @@ def programs(build, folder, small):
     return [program for program in programs if not small or program.unit]
 
 
-def measure(program, started, rounds, folder):
+def measure(program, started, rounds, folder, supervisor):
     names = ["plain", *(recorder for recorder in program.recorders if recorder in started)]
     results = {name: [] for name in names}
     for number in range(rounds):
@@ -165,17 +151,13 @@ def measure(program, started, rounds, folder):
             if results[name] is None:
                 continue
             try:
-                results[name].append(run(started[name], program, folder))
-            except columns.Broken as problem:
+                results[name].append(run(started[name], program, folder, supervisor))
+            except process.Failed as problem:
                 if name not in PEERS:
                     raise
                 print(f"   {problem}", file=sys.stderr)
                 results[name] = None
     return results
-
-
-def ratios(results, name):
-    return sorted(mine["seconds"] / other["seconds"] for mine, other in zip(results[name], results["plain"]))
 
 
 def line(program, results, name):
@@ -195,7 +177,7 @@ def line(program, results, name):
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
         return [program.name, "1", "", per_unit or f"{plain:.2f} s", memory, ""]
-    all_ratios = ratios(results, name)
+    all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
     return [f"  {name}", f"{statistics.median(all_ratios):.2f}", f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit,
             memory, f"{size / 1000:,.0f} kB"]
@@ -209,6 +191,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="all that was measured")
     parser.add_argument("--check", action="store_true", help="small: does each program run under each recorder?")
     options = parser.parse_args()
+    options.build = options.build.resolve()
     with tempfile.TemporaryDirectory(prefix="tarn-bench-") as temporary:
         inputs, outputs = pathlib.Path(temporary) / "in", pathlib.Path(temporary) / "out"
         inputs.mkdir()
@@ -219,14 +202,14 @@ def main():
         if not chosen:
             parser.error(f"no program is called {options.only}")
         results, lines = {}, []
-        for program in chosen:
-            print(f"   {program.name}", file=sys.stderr)
-            figures = measure(program, started, 1 if options.check else options.rounds, outputs)
-            results[program.name] = figures
-            lines += [line(program, figures, name) for name in figures]
+        with process.Supervisor(inputs) as supervisor:
+            for program in chosen:
+                print(f"   {program.name}", file=sys.stderr)
+                figures = measure(program, started, 1 if options.check else options.rounds, outputs, supervisor)
+                results[program.name] = figures
+                lines += [line(program, figures, name) for name in figures]
     missing = sorted({recorder for program in chosen for recorder in program.recorders} - started.keys())
-    print(f"{machine.first_of('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
-          f"load {os.getloadavg()[0]:.1f}\n")
+    print(f"{machine.name()}, load {os.getloadavg()[0]:.1f}\n")
     print(text.lay_out(["program, under", "processor time", "quartiles", "", "memory", "files"], lines))
     if missing:
         print(f"\nNot installed, left out: {', '.join(missing)}.")
@@ -237,5 +220,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (columns.Broken, subprocess.SubprocessError) as problem:
+    except (process.Failed, subprocess.SubprocessError) as problem:
         sys.exit(f"bench record: {problem}")

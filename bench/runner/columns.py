@@ -5,21 +5,10 @@ import os
 import subprocess
 from dataclasses import dataclass, replace
 
-# What Debian 12 packages: name, file, package.
-PACKAGED = [
-    ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
-    ("mimalloc", "libmimalloc.so.2", "libmimalloc2.0"),
-    ("tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
-    ("tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"),
-]
+from . import peers
+from .process import Failed
+
 INLINE_FORMS = ["pooled", "allocator", "heap"]
-
-# Everybody runs with its defaults: what tunes an allocator is kept out of the environment.
-TUNING = ("LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_", "TARN_", "_RJEM_")
-
-
-class Broken(Exception):
-    """A program that failed, or that does not run what it should: no result is to be trusted."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +26,7 @@ class Column:
 
     def run(self, *arguments, timeout=120, prefix=()):
         """Runs the program and returns the JSON lines it prints."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(TUNING)}
+        environment = peers.neutral_environment("TARN_")
         if self.preload:
             environment["LD_PRELOAD"] = self.preload
         words = [*self.command, *map(str, arguments)]
@@ -48,9 +37,9 @@ class Column:
         try:
             done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired as slow:
-            raise Broken(f"{shown}: no end after {timeout} s") from slow
+            raise Failed(f"{shown}: no end after {timeout} s") from slow
         if done.returncode != 0:
-            raise Broken(f"{shown}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+            raise Failed(f"{shown}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         for answer in answers:
             self._check_provider(answer)
@@ -60,21 +49,7 @@ class Column:
         # The loader only warns of a preload that it cannot do, and the C library would be measured instead.
         provider = answer.get("malloc")
         if self.preload and provider and os.path.realpath(provider) != os.path.realpath(self.preload):
-            raise Broken(f"{self.name}: malloc comes from {provider}, not from {self.preload}")
-
-
-def library_path(soname):
-    """Where the loader finds a library, or None."""
-    for tool in ("ldconfig", "/sbin/ldconfig"):
-        try:
-            properties = subprocess.run([tool, "-p"], capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        for line in properties.splitlines():
-            name, _, path = line.strip().partition(" => ")
-            if name.split(" ")[0] == soname:
-                return path
-    return None
+            raise Failed(f"{self.name}: malloc comes from {provider}, not from {self.preload}")
 
 
 # Forms of bench-pools that need a package, and how the peer is named.
@@ -98,14 +73,9 @@ def find_nothing(build):
 
 def find_mallocs(program):
     """glibc and the packaged peers that are there, and one line for each that is missing."""
-    columns, missing = [Column("glibc", (program,))], []
-    for name, soname, package in PACKAGED:
-        path = library_path(soname)
-        if path:
-            columns.append(Column(name, (program,), path))
-        else:
-            missing.append(f"{name} is skipped: no {soname} (package {package})")
-    return columns, missing
+    present, missing = peers.find_packaged()
+    return ([Column("glibc", (program,)), *(Column(name, (program,), path) for name, path in present)],
+            [f"{name} is skipped: no {soname} (package {package})" for name, soname, package in missing])
 
 
 def find_pools(build):
@@ -113,7 +83,7 @@ def find_pools(build):
     programs = {name: os.path.join(build, "bin", name) for name in ("bench-malloc", "bench-inline", "bench-pools")}
     for program in programs.values():
         if not os.path.exists(program):
-            raise Broken(f"{program} is not there: ./dev build release")
+            raise Failed(f"{program} is not there: ./dev build release")
     columns, missing = find_mallocs(programs["bench-malloc"])
     columns = [replace(column, family="malloc") for column in columns]
     columns += [Column(form, (programs["bench-inline"], form), family="heap") for form in ("pooled", "heap")]
@@ -132,11 +102,11 @@ def find_columns(build, extra_peers):
     inline = os.path.join(build, "bin", "bench-inline")
     drop_in = os.path.join(build, "lib", "libtarn-malloc.so")
     if not os.path.exists(program):
-        raise Broken(f"{program} is not there: ./dev build release")
+        raise Failed(f"{program} is not there: ./dev build release")
     columns, missing = find_mallocs(program)
     for name, path in extra_peers:
         if not os.path.exists(path):
-            raise Broken(f"--peer {name}: {path} is not there")
+            raise Failed(f"--peer {name}: {path} is not there")
         columns.append(Column(name, (program,), os.path.abspath(path)))
     if os.path.exists(drop_in):
         columns.append(Column("tarn", (program,), drop_in))

@@ -1,7 +1,7 @@
 """Whether memory goes back: peaks, ended threads, destroyed heaps."""
 
 from . import text
-from .columns import Broken
+from .process import Failed
 
 KINDS = {
     "peak": "1 GiB by one thread",
@@ -43,7 +43,7 @@ def report(sizes):
             else:
                 after = column["after_kib"]
                 if len(after) < 3:
-                    raise Broken(f"footprint {kind} of {name}: too few samples")
+                    raise Failed(f"footprint {kind} of {name}: too few samples")
                 lines.append([name, mib(column["peak_kib"]), mib(after[0]), mib(after[len(after) // 2]), mib(after[-1])])
         heads = ["after 100", "1,000", "10,000"] if kind == "threads" else ["peak", "freed", "0.5 s later", "1 s later"]
         parts.append(text.lay_out([f"{KINDS[kind]}: resident MiB", *heads], lines))

@@ -8,7 +8,8 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from .columns import Broken
+from .averages import ratio_by_round
+from .process import Failed
 
 
 @dataclass
@@ -37,11 +38,10 @@ class Samples:
         return min(self.processor_ns) if Samples.is_busy else statistics.median(self.ns)
 
     def ratio_to(self, other):
-        """This time over the other's. Round by round, as both of a round meet the same machine: the median of the
-        ratios."""
+        """This time over the other's."""
         if Samples.is_busy or len(self.ns) != len(other.ns):
             return self.value / other.value
-        return statistics.median(mine / base for mine, base in zip(self.ns, other.ns))
+        return ratio_by_round(self.ns, other.ns)
 
     @property
     def spread(self):
@@ -165,7 +165,7 @@ class Progress:
 
 
 def measure(columns, wanted, rounds, target_ms, patience=None):
-    """Measures all rows for which wanted(row) holds. Raises Broken when two checksums of a row differ."""
+    """Measures all rows for which wanted(row) holds. Raises Failed when two checksums of a row differ."""
     column_rows = {column.name: rows_of(column) for column in columns}
     glibc = columns[0]
     patience = patience or Patience(0)
@@ -184,7 +184,7 @@ def measure(columns, wanted, rounds, target_ms, patience=None):
                 answer = patience.run(lambda: column.run("row", row.name, row.repetitions)[0])
                 sums = checksums.setdefault(row.name, (answer["checksum"], column.name))
                 if sums[0] != answer["checksum"]:
-                    raise Broken(f"{row.name}: checksum {answer['checksum']} of {column.name} is not "
+                    raise Failed(f"{row.name}: checksum {answer['checksum']} of {column.name} is not "
                                  f"{sums[0]} of {sums[1]}")
                 samples = row.results.setdefault(column.name, Samples())
                 samples.ns.append(answer["ns"])

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 
 from . import text
-from .columns import Broken
+from .process import Failed
 from .measure import Samples
 from .summary import Goal, queue_alone, value_of
 
@@ -33,7 +33,7 @@ def executed(column, row, repetitions):
                                                     f"--callgrind-out-file={file.name}"), timeout=300)
         match = re.search(r"^(?:totals|summary): (\d+)", file.read(), re.MULTILINE)
     if not match:
-        raise Broken(f"{column.name}: callgrind wrote no total")
+        raise Failed(f"{column.name}: callgrind wrote no total")
     return int(match[1])
 
 

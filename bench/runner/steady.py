@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from . import text
-from .columns import Broken
+from .process import Failed
 
 STEPS = 10_000_000
 OWN_WAIT = "ppoll"  # how the bench itself waits in a traced run
@@ -25,7 +25,7 @@ def calls_between_markers(trace):
             match = re.match(r"(?:\d+\s+)?(\w+)\(", line)
             if match and match[1] != OWN_WAIT:
                 counts[match[1]] = counts.get(match[1], 0) + 1
-    raise Broken("the trace has no markers")
+    raise Failed("the trace has no markers")
 
 
 def traced_calls(column, steps):

@@ -1,15 +1,10 @@
 """What the samples say: ratios, means, and the goals that the project has set itself."""
 
-import math
 import statistics
 from dataclasses import dataclass
 
+from .averages import geometric_mean
 from .measure import Samples
-
-
-def geometric_mean(numbers):
-    numbers = list(numbers)
-    return math.exp(sum(map(math.log, numbers)) / len(numbers)) if numbers else None
 
 
 def value_of(row, column):

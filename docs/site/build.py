@@ -26,7 +26,7 @@ PARTS = {
 PROJECT = {"CONTRIBUTING.md": "project/contributing.md", "HACKING.md": "project/hacking.md",
            "CHANGELOG.md": "project/changelog.md", "SECURITY.md": "project/security.md",
            "CODE_OF_CONDUCT.md": "project/conduct.md", "LICENSE": "project/licence.md",
-           "bench/README.md": "project/bench.md", "demo/README.md": "project/demo.md"}
+           "bench/README.md": "project/bench.md", "bench/demo/README.md": "project/demo.md"}
 SLUGS = "!!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}"  # the anchors of headings, as GitHub's
 
 

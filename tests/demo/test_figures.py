@@ -3,6 +3,7 @@ import unittest
 import folder  # noqa: F401
 import figures
 import table
+from runner import averages
 
 TIME, PEAK, CPU = figures.TIME, figures.PEAK, figures.CPU
 
@@ -20,16 +21,16 @@ class FiguresTest(unittest.TestCase):
 
     def test_ratio_is_taken_within_rounds(self):
         # The machine was three times slower in the second round; the ratio does not see it.
-        self.assertAlmostEqual(figures.round_ratio([2, 6, 2], [1, 3, 1]), 2)
+        self.assertAlmostEqual(averages.ratio_by_round([2, 6, 2], [1, 3, 1]), 2)
 
     def test_ratio_leaves_out_failed_rounds(self):
-        self.assertAlmostEqual(figures.round_ratio([None, 6, 9], [1, 3, None]), 2)
-        self.assertIsNone(figures.round_ratio([None, 6], [1, None]))
+        self.assertAlmostEqual(averages.ratio_by_round([None, 6, 9], [1, 3, None]), 2)
+        self.assertIsNone(averages.ratio_by_round([None, 6], [1, None]))
 
     def test_geometric_mean(self):
-        self.assertAlmostEqual(figures.geometric_mean([0.5, 2]), 1)
-        self.assertAlmostEqual(figures.geometric_mean([1, 4]), 2)
-        self.assertIsNone(figures.geometric_mean([]))
+        self.assertAlmostEqual(averages.geometric_mean([0.5, 2]), 1)
+        self.assertAlmostEqual(averages.geometric_mean([1, 4]), 2)
+        self.assertIsNone(averages.geometric_mean([]))
 
     def test_better_ratio_turns_times_around(self):
         self.assertEqual(figures.better_ratio(figures.requests("set"), 2), 2)

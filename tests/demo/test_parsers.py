@@ -7,7 +7,7 @@ from pathlib import Path
 
 import folder  # noqa: F401
 import allocators
-import loaded
+from runner import loaded, peers
 import loop
 import resp
 from workloads import redis, rocksdb
@@ -105,7 +105,7 @@ class AllocatorsTest(unittest.TestCase):
         self.assertNotIn("GLIBC_TUNABLES", settings)
 
     def test_a_missing_library_is_none(self):
-        self.assertIsNone(allocators.find_library("libthere-is-none.so.9"))
+        self.assertIsNone(peers.library_path("libthere-is-none.so.9"))
 
 
 class RespTest(unittest.TestCase):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import folder  # noqa: F401
 import allocators
-from process import Failed, Interrupted, Supervisor
+from runner.process import Failed, Interrupted, Supervisor
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONG_S = 400

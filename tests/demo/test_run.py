@@ -4,10 +4,10 @@ import unittest
 
 import folder  # noqa: F401
 import figures
-import machine
+from runner import machine
 import run
 from allocators import Allocator
-from process import Ended, Failed
+from runner.process import Ended, Failed
 from workloads import Context, Outcome
 
 ALLOCATORS = [Allocator(name, f"/opt/{name}.so", f"/opt/{name}.so") for name in ("glibc", "tarn", "peer")]
@@ -90,7 +90,7 @@ class DemoTest(unittest.TestCase):
 
 class MachineTest(unittest.TestCase):
     def test_facts_make_a_sentence(self):
-        self.assertIn("kernel", machine.sentence(machine.facts()))
+        self.assertIn("kernel", machine.sentence(machine.system_facts()))
 
     def test_a_busy_machine_is_named(self):
         self.assertIsNone(machine.warning({"load": 0.2, "processors": 2}))

@@ -227,7 +227,7 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
         self.assertTrue(self.calls("cmake")[1].endswith("--target installed_with_server"))
         self.assertEqual(self.calls("python3"),
-                         [f"python3 {self.project}/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
+                         [f"python3 {self.project}/bench/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
         self.assertFalse((self.project / "build").exists())
 
     def test_wrong_words(self):

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from process import Failed
+from runner.process import Failed
 
 ROUNDS, REQUESTS, CONNECTIONS = 3, 60000, 16
 NAME = "loop"

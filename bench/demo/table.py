@@ -2,7 +2,8 @@
 
 from statistics import median
 
-from figures import better_ratio, geometric_mean, round_ratio, spread
+from figures import better_ratio, spread
+from runner.averages import geometric_mean, ratio_by_round
 
 NAME_WIDTH = 11
 CELL_WIDTH = 17
@@ -27,7 +28,7 @@ class Results:
 
     def ratio(self, workload, name, metric):
         """To the first allocator, raw (value / value); None when they share no good round."""
-        return round_ratio(self.values(workload, name, metric), self.values(workload, self.names[0], metric))
+        return ratio_by_round(self.values(workload, name, metric), self.values(workload, self.names[0], metric))
 
     def means(self, name):
         """{heading: geometric mean over the workloads}, each turned so that above 1 is better than glibc, but for

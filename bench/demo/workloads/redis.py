@@ -15,7 +15,7 @@ import time
 import resp
 from allocators import neutral_environment
 from figures import CPU, PEAK, requests
-from process import Failed
+from runner.process import Failed
 from workloads import Outcome
 
 REQUESTS = 600_000

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from figures import CPU, PEAK, TIME
-from process import Failed
+from runner.process import Failed
 from workloads import Outcome
 
 SCRIPT = Path(__file__).resolve().parent.parent / "data" / "objects.py"

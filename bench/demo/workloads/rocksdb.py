@@ -11,7 +11,7 @@ import shutil
 
 from allocators import neutral_environment
 from figures import CPU, PEAK, requests
-from process import Failed
+from runner.process import Failed
 from workloads import Outcome
 
 THREADS = 4

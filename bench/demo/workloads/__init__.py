@@ -7,7 +7,7 @@ A workload has
     prepare(context)    once, before the rounds; makes what every run shares
     probes()            [(name, argv)] of each program that is put on an allocator, in a form that ends at once:
                         with these it is checked that malloc is bound to that allocator
-    run(context, allocator)   one run: an Outcome; raises process.Failed
+    run(context, allocator)   one run: an Outcome; raises runner.process.Failed
 """
 
 import shutil
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Context:
-    supervisor: object  # process.Supervisor
+    supervisor: object  # runner.process.Supervisor
     folder: str  # scratch of the demo, removed at its end
 
 

@@ -15,20 +15,22 @@ import tempfile
 import time
 from pathlib import Path
 
-import loop
-import machine
-import table
-from allocators import find_allocators
-from loaded import parse_bindings, wrong_bindings
-from process import Failed, Interrupted, Supervisor
-from workloads import Context, all_workloads, missing_programs
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+# pylint: disable=wrong-import-position
+import loop  # noqa: E402
+import table  # noqa: E402
+from allocators import find_allocators  # noqa: E402
+from runner import machine  # noqa: E402
+from runner.loaded import parse_bindings, wrong_bindings  # noqa: E402
+from runner.process import Failed, Interrupted, Supervisor  # noqa: E402
+from workloads import Context, all_workloads, missing_programs  # noqa: E402
 
 PROBE_TIMEOUT_S = 30
 
 
 def parse_arguments(names):
     parser = argparse.ArgumentParser(
-        prog="demo/run.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="./dev demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--tarn", metavar="PATH", help="Tarn's libtarn-malloc.so")
     chosen.add_argument("--without-tarn", action="store_true", help="compare only glibc and the peers")
@@ -154,7 +156,7 @@ def walk_the_loop(arguments, folder, supervisor):
 
 def demonstrate(arguments, workloads, folder, supervisor):
     allocators, notes = find_allocators(arguments.tarn, folder)
-    facts = machine.facts()
+    facts = machine.system_facts()
     print(machine.sentence(facts))
     for allocator in allocators:
         print(f"{allocator.name:<10} {allocator.path}")

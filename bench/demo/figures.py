@@ -1,6 +1,5 @@
-"""Medians, spreads and ratios: the arithmetic of the table."""
+"""What the demo measures, and how its figures are compared."""
 
-import math
 from dataclasses import dataclass
 from statistics import median
 
@@ -29,21 +28,6 @@ def spread(values):
     """Half of the range over the median: 0.03 is printed as ±3%."""
     middle = median(values)
     return (max(values) - min(values)) / 2 / middle if middle else 0.0
-
-
-def round_ratio(values, baseline):
-    """The median over the rounds of value / baseline in the same round.
-
-    A machine that slows down for a while slows a whole round, so the ratio within a round moves less than the ratio
-    of two medians. Rounds where either is missing (None) are left out; with none left the answer is None.
-    """
-    pairs = [v / b for v, b in zip(values, baseline) if v is not None and b]
-    return median(pairs) if pairs else None
-
-
-def geometric_mean(values):
-    """None for no values."""
-    return math.exp(sum(math.log(v) for v in values) / len(values)) if values else None
 
 
 def better_ratio(metric, ratio):

@@ -1,4 +1,4 @@
-"""Starting, watching, measuring and ending the children of the demo.
+"""Starting, watching, measuring and ending children.
 
 Every child leads its own session, so that ending its group ends what it started too, and nothing else.
 """
@@ -13,13 +13,13 @@ import threading
 import time
 from dataclasses import dataclass
 
-from loaded import has_loaded
+from .loaded import has_loaded
 
 WATCH_INTERVAL_S = 0.02
 
 
 class Failed(Exception):
-    """A child did not do what it should; the message says what, and how to see it again."""
+    """A child did not do what it should, and no result of it is to be trusted; the message says what."""
 
 
 class Interrupted(Exception):
@@ -156,7 +156,7 @@ def tail(path, count=8, most_bytes=4096):
 
 
 class Supervisor:
-    """Owns every child, so that the end of the demo, however it comes, ends them all. Use as a context manager."""
+    """Owns every child, so that the end of this process, however it comes, ends them all. Use as a context manager."""
 
     def __init__(self, folder):
         self.folder = folder  # working directory of the children (a core file would land there) and place of their logs
