@@ -1,16 +1,40 @@
 // Filters a file, two hundred bytes at a time. Remedy: a buffer on both sides.
 #pragma once
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <tarn/io/reader.hpp>
 #include <tarn/io/writer.hpp>
-#include "predictions/temporary.hpp"
 #include "predictions/work.hpp"
 
 namespace predictions::filters {
 
 constexpr std::size_t piece = 200;
+
+// A file without a name.
+class temporary {
+ public:
+  temporary() : file_(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {
+    if (file_ < 0) std::abort();
+  }
+  temporary(const temporary&) = delete;
+  temporary& operator=(const temporary&) = delete;
+  ~temporary() { ::close(file_); }
+
+  int number() const { return file_; }
+  void rewind() const { ::lseek(file_, 0, SEEK_SET); }
+  void put(std::string_view bytes) const {
+    if (::write(file_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+  }
+
+ private:
+  int file_;
+};
 
 inline std::uint64_t turn(char* bytes, std::size_t count) {
   std::uint64_t sum = 0;
