@@ -99,13 +99,11 @@ double relative_error(double variance, std::uint64_t count) {
 struct call_family {
   bool (*has)(std::string_view name);
   std::uint64_t exact;  // 0 if it is not known
-  std::uint64_t calls = 0, cells = 0;
+  std::uint64_t calls = 0;
   sum_error error = {};
 
-  // Returns whether the estimates add up to what the kernel counted, but for their rounding.
-  bool is_reconciled() const {
-    return exact != 0 && error.variance() != 0 && (calls > exact ? calls - exact : exact - calls) <= cells;
-  }
+  // Returns whether the estimates add up to what the kernel counted.
+  bool is_reconciled() const { return exact != 0 && error.variance() != 0 && calls == exact; }
   // Returns the variance of a part of the calls. A share of an exact whole varies as this part and the rest do, each
   // against the other.
   double variance_of(std::uint64_t part_calls, double part_variance) const {
@@ -123,7 +121,6 @@ std::array<call_family, 2> families_of(const format::recording& recording) {
     for (call_family& family : families) {
       if (!family.has(name)) continue;
       family.calls += value[call_counter::calls];
-      ++family.cells;
       family.error.add(key.thread, value);
     }
   }
@@ -215,10 +212,19 @@ format::recording reconcile_calls(format::recording recording) {
       continue;
     }
     const double factor = static_cast<double>(family.exact) / estimate;
+    double sum_before = 0;
+    std::uint64_t sum = 0;
     for (auto& [key, value] : recording.calls) {
-      if (!family.has(call_name(key.number))) continue;
-      for (std::uint64_t& count : value) count = rounded(static_cast<double>(count) * factor);
-      value[call_counter::call_spread] = rounded(static_cast<double>(value[call_counter::call_spread]) * factor);
+      if (!family.has(call_name(key.number)) || value[call_counter::calls] == 0) continue;
+      // The sum is rounded, not the cells: many threads with few calls each would all be rounded alike.
+      const auto calls_before = static_cast<double>(value[call_counter::calls]);
+      sum_before += calls_before;
+      const std::uint64_t calls = rounded(sum_before * factor) - sum;
+      sum += calls;
+      const double factor_of_cell = static_cast<double>(calls) / calls_before;
+      for (std::uint64_t& count : value) count = rounded(static_cast<double>(count) * factor_of_cell);
+      value[call_counter::call_spread] =
+          rounded(static_cast<double>(value[call_counter::call_spread]) * factor_of_cell);
     }
   }
   return recording;

@@ -97,6 +97,21 @@ TEST(syscalls, estimates_are_scaled_to_what_the_kernel_counted) {
   EXPECT_EQ(find_calls(reconcile_calls(recording)).calls, 10'000U) << "the kernel's count is of the whole run";
 }
 
+TEST(syscalls, counts_of_many_threads_are_scaled_to_the_exact_sum) {
+  constexpr std::uint32_t threads = 600;
+  format::recording recording = recording_with(read_number, 0);
+  recording.threads.resize(threads + 1);
+  for (std::uint32_t thread = 0; thread < threads; ++thread) {
+    recording.calls[{1, thread, read_number}] =
+        counts_of({{format::calls, 10}, {format::errors, 10}, {format::call_spread, 90}});
+  }
+  recording.ended = true;
+  recording.end.reads = threads * 10 - 200;
+  const call_site site = only_site(reconcile_calls(recording));
+  EXPECT_EQ(site.sums[format::calls], threads * 10 - 200);
+  EXPECT_EQ(site.sums[format::errors], site.sums[format::calls]) << "all figures of a call";
+}
+
 TEST(syscalls, many_that_move_little_want_a_buffer) {
   const auto counts = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
   EXPECT_EQ(only_site(recording_with(read_number, 2000, counts)).category, call_category::small);
