@@ -27,6 +27,8 @@ extern const char tarn_exempt_begin[], tarn_exempt_end[];
 extern const char tarn_call[], tarn_call_instruction[], tarn_signal_return[];
 extern const char tarn_clone_process[], tarn_clone_thread[];
 extern std::uintptr_t tarn_clone_back[];
+// hooked_functions.S defines this: the address behind the call of our vfork().
+extern const char tarn_vfork_made[];
 // seccomp.cpp defines this.
 extern unsigned char tarn_selector;
 }
@@ -103,8 +105,10 @@ void handle(ucontext_t& context) noexcept {
                        registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   const auto back = static_cast<std::uintptr_t>(registers[REG_RIP]);
   const auto stack = static_cast<std::uintptr_t>(registers[REG_RSP]);
+  const bool is_our_vfork = back == reinterpret_cast<std::uintptr_t>(tarn_vfork_made);
+  const auto caller_address = is_our_vfork ? static_cast<std::uintptr_t>(registers[REG_RDI]) : back;
   const counted_call counted =
-      call_begins({back, stack, static_cast<std::uintptr_t>(registers[REG_RBP])}, number, arguments);
+      call_begins({caller_address, stack, static_cast<std::uintptr_t>(registers[REG_RBP])}, number, arguments);
   calls_are_restricted(restriction_by(number, arguments));  // for a call that does not go through the C library
   const auto go_to = [&](std::uintptr_t place) { registers[REG_RIP] = static_cast<greg_t>(place); };
   if (number == SYS_rt_sigreturn) {

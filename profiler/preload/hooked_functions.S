@@ -127,6 +127,43 @@ tarn_hooked_begin:
   hook \name
   .endr
 
+// Makes the call itself, as its child returns on the stack of the parent, which then returns there, too. So the return
+// address is kept in a register, as is what the parent gives to tarn_end_vfork (lent_thread.cpp).
+  .globl vfork
+  .type vfork, @function
+  .balign 16
+vfork:
+  .cfi_startproc
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call tarn_begin_vfork
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  mov %eax, %esi
+  pop %rdi
+  .cfi_adjust_cfa_offset -8
+  .cfi_register %rip, %rdi
+  mov $58, %eax
+  syscall
+  .globl tarn_vfork_made
+  .hidden tarn_vfork_made
+tarn_vfork_made:
+  push %rdi
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %rip, 0
+  test %rax, %rax
+  jz 1f
+  mov %rax, %rdi
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call tarn_end_vfork
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+1:
+  ret
+  .cfi_endproc
+  .size vfork, . - vfork
+
   .pushsection .data.rel.hooked, "aw", @progbits
   .globl tarn_hooked_end
   .hidden tarn_hooked_end
@@ -136,5 +173,7 @@ tarn_hooked_end:
   .hidden tarn_steps_left
   .hidden tarn_next_window
   .hidden tarn_find_hooked
+  .hidden tarn_begin_vfork
+  .hidden tarn_end_vfork
 
   .section .note.GNU-stack, "", @progbits

@@ -1,11 +1,14 @@
 // Wraps the functions of the C library that make system calls. hooked_functions.S has those that only end a step
 // (windows.hpp). The others are here: what they tell the kernel about signals may have to be changed, so that a call
 // can be dispatched later. They are dispatched themselves for that, and substitute.cpp changes them.
+#include <sched.h>
 #include <signal.h>
 
 #include <cerrno>
+#include <cstdarg>
 
 #include "profiler/preload/base/kernel_signals.hpp"
+#include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/windows.hpp"
 
@@ -18,6 +21,11 @@ TARN_NEXT_FUNCTION(signal)
 TARN_NEXT_FUNCTION(sigaltstack)
 
 namespace {
+
+// The function is variadic; the ABI passes words to it in the same way as to one that is not.
+constinit next_library_function<int, int (*)(void*), void*, int, void*, void*, void*, void*> next_clone("clone",
+                                                                                                        nullptr);
+[[gnu::constructor(101)]] void find_clone() noexcept { next_clone.find(); }
 
 struct hooked {
   void* function;
@@ -62,6 +70,23 @@ TARN_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   if (number != SIGSYS) return next_signal()(number, handler);
   const dispatched_calls now;
   return next_signal()(number, handler);
+}
+
+// A child with a stack of its own never returns here.
+TARN_EXPORT int clone(int (*first)(void*), void* stack, int flags, void* argument, ...) noexcept {
+  va_list list;
+  va_start(list, argument);
+  void* words[3];
+  for (void*& word : words) word = va_arg(list, void*);
+  va_end(list);
+  take_step();
+  constexpr int lends_thread = CLONE_VM | CLONE_VFORK;
+  if ((flags & (lends_thread | CLONE_SETTLS)) != lends_thread)
+    return next_clone()(first, stack, flags, argument, words[0], words[1], words[2]);
+  const lending before = begin_lending();
+  const int result = next_clone()(first, stack, flags, argument, words[0], words[1], words[2]);
+  end_lending(before);
+  return result;
 }
 
 TARN_EXPORT int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {

@@ -15,6 +15,7 @@
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/base/seccomp_filter.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/windows.hpp"
@@ -59,6 +60,7 @@ restriction restriction_by(long number, const long* arguments) noexcept {
 
 void calls_are_restricted(restriction restriction) noexcept {
   if (restriction == restriction::unrestricted || !is_attached() || !is_recorded()) return;
+  if (is_lent()) return restrict_child();
   if (restriction == restriction::strict) end_recording();
   set_memory_aside();
   if (restriction != restriction::own_calls) {
@@ -69,6 +71,7 @@ void calls_are_restricted(restriction restriction) noexcept {
   if (restriction == restriction::own_calls) keep_window_open();
 }
 void calls_are_not_restricted() noexcept {
+  if (is_lent()) return unrestrict_child();
   if (!is_restricted()) return;
   restricted.store(false, std::memory_order_relaxed);
   tarn_selector = 1;

@@ -14,6 +14,7 @@
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/substitute.hpp"
 #include "profiler/preload/threads.hpp"
 
@@ -52,8 +53,10 @@ bool has_windows() noexcept {
          (header().sources & format::source_bit(format::call_kind)) != 0;
 }
 
-// A child of vfork shares its parent's memory and thread, but not the dispatch.
+// A child of vfork shares its parent's memory and thread, but not the dispatch. One that was made by an instruction of
+// the program's own is known by its number alone.
 bool is_own_process() noexcept {
+  if (is_lent()) return false;
   const long number = own_call(SYS_getpid);
   return number < 0 || static_cast<std::uint32_t>(number) == process_number();
 }
@@ -253,11 +256,12 @@ dispatched_calls::~dispatched_calls() {
 }
 
 void hold_window() noexcept {
-  if (!has_windows()) return;
+  if (!has_windows() || is_lent()) return;
   if (own_window.phase == window_phase::unknown) tarn_next_window();
   own_window.is_held = turn_on();
 }
 void release_window() noexcept {
+  if (is_lent()) return;
   own_window.is_held = false;
   if (own_window.phase == window_phase::closed && has_windows()) turn_off();
 }

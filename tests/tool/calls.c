@@ -248,6 +248,33 @@ static void raw_clones(void) {  // shares memory, is a process
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+// A child that shares our memory and may make few calls, none of which a recorder needs. It ends by 7.
+static int restricted_child(void* strict) {
+  static const int allowed[] = {SYS_write, SYS_exit, SYS_exit_group};
+  struct call_filter filter;
+  make_call_filter(&filter, allowed, sizeof allowed / sizeof *allowed, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+  if ((strict != NULL ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) : set_call_filter(&filter)) != 0) _exit(9);
+  for (int round = 0; round < 100; ++round) free(malloc(100));
+  put();
+  if (strict != NULL) syscall(SYS_exit, 7);
+  _exit(7);
+}
+static void goes_on(void) {
+  for (int round = 0; round < 20; ++round) getppid();
+}
+static void restricted_children(void) {
+  static char stack[65536] __attribute__((aligned(16)));
+  int status;
+  for (int which = 0; which < 3; ++which) {
+    const pid_t child =
+        which == 2 ? clone(restricted_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) : vfork();
+    if (child == 0) restricted_child(which == 0 ? NULL : &status);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    take();
+    goes_on();
+  }
+}
+
 static void own_sigsys(int signal, siginfo_t* information, void* context) {
   ++came;
   CHECK(signal == SIGSYS);
@@ -305,10 +332,11 @@ int main(int count, char** words) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } modes[] = {{"plain", plain},   {"threads", threads},       {"raised", raised},   {"interrupted", interrupted},
-               {"masks", masks},   {"stack", signal_stack},    {"jumps", jumps},     {"restarted", restarted},
-               {"spawns", spawns}, {"forks", forks},           {"cancels", cancels}, {"clones", raw_clones},
-               {"sigsys", sigsys}, {"dispatch", own_dispatch}, {"storm", storm}};
+  } modes[] = {
+      {"plain", plain},   {"threads", threads},       {"raised", raised},   {"interrupted", interrupted},
+      {"masks", masks},   {"stack", signal_stack},    {"jumps", jumps},     {"restarted", restarted},
+      {"spawns", spawns}, {"forks", forks},           {"cancels", cancels}, {"clones", raw_clones},
+      {"sigsys", sigsys}, {"dispatch", own_dispatch}, {"storm", storm},     {"restricted", restricted_children}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {
     execl("/proc/self/exe", words[0], "plain", words[2], NULL);

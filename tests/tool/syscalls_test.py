@@ -66,7 +66,8 @@ class Syscalls(unittest.TestCase):
         for mode, rounds, follow in (("plain", 50, True), ("threads", 10, True), ("raised", 20, True),
                                      ("interrupted", 10, False), ("restarted", 10, False), ("masks", 10, True),
                                      ("stack", 10, True), ("jumps", 10, False), ("sigsys", 5, True),
-                                     ("spawns", 3, False), ("forks", 5, False), ("clones", 5, False)):
+                                     ("spawns", 3, False), ("forks", 5, False), ("clones", 5, False),
+                                     ("restricted", 5, False)):
             with self.subTest(mode=mode):
                 self.compare(mode, rounds, follow)
 
@@ -186,6 +187,16 @@ class Syscalls(unittest.TestCase):
             for site in report["syscalls"]:
                 if site["name"] == name and site["error"]:
                     self.assert_estimated(site, 4 * rounds)
+
+    def test_a_restricted_child_that_shares_memory_restricts_itself_alone(self):
+        rounds = 2000
+        said = self.run_program(PATHS.tarn, "record", "-o", "rec", "--", PATHS.calls, "restricted", str(rounds)).stderr
+        self.assertNotIn("seccomp", said)
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
+        self.assert_estimated(self.site(report, "getppid", "goes_on"), 60 * rounds)
+        for call in report["syscalls"]:
+            if call["name"] == "vfork":
+                self.assertEqual([frame["function"] for frame in call["stack"]][:2], ["restricted_children", "main"])
 
     def test_estimates_differ_by_chance_only(self):
         for name in "one", "two":

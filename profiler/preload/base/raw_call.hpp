@@ -28,7 +28,9 @@ long word_of_call(Word value) noexcept {
 // Set once the program has restricted its system calls (seccomp). From then on the recorder makes none of its own, as
 // each might end the program, and continues with the memory that it has.
 extern constinit std::atomic<bool> restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
-inline bool is_restricted() noexcept { return restricted.load(std::memory_order_relaxed); }
+// The same for a child of vfork, which runs in this thread's memory (lent_thread.hpp).
+extern constinit thread_local bool child_is_restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+inline bool is_restricted() noexcept { return child_is_restricted || restricted.load(std::memory_order_relaxed); }
 
 // Returns the result, or an errno as its negative.
 template <class... Words>

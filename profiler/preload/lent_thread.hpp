@@ -1,0 +1,26 @@
+// Keeps apart a thread and its child of vfork(), which runs in the thread's memory, also in what is the thread's own,
+// while the thread waits. The kernel dispatches no calls of the child, and what the child forbids itself (seccomp) is
+// forbidden to it alone.
+#pragma once
+
+namespace tarn::preload {
+
+// The state of the calling thread, which its child of vfork() finds and may change.
+struct lending {
+  bool is_lent = false;        // a child may be running
+  bool is_restricted = false;  // the child has restricted its calls: it makes none of ours, and nothing of it counts
+};
+
+// Returns true where the calling thread may be such a child, or its parent in the instructions around the call.
+bool is_lent() noexcept;
+
+// Call these before the calling thread lends its memory, and when it has it back; `before` is what begin_lending()
+// returned. Children may lend it further.
+lending begin_lending() noexcept;
+void end_lending(lending before) noexcept;
+
+// Lets nothing of the calling thread count until its memory is no longer lent, or the second is called.
+void restrict_child() noexcept;
+void unrestrict_child() noexcept;
+
+}  // namespace tarn::preload
