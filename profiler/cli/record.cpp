@@ -30,8 +30,10 @@
 #include "profiler/collect/children.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/process_state.hpp"
+#include "profiler/collect/recording_bounds.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/unrecorded.hpp"
+#include "profiler/format/part.hpp"
 #include "profiler/launch/launchers.hpp"
 #include "profiler/launch/library.hpp"
 #include "profiler/launch/processor_counts.hpp"
@@ -54,6 +56,8 @@ struct record_request {
   std::string library;
   bool heap = false, locks = false, syscalls = false;
   bool full = false, follow = false;
+  std::string duration, every;
+  std::size_t keep = 0;
   std::uint64_t interval = default_interval;
 };
 
@@ -267,6 +271,19 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   }
 }
 
+recording_bounds bounds_of(const record_request& request) {
+  const auto duration_of = [](const char* option, const std::string& text) {
+    constexpr std::uint64_t longest_ns = std::uint64_t{1} << 60;
+    if (text.ends_with('%'))
+      fail(exit_code::usage, "{} {}: a share of an unknown time; write 30s or 2min", option, text);
+    const std::chrono::nanoseconds duration(text.empty() ? 0 : time_of(text, longest_ns));
+    if (!text.empty() && duration < std::chrono::milliseconds(10))
+      fail(exit_code::usage, "{} {}: shorter than 10 ms", option, text);
+    return duration;
+  };
+  return {duration_of("--for", request.duration), duration_of("--every", request.every), request.keep};
+}
+
 [[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
   constexpr auto file = "libtarn-record.so";
   const std::string library = find_library(file, request.library);
@@ -275,14 +292,15 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   const std::uint32_t sources = sources_of(request);
   const std::uint64_t interval = request.full ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
-  const bool launches = !request.follow && is_launcher(program);
+  const bool launches = !request.follow && request.every.empty() && request.duration.empty() && is_launcher(program);
   const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
   process_recording first(sources, interval, sizes.first);
   children child_processes;
   if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, request.full);
+  bounded_recording files(first, request.output, bounds_of(request));
   try {
-    first.begin(request.output, facts);
+    files.begin(facts);
   } catch (const std::system_error& error) {
     fail(exit_code::io_error, "{}", error.what());
   }
@@ -299,15 +317,24 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   arranged.in_parent(process);
 
   facts.process = static_cast<std::uint64_t>(process);
-  first.begin(request.output, facts);
+  files.begin(facts);
   int status = 0;
   rusage usage{};
   auto next = steady::now() + first_pause;
   input_output_counts input_output;
   while (!wait_for(process, child_processes.running(), next, status, usage, input_output)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
-    if (steady::now() >= first.next_snapshot()) first.write_changes();
-    next = std::min({first.next_snapshot(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
+    files.write_changes();
+    if (files.is_over()) {
+      first.region().stop();
+      files.end_early();
+      print_summary(sources, first);
+      while (!wait_for(process, {}, steady::now() + std::chrono::hours(1), status, usage, input_output)) {
+      }
+      std::fflush(nullptr);
+      end_like(status);
+    }
+    next = std::min({files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
   const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
@@ -321,8 +348,7 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
       counts.surprises(processor_ns),
       input_output.reads,
       input_output.writes};
-  first.write_changes(ending);
-  first.write_end(ending);
+  files.end(ending);
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follow && child_processes.any_runs() && stopped == 0) {
@@ -373,7 +399,23 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
       ->excludes(full);
-  command->add_flag("--follow", request->follow, "also record child processes, each in a file of its own: FILE.PID");
+  CLI::Option* const follow = command->add_flag("--follow", request->follow,
+                                                "also record child processes, each in a file of its own: FILE.PID");
+  command
+      ->add_option("--for", request->duration,
+                   "end the recording after this time: 30s, 500ms, 2min; the program goes on without it")
+      ->type_name("TIME")
+      ->excludes(follow);
+  CLI::Option* const every =
+      command
+          ->add_option("--every", request->every,
+                       "begin a new file after each such time: FILE.1, FILE.2 …; each has what happened in its time")
+          ->type_name("TIME")
+          ->excludes(follow);
+  command->add_option("--keep", request->keep, "with --every: keep the last N files; default all")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->type_name("N")
+      ->needs(every);
   command
       ->add_option("--lib", request->library, "libtarn-record.so to use; default the one installed with this command")
       ->type_name("PATH");

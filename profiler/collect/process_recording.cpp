@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -11,6 +12,7 @@
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/thread_names.hpp"
 #include "profiler/format/clock.hpp"
+#include "profiler/format/interval.hpp"
 #include "profiler/launch/program.hpp"
 
 namespace tarn::command {
@@ -47,18 +49,61 @@ void process_recording::begin(const std::string& path, const format::program_fac
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
+void process_recording::begin_next(const std::string& path) {
+  const std::uint64_t process = now_.program.process;
+  if (const auto state = state_of(process))
+    end_before_.user_us = state->user_us, end_before_.system_us = state->system_us;
+  const input_output_counts counts = input_output_of(process);
+  end_before_.reads = counts.reads, end_before_.writes = counts.writes;
+  begun_ns_ = format::monotonic_nanoseconds();
+  region_.read(now_);
+  now_.snapshots.clear();
+  before_ = now_;
+  before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
+  format::program_facts facts = now_.program;
+  facts.started = static_cast<std::uint64_t>(std::time(nullptr));
+  begin(path, facts);
+}
+
+format::end_facts process_recording::of_file(const format::end_facts& end) const {
+  if (begun_ns_ == 0) return end;
+  const auto beyond = [](std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); };
+  format::end_facts part = end;
+  part.wall_us = (format::monotonic_nanoseconds() - begun_ns_) / 1000;
+  part.user_us = beyond(end.user_us, end_before_.user_us);
+  part.system_us = beyond(end.system_us, end_before_.system_us);
+  part.reads = beyond(end.reads, end_before_.reads);
+  part.writes = beyond(end.writes, end_before_.writes);
+  part.instructions = part.branch_mispredictions = 0;  // known only for the whole run
+  return part;
+}
+
+format::end_facts process_recording::so_far() const {
+  format::end_facts end;
+  end.is_running = true;
+  const input_output_counts counts = input_output_of(now_.program.process);
+  end.reads = counts.reads, end.writes = counts.writes;
+  end = of_file(end);
+  if (now_.snapshots.empty()) return end;
+  end.wall_us = now_.snapshots.back().at_ns / 1000;
+  end.user_us = now_.snapshots.back().user_us;
+  end.system_us = now_.snapshots.back().system_us;
+  return end;
+}
+
 void process_recording::add_snapshot(const std::optional<format::end_facts>& end) {
   if (region_.begun_ns() == 0) return;
+  const std::uint64_t begun_ns = begun_ns_ != 0 ? begun_ns_ : region_.begun_ns();
   format::snapshot_facts snapshot = now_.snapshots.empty() ? format::snapshot_facts{} : now_.snapshots.back();
-  const std::uint64_t at_ns = end ? end->wall_us * 1000 : format::monotonic_nanoseconds() - region_.begun_ns();
+  const std::uint64_t at_ns = end ? end->wall_us * 1000 : format::monotonic_nanoseconds() - begun_ns;
   snapshot.at_ns = std::max(snapshot.at_ns, at_ns);
   if (end) {
     snapshot.user_us = end->user_us;
     snapshot.system_us = end->system_us;
   } else if (const auto state = state_of(now_.program.process)) {
     snapshot.resident_bytes = state->resident_bytes;
-    snapshot.user_us = state->user_us;
-    snapshot.system_us = state->system_us;
+    snapshot.user_us = state->user_us - std::min(state->user_us, end_before_.user_us);
+    snapshot.system_us = state->system_us - std::min(state->system_us, end_before_.system_us);
   }
   now_.snapshots.push_back(snapshot);
 }
@@ -68,7 +113,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   add_snapshot(end);
   region_.read(now_);
   name_threads(now_);
-  write([&](format::writer& writer) { writer.changes(now_); });
+  write([&](format::writer& writer) { writer.changes(begun_ns_ == 0 ? now_ : format::since(before_, now_)); });
   const auto ended = std::chrono::steady_clock::now();
   next_snapshot_ = ended + pause_after(now_, ended - began);
 }

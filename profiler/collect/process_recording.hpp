@@ -22,12 +22,17 @@ class process_recording {
 
   // Replaces the file. Throws std::system_error when it cannot be made.
   void begin(const std::string& path, const format::program_facts& facts);
+  // Replaces a further file, for what happens from now on. Throws std::system_error when it cannot be made.
+  void begin_next(const std::string& path);
   bool has_begun() const { return !path_.empty(); }
 
   // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
   // stops writing; the program goes on.
   void write_changes(const std::optional<format::end_facts>& end = {});
   void write_end(const format::end_facts& end);
+  // Returns the part of a program's end that belongs to the current file, and the state of a program that still runs.
+  format::end_facts of_file(const format::end_facts& end) const;
+  format::end_facts so_far() const;
   void write_unrecorded(const format::unrecorded_facts& facts);
 
   // Moves the file to `path`, replacing the file there. Throws std::system_error.
@@ -53,6 +58,9 @@ class process_recording {
   std::unique_ptr<format::writer> writer_;
   std::string path_;
   format::recording now_;
+  format::recording before_;  // the counters before the current file; empty for the first one
+  format::end_facts end_before_;
+  std::uint64_t begun_ns_ = 0;  // when a further file began, by the monotonic clock; 0: the program's begin counts
   std::chrono::steady_clock::time_point next_snapshot_{};
 };
 

@@ -60,6 +60,9 @@ class region_file {
   // Returns the facts without the reason.
   format::unrecorded_facts unrecorded() const;
 
+  // Ends the recording: the program's hooks count nothing from now on.
+  void stop() { __atomic_store_n(&header_->sources, 0U, __ATOMIC_RELAXED); }
+
   // Returns whether the program has restricted its system calls (seccomp).
   bool is_restricted() const { return header_->restricted.load() != 0; }
 

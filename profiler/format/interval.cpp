@@ -1,12 +1,29 @@
 #include "profiler/format/interval.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <utility>
 
 #include "profiler/format/reader.hpp"
 
 namespace tarn::format {
 namespace {
+
+constexpr std::array thread_counters = {&thread_facts::unknown, &thread_facts::dropped, &thread_facts::allocations,
+                                        &thread_facts::frees, &thread_facts::bytes};
+
+// Bounds the longest times of a part, where the longest of the whole run fell into another part.
+void bound_longest(recording& part, const recording& whole) {
+  for (auto& [key, value] : part.acquisitions) {
+    const lock_counts& whole_run = whole.acquisitions.at(key);
+    const auto bound = [&, &counters = value](lock_counter longest, lock_counter sum) {
+      if (counters[longest] == 0) counters[longest] = std::min(whole_run[longest], counters[sum]);
+    };
+    bound(longest_wait, wait_ticks);
+    bound(longest_held, held_ticks);
+  }
+}
 
 class collector final : public watcher {
  public:
@@ -56,22 +73,13 @@ class collector final : public watcher {
     part.end.user_us = ends_.user_us - std::min(begins_.user_us, ends_.user_us);
     part.end.system_us = ends_.system_us - std::min(begins_.system_us, ends_.system_us);
     for (std::size_t index = 0; index < part.threads.size(); ++index) {
-      static constexpr std::array counted = {&thread_facts::unknown, &thread_facts::dropped, &thread_facts::allocations,
-                                             &thread_facts::frees, &thread_facts::bytes};
-      for (const auto counter : counted) {
+      for (const auto counter : thread_counters) {
         const std::uint64_t before = index < threads_.size() ? threads_[index].*counter : 0;
         const std::uint64_t after = index < until.size() ? until[index].*counter : 0;
         part.threads[index].*counter = after > before ? after - before : 0;
       }
     }
-    for (auto& [key, value] : part.acquisitions) {
-      const lock_counts& whole_run = whole.acquisitions.at(key);
-      const auto bound = [&, &counters = value](lock_counter longest, lock_counter sum) {
-        if (counters[longest] == 0) counters[longest] = std::min(whole_run[longest], counters[sum]);
-      };
-      bound(longest_wait, wait_ticks);
-      bound(longest_held, held_ticks);
-    }
+    bound_longest(part, whole);
     return part;
   }
 
@@ -92,7 +100,48 @@ class collector final : public watcher {
   recording part_;
 };
 
+template <class Key, class Counts>
+std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now) {
+  std::map<Key, Counts> part;
+  for (const auto& [key, value] : now) {
+    const auto earlier = before.find(key);
+    if (earlier == before.end()) {
+      part.emplace(key, value);
+      continue;
+    }
+    if (earlier->second == value) continue;
+    Counts& increase = part[key];
+    for (std::size_t index = 0; index < value.size(); ++index) {
+      const std::uint64_t old = earlier->second[index];
+      increase[index] = value[index] <= old ? 0 : is_longest(key, index) ? value[index] : value[index] - old;
+    }
+  }
+  return part;
+}
+
 }  // namespace
+
+recording since(const recording& before, const recording& now) {
+  recording part = now;
+  part.cells = increases(before.cells, now.cells);
+  part.calls = increases(before.calls, now.calls);
+  part.acquisitions = increases(before.acquisitions, now.acquisitions);
+  part.waits = increases(before.waits, now.waits);
+  part.orders = increases(before.orders, now.orders);
+  part.violations = increases(before.violations, now.violations);
+  bound_longest(part, now);
+  for (std::size_t index = 0; index < std::min(before.threads.size(), part.threads.size()); ++index) {
+    for (const auto counter : thread_counters) {
+      std::uint64_t& value = part.threads[index].*counter;
+      value -= std::min(value, before.threads[index].*counter);
+    }
+  }
+  for (std::size_t index = 0; index < std::min(before.quiet_regions.size(), part.quiet_regions.size()); ++index) {
+    std::uint64_t& entered = part.quiet_regions[index].entered;
+    entered -= std::min(entered, before.quiet_regions[index].entered);
+  }
+  return part;
+}
 
 interval to_snapshots(const recording& whole, const interval& wanted) {
   interval rounded{0, whole.snapshots.back().at_ns};

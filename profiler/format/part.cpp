@@ -11,7 +11,6 @@
 #include "profiler/base/failure.hpp"
 
 namespace tarn::command {
-namespace {
 
 std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
   double value = 0;
@@ -26,8 +25,6 @@ std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
   }
   fail(exit_code::usage, "invalid time '{}'; write 2s, 500ms, 1.5min or 20%", text);
 }
-
-}  // namespace
 
 void add_part(CLI::App& command, part_request& request) {
   command.add_option("--start", request.begin, "leave out everything before this time of the run: 2s, 500ms, 20%")

@@ -1,7 +1,9 @@
 // Holds the part of a recording that --start and --end ask for.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "profiler/format/interval.hpp"
 
@@ -17,6 +19,9 @@ struct part_request {
 };
 
 void add_part(CLI::App& command, part_request& request);
+
+// Returns the nanoseconds of "2s", "500ms", "1.5min" or, of `whole_ns`, "20%". Throws a failure for any other text.
+std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns);
 
 // Returns the requested part, widened to snapshots of the recording. Throws a failure where the recording has
 // no snapshot, or where the times name no part of it.

@@ -234,7 +234,9 @@ void read_unrecorded(decoder& input, recording& result) {
 
 void read_end(decoder& input, recording& result) {
   end_facts facts;
-  facts.by_signal = input.number(1) != 0;
+  const std::uint64_t way = input.number(2);  // 0: by an exit code, 1: by a signal, 2: not ended
+  facts.by_signal = way == 1;
+  facts.is_running = way == 2;
   facts.status = read_small_number(input, ~0U);
   facts.wall_us = input.number();
   facts.user_us = input.number();

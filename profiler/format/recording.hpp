@@ -167,6 +167,7 @@ struct end_facts {
   std::uint64_t instructions = 0, branch_mispredictions = 0;
   // The kernel's counts of the process's calls that read and that write, from its start on; 0 if they are not known.
   std::uint64_t reads = 0, writes = 0;
+  bool is_running = false;  // the recording ended before the program; there is no status then
   auto operator<=>(const end_facts&) const = default;
 };
 

@@ -316,7 +316,7 @@ void writer::unrecorded(const unrecorded_facts& facts) {
 
 void writer::end(const end_facts& facts) {
   encoder output;
-  output.number(facts.by_signal ? 1 : 0);
+  output.number(facts.is_running ? 2 : facts.by_signal ? 1 : 0);
   output.number(facts.status);
   output.number(facts.wall_us);
   output.number(facts.user_us);

@@ -134,6 +134,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"machine", recording.program.machine},
         {"images", recording.images}}},
       {"end", recording.ended ? json{{"by_signal", recording.end.by_signal},
+                                     {"running", recording.end.is_running},
                                      {"status", recording.end.status},
                                      {"wall_us", recording.end.wall_us},
                                      {"user_us", recording.end.user_us},

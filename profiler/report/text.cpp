@@ -28,6 +28,7 @@ std::string end_text(const format::recording& recording) {
       recording.program.parent == 0
           ? ""
           : fmt::format("process {}, that comes of {}; ", recording.program.process, recording.program.parent);
+  if (recording.ended && recording.end.is_running) return process + "still running when the recording ended";
   if (recording.ended) {
     return fmt::format("{}{} {}", process, recording.end.by_signal ? "killed by signal" : "exit code",
                        recording.end.status);

@@ -37,7 +37,7 @@ const themes = ['', 'light', 'dark'];
 function end_words({end}: Data): string {
   if (!end) return 'still running when it was recorded, or its recorder was killed';
   const s = (us = 0) => number_words(us / 1e6);
-  const ending = end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
+  const ending = end.running ? 'still running' : end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
   return `${ending}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
 }
 

@@ -140,7 +140,7 @@ export interface Data {
   redacted?: boolean;
   damage?: string;
   program: {words?: string[]; process?: number; machine?: string; images?: number};
-  end?: {by_signal?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
+  end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
   recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; overhead: {cpu_ns: Range; program_cpu_ns: Range}};
   heap: {
     allocations?: number;

@@ -1,0 +1,49 @@
+// Bounds a recording in time and in files.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "profiler/collect/process_recording.hpp"
+
+namespace tarn::command {
+
+struct recording_bounds {
+  std::chrono::nanoseconds duration{};  // how long to record; 0: to the program's end
+  std::chrono::nanoseconds every{};     // the time that one file covers; 0: one file for all
+  std::size_t keep = 0;                 // how many of these files stay; 0: all
+};
+
+// Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. A file has what
+// happened in its time and can be read by itself.
+class bounded_recording {
+ public:
+  bounded_recording(process_recording& recording, std::string path, const recording_bounds& bounds)
+      : recording_(recording), path_(std::move(path)), bounds_(bounds) {}
+
+  // Replaces the first file. Throws std::system_error when it cannot be made.
+  void begin(const format::program_facts& facts);
+  // Writes what is due, and begins the next file where the time of this one is over.
+  void write_changes();
+  // Returns whether the time of the recording is over.
+  bool is_over() const { return bounds_.duration.count() != 0 && steady::now() >= begun_ + bounds_.duration; }
+  // Returns when to call write_changes() or is_over() again.
+  std::chrono::steady_clock::time_point next() const;
+  // Writes the end of the last file. `end` is that of the whole program.
+  void end(const format::end_facts& end);
+  // Ends the last file before the program ends.
+  void end_early();
+
+ private:
+  using steady = std::chrono::steady_clock;
+  std::string path_of(std::size_t number) const;
+  void begin_next_file();
+
+  process_recording& recording_;
+  std::string path_;
+  recording_bounds bounds_;
+  steady::time_point begun_{}, file_begun_{};
+  std::size_t files_ = 1;
+};
+
+}  // namespace tarn::command

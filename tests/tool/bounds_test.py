@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""`tarn record --for`, --every and --keep: recordings that are bounded in time and in files."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import prices
+from paths import HANG_S, PATHS, main, polls
+
+CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
+
+
+def setUpModule():
+    os.environ["XDG_CACHE_HOME"] = CACHE.name
+    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+
+
+class Bounds(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn bounds "))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def start(self, *options):
+        running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--sample", "1024", *options, "-o", "rec", "--",
+                                    PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.kill)
+        self.assertEqual(running.stdout.readline(), "ready\n")
+        return running
+
+    def allocate(self, running, blocks):
+        running.stdin.write(f"blocks {blocks}\n")
+        running.stdin.flush()
+        self.assertEqual(running.stdout.readline(), "done\n")
+
+    def finish(self, running):
+        output, errors = running.communicate(timeout=HANG_S)
+        self.assertEqual((output, running.returncode), ("0 wrong\n", 3), errors)
+        return errors
+
+    def report(self, name):
+        result = subprocess.run([PATHS.tarn, "report", "--json", "--stacks", "--quick", "--top", "100000", name], cwd=self.folder,
+                                capture_output=True, text=True, check=True, timeout=HANG_S)
+        return json.loads(result.stdout)
+
+    def large_blocks(self, name):
+        return sum(site["allocations"] for site in self.report(name)["sites"]
+                   if any("allocate_large" in frame["function"] for frame in site["stack"]))
+
+    def test_a_recording_ends_after_its_time_and_the_program_goes_on(self):
+        running = self.start("--for", "300ms")
+        self.assertIn("tarn report rec", running.stderr.readline())
+        size = (self.folder / "rec").stat().st_size
+        self.allocate(running, 500)
+        self.assertEqual(self.finish(running), "")
+        self.assertEqual((self.folder / "rec").stat().st_size, size)
+        self.assertEqual(self.large_blocks("rec"), 0)
+        self.assertTrue(self.report("rec")["end"]["running"])
+
+    def test_each_file_has_its_part_and_no_block_counts_twice(self):
+        running = self.start("--every", "100ms")
+        blocks = 0
+        for _ in polls():
+            self.allocate(running, 50)
+            blocks += 50
+            if (self.folder / "rec.4").exists():
+                break
+        self.finish(running)
+        names = sorted(path.name for path in self.folder.iterdir())
+        self.assertGreaterEqual(len(names), 4)
+        self.assertEqual(sum(self.large_blocks(name) for name in names), blocks)
+        self.assertEqual([self.report(name)["end"]["running"] for name in ("rec.1", "rec.2")], [True, True])
+
+    def test_the_last_files_are_kept(self):
+        running = self.start("--every", "50ms", "--keep", "2")
+        for _ in polls():
+            if (self.folder / "rec.6").exists():
+                break
+        self.finish(running)
+        numbers = sorted(int(path.name.rpartition(".")[2]) for path in self.folder.iterdir())
+        self.assertEqual(len(numbers), 2)
+        self.assertEqual(numbers[1], numbers[0] + 1)
+        last = self.report(f"rec.{numbers[1]}")["end"]
+        self.assertEqual((last["running"], last["status"]), (False, 3))
+
+    def test_what_cannot_be_is_said(self):
+        for options, words in ((("--for", "10%"), "a share of an unknown time"), (("--for", "soon"), "invalid time"),
+                               (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
+                               (("--every", "1s", "--follow"), "excludes"), (("--for", "1s", "--follow"), "excludes")):
+            result = subprocess.run([PATHS.tarn, "record", *options, "--", "true"], capture_output=True, text=True,
+                                    check=False, cwd=self.folder, timeout=HANG_S, env={**os.environ, "LC_ALL": "C"})
+            self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+            self.assertIn(words, result.stderr)
+
+
+if __name__ == "__main__":
+    main("tarn", "attached")
