@@ -2,9 +2,16 @@
 // may be called on any thread, and return null when there is no memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include <tarn/detail/fast_path.hpp>
+
+#include "base/bits.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/thread/threads.hpp"
 
 namespace tarn::api {
 
@@ -18,14 +25,93 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept;
 /// Returns a zeroed block for `count` elements of `element_bytes` bytes.
 void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes) noexcept;
 
+/// A block that grew recently and grows again is a buffer being filled. It gets room for the likely growth, so that a
+/// buffer built by appends is copied a few times and not at every step. It gets that room only where the room costs
+/// little: none for small blocks, of which there may be many, and most where untouched pages cost nothing.
+/// (docs/design/realloc.md)
+inline constexpr std::size_t least_with_room = std::size_t{1} << 10;
+/// A smaller block hardly grows to a size that gets room at its next step, so it is not remembered.
+inline constexpr std::size_t least_remembered = least_with_room / 4;
+inline std::size_t with_room(std::size_t bytes) noexcept {
+  using namespace base::units;
+  if (bytes < least_with_room || bytes > largest_request / 2) {
+    return bytes;
+  }
+  if (bytes >= 4_KiB && bytes < 16_KiB) {
+    return bytes * 4;
+  }
+  return bytes < 256_KiB ? bytes * 2 : bytes + bytes / 4;
+}
+
 /// Does what realloc does: returns a block of at least `bytes` with the old contents, in place where that is
-/// possible. If it returns null, the old block is untouched. `block` may be null. If it has to move, `ways` says how
-/// the new block is allocated and the old one freed.
-struct resize_ways {
-  void (*give_back)(detail::heap_front*, void*) noexcept = detail::deallocate_slow;
-  void* (*allocate)(detail::heap_front*, std::size_t bytes, std::size_t alignment) noexcept = detail::allocate_any;
-};
-void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, resize_ways ways = {}) noexcept;
+/// possible. If it returns null, the old block is untouched. `block` may be null; `key` is that of its address. Where
+/// the contents move, `Moves` allocates the new block and frees the old one.
+template <class Moves>
+void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::size_t bytes) noexcept {
+  if (block == nullptr) {
+    return bytes > largest_request ? nullptr : Moves::allocate(current, bytes);
+  }
+  heaps::found_block source;
+  if (const std::uintptr_t own_class = key ^ reinterpret_cast<std::uintptr_t>(current);
+      own_class < pages::first_wide && pages::may_start_at(block, static_cast<detail::size_class>(own_class)))
+      [[likely]] {
+    const auto index = static_cast<detail::size_class>(own_class);
+    source = {static_cast<heaps::heap*>(current), nullptr, index, pages::shapes.classes[index].block_bytes};
+  } else {
+    source = heaps::find_block("realloc", block);
+  }
+  const std::size_t before = source.bytes;
+  if (bytes > largest_request) {
+    return nullptr;
+  }
+  heaps::heap* const self = threads::ready(current);
+  if (self == nullptr) {
+    return bytes <= before ? block : nullptr;
+  }
+  const bool grows = bytes > before;
+  heaps::recent_blocks::entry* const filling =
+      (grows ? bytes : before) >= least_with_room ? self->grown.find(block) : nullptr;
+  if (!grows) {
+    // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
+    const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
+    const bool fits = before - bytes < little;
+    if (filling == nullptr) {
+      if (fits) {
+        return block;
+      }
+    } else if (fits || bytes >= filling->requested.load(std::memory_order_relaxed)) {
+      // A buffer that is being filled has room. What requests less than the last time wants the room back.
+      filling->requested.store(bytes, std::memory_order_relaxed);
+      return block;
+    }
+  }
+  if (source.large() && bytes > detail::largest_class_size) {
+    heaps::check_strict(*source.owner, block);
+    if (const pages::slab* const resized = source.owner->resize_large(source.home, bytes, source.owner == self)) {
+      return resized->start;
+    }
+  }
+  void* moved = nullptr;
+  if (grows && filling != nullptr) {
+    moved = Moves::allocate(self, with_room(bytes));
+  }
+  if (moved == nullptr) {
+    moved = Moves::allocate(self, bytes);
+  }
+  if (moved == nullptr) {
+    return grows ? nullptr : block;
+  }
+  // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
+  std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
+  Moves::give_back(self, block);
+  if (grows && bytes >= least_remembered) {
+    self->grown.insert(moved, bytes);
+  }
+  return moved;
+}
+
+/// Does the same as the library allocates and frees.
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes) noexcept;
 
 /// Returns free memory of the calling thread's heap and of the process's heap to the system, and tells whether there
 /// was any.

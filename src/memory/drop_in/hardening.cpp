@@ -369,10 +369,13 @@ void fault_freed_twice(const char* entry, const void* block) noexcept {
 
 namespace {
 
-void* allocate_raw(detail::heap_front*, std::size_t raw_bytes, std::size_t alignment) noexcept {
-  return allocate(raw_bytes > detail::largest_class_size ? raw_bytes : raw_bytes - tail_bytes, alignment, nullptr);
-}
-void give_raw(detail::heap_front*, void* block) noexcept { deallocate(block, guard::unsaid, nullptr); }
+struct raw_moves {
+  static void* allocate(detail::heap_front*, std::size_t raw_bytes) noexcept {
+    const std::size_t bytes = raw_bytes > detail::largest_class_size ? raw_bytes : raw_bytes - tail_bytes;
+    return hardening::allocate(bytes, detail::block_alignment, nullptr);
+  }
+  static void give_back(detail::heap_front*, void* block) noexcept { deallocate(block, guard::unsaid, nullptr); }
+};
 
 }  // namespace
 
@@ -397,7 +400,7 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   }
   // The engine knows whole blocks only: of small ones, their tails are a part.
   const std::size_t raw = bytes > detail::largest_class_size ? bytes : bytes + tail_bytes;
-  void* const result = api::reallocate(self, block, raw, {give_raw, allocate_raw});
+  void* const result = api::resize<raw_moves>(self, block, key, raw);
   if (result == nullptr) {
     return nullptr;
   }

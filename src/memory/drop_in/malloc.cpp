@@ -57,8 +57,20 @@ void* finished(void* block) noexcept { return finished(block, heaps::class_in(de
 
 void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
 
-// Frees the block that realloc moved the contents away from, as free does it.
-void give_back(detail::heap_front*, void* block) noexcept { drop_in::deallocate(block); }
+// Moves blocks as malloc and free do, but takes no samples, and leaves errno alone.
+struct moves {
+  static void* allocate(detail::heap_front* front, std::size_t bytes) noexcept {
+    if (bytes <= detail::tabled_bytes) [[likely]] {
+      if (void* const block = drop_in::take_tabled(bytes)) [[likely]] {
+        heaps::mark_of(block) = 0;
+        return block;
+      }
+    }
+    void* const block = detail::allocate_any(front, bytes, detail::block_alignment);
+    return block == nullptr ? nullptr : checked(block, heaps::class_in(detail::key_of(block)));
+  }
+  static void give_back(detail::heap_front*, void* block) noexcept { drop_in::deallocate(block); }
+};
 
 // Returns how many blocks the refill of a class has brought.
 std::uint32_t blocks_taken(size_class index) noexcept {
@@ -179,7 +191,8 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
     drop_in::deallocate(block);
     return nullptr;
   }
-  if (const std::uintptr_t key = detail::key_of(block); key == 0) {
+  const std::uintptr_t key = detail::key_of(block);
+  if (key == 0) {
     if (guard::samples::contain(block)) [[unlikely]] {
       return resize_sampled(block, bytes, site);
     }
@@ -189,8 +202,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   if (is_hardened()) [[unlikely]] {
     return or_no_memory(hardening::reallocate(block, bytes, site));
   }
-  void* const result = api::reallocate(detail::local, block, bytes, {give_back});
-  return block == nullptr || result == nullptr ? finished(result) : result;
+  return or_no_memory(api::resize<moves>(detail::local, block, key, bytes));
 }
 
 // Is out of line, so that the smaller sizes save fewer registers.
