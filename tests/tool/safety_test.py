@@ -182,6 +182,9 @@ class Safety(unittest.TestCase):
                     result = self.record(PATHS.restricted, mode, modes=modes)
                     self.assertEqual(result.stdout, "ended\n")
                     self.assertIn("tarn: the program restricted its system calls (seccomp)", result.stderr)
+        for modes in MODES:
+            with self.subTest(mode="clock", modes=modes):
+                self.assertEqual(self.record(PATHS.restricted, "clock", modes=modes).stdout, "ended\n")
         self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
         after = [site["allocations"] for site in self.report()["sites"]
                  if any(frame["function"].startswith("allocate_after") for frame in site["stack"])]
