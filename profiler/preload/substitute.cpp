@@ -6,6 +6,7 @@
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/count_calls.hpp"
+#include "profiler/preload/threads.hpp"
 
 namespace tarn::preload {
 namespace {
@@ -32,6 +33,30 @@ struct kernel_stack {
 };
 constinit thread_local void* large_stack = nullptr;
 constinit thread_local kernel_stack programs_stack = {}, wanted_stack = {};
+
+// Those of threads that no longer use theirs, each with the address of the next one in its first word. A thread that
+// fork copies in the middle of a change finds a whole list, as a change ends with one store.
+constinit lock keeping_stacks;
+constinit void* unused_stacks = nullptr;
+
+void* take_stack() noexcept {
+  const holding held(keeping_stacks);
+  if (unused_stacks == nullptr) return map(enlarged);
+  void* const stack = unused_stacks;
+  unused_stacks = *static_cast<void**>(stack);
+  return stack;
+}
+void return_stack() noexcept {
+  const holding held(keeping_stacks);
+  *static_cast<void**>(large_stack) = unused_stacks;
+  unused_stacks = large_stack;
+  large_stack = nullptr;
+}
+
+bool runs_on_large_stack() noexcept {
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return frame - reinterpret_cast<std::uintptr_t>(large_stack) < enlarged;
+}
 
 substitution* take_one(long* arguments, std::uint8_t argument) noexcept {
   substitution* chosen = nullptr;
@@ -93,7 +118,10 @@ substitution* larger_stack(long* arguments) noexcept {
   auto wanted = *reinterpret_cast<const kernel_stack*>(arguments[0]);
   const bool is_small =
       (wanted.flags & SS_DISABLE) == 0 && wanted.bytes >= smallest && wanted.bytes < enough_signal_stack;
-  if (is_small && large_stack == nullptr) large_stack = map(enlarged);
+  if (is_small && large_stack == nullptr) {
+    large_stack = take_stack();
+    thread::outlive_dispatch();  // so that give_back_signal_stack() is called
+  }
   if (!is_small || large_stack == nullptr) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
   wanted_stack = wanted;
   wanted.start = large_stack;
@@ -108,12 +136,26 @@ void after_stack(const substitution& substitution, const long* arguments, bool c
     auto& old = *reinterpret_cast<kernel_stack*>(arguments[1]);
     if (old.start == large_stack) old.start = programs_stack.start, old.bytes = programs_stack.bytes;
   }
-  if (changed && substitution.copy[0] == reinterpret_cast<std::uintptr_t>(large_stack)) programs_stack = wanted_stack;
+  const bool is_ours = changed && substitution.copy[0] == reinterpret_cast<std::uintptr_t>(large_stack);
+  if (is_ours) programs_stack = wanted_stack;
+  // The kernel refuses to change a stack that is in use, but for one that each handler disarms.
+  constexpr std::uint64_t disarms = std::uint64_t{1} << 31;  // SS_AUTODISARM, which the C library does not name
+  if (is_ours || arguments[0] == 0 || large_stack == nullptr || (programs_stack.flags & disarms) != 0) return;
+  if (!runs_on_large_stack()) return_stack();
 }
 
 }  // namespace
 
-void begin_substitutions_anew() noexcept { changing.begin_anew(); }
+void begin_substitutions_anew() noexcept {
+  changing.begin_anew();
+  keeping_stacks.begin_anew();
+}
+
+void give_back_signal_stack() noexcept {
+  if (large_stack == nullptr || runs_on_large_stack()) return;
+  const kernel_stack disabled = {nullptr, SS_DISABLE, 0};
+  if (own_call(SYS_sigaltstack, &disabled, nullptr) == 0) return_stack();
+}
 
 substitution* substitute(long number, long* arguments) noexcept {
   switch (number) {

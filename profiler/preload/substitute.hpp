@@ -59,6 +59,10 @@ void unblock(ucontext_t& frame) noexcept;
 // Smaller signal stacks are replaced, as the handler of SIGSYS uses them too.
 constexpr std::uint64_t enough_signal_stack = 32 << 10;
 
+// Takes back what replaces the calling thread's signal stack, for further threads. The thread is about to end: it then
+// has no signal stack.
+void give_back_signal_stack() noexcept;
+
 // Takes an action for SIGSYS as the program's, which pass_on() follows.
 void adopt_action(const kernel_action& action) noexcept;
 

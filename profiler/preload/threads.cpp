@@ -12,6 +12,7 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/region.hpp"
+#include "profiler/preload/substitute.hpp"
 
 namespace tarn::preload {
 namespace {
@@ -84,6 +85,9 @@ void thread::end() noexcept {
   unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
   walks_ = few_walks;
   pending.give_back();
+#if defined(__x86_64__)
+  give_back_signal_stack();
+#endif
 }
 
 void prepare_threads() noexcept {

@@ -180,6 +180,43 @@ static void signal_stack(void) {
   CHECK(sigaltstack(&no_time, &old) == 0 && old.ss_sp == small_stack && old.ss_size == sizeof small_stack);
 }
 
+static long mapped_kib(void) {
+  char line[128];
+  long kib = 0;
+  FILE* const status = fopen("/proc/self/status", "r");
+  CHECK(status != NULL);
+  while (fgets(line, sizeof line, status) != NULL && sscanf(line, "VmSize: %ld", &kib) != 1) {
+  }
+  CHECK(fclose(status) == 0 && kib > 0);
+  return kib;
+}
+// Every other thread disables its signal stack before it ends, as those of Rust do.
+static void* use_signal_stack(void* disables) {
+  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, disabled = {.ss_flags = SS_DISABLE}, old;
+  CHECK(sigaltstack(&mine, NULL) == 0);
+  came = was_there = 0;
+  CHECK(raise(SIGUSR1) == 0 && was_there && came == 1);
+  if (disables == NULL) return NULL;
+  CHECK(sigaltstack(&disabled, NULL) == 0);
+  CHECK(sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE) != 0);
+  getppid();
+  CHECK(sigaltstack(&mine, NULL) == 0 && raise(SIGUSR1) == 0 && was_there && came == 2);
+  CHECK(sigaltstack(&disabled, NULL) == 0);
+  return NULL;
+}
+static void ended_stacks(void) {
+  static int round;
+  static long first_kib;
+  handle(SIGUSR2, count_it, 0);
+  struct sigaction action = {.sa_handler = on_stack, .sa_flags = SA_ONSTACK};
+  CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, use_signal_stack, ++round % 2 == 0 ? &thread : NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  if (round == 100) first_kib = mapped_kib();
+  if (round % 100 == 0) CHECK(mapped_kib() - first_kib < 24 << 10);
+}
+
 static void jump(int signal) {
   (void)signal;
   getppid();
@@ -332,11 +369,23 @@ int main(int count, char** words) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } modes[] = {
-      {"plain", plain},   {"threads", threads},       {"raised", raised},   {"interrupted", interrupted},
-      {"masks", masks},   {"stack", signal_stack},    {"jumps", jumps},     {"restarted", restarted},
-      {"spawns", spawns}, {"forks", forks},           {"cancels", cancels}, {"clones", raw_clones},
-      {"sigsys", sigsys}, {"dispatch", own_dispatch}, {"storm", storm},     {"restricted", restricted_children}};
+  } modes[] = {{"plain", plain},
+               {"threads", threads},
+               {"raised", raised},
+               {"interrupted", interrupted},
+               {"masks", masks},
+               {"stack", signal_stack},
+               {"jumps", jumps},
+               {"restarted", restarted},
+               {"spawns", spawns},
+               {"forks", forks},
+               {"cancels", cancels},
+               {"clones", raw_clones},
+               {"sigsys", sigsys},
+               {"dispatch", own_dispatch},
+               {"storm", storm},
+               {"restricted", restricted_children},
+               {"ended_stacks", ended_stacks}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {
     execl("/proc/self/exe", words[0], "plain", words[2], NULL);

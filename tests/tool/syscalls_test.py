@@ -198,6 +198,11 @@ class Syscalls(unittest.TestCase):
             if call["name"] == "vfork":
                 self.assertEqual([frame["function"] for frame in call["stack"]][:2], ["restricted_children", "main"])
 
+    def test_threads_leave_no_signal_stacks_behind(self):
+        for modes in [], ["--full"]:
+            with self.subTest(modes=modes):
+                self.record(PATHS.calls, "ended_stacks", "1000", modes=modes)
+
     def test_estimates_differ_by_chance_only(self):
         for name in "one", "two":
             self.run_program(PATHS.tarn, "record", "--syscalls", "-o", name, "--", PATHS.calls, "plain", "100000")
