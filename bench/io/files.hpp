@@ -1,24 +1,21 @@
 // Counts a byte and reads lines by every method from a call for each byte to vectors over a mapping.
 #pragma once
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <tarn/io.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "counting.hpp"
 #include "settings.hpp"
 
 namespace bench_io {
 
-constexpr char letter = 'A';
+using bench::letter;
+using bench::mapping;
 
 /// Writes lines of 20 to 140 letters, mean 80.
 inline std::string make_text(const std::string& path, std::size_t bytes) {
@@ -39,33 +36,6 @@ inline std::string make_text(const std::string& path, std::size_t bytes) {
   return path;
 }
 
-class mapping {
- public:
-  mapping(const std::string& path, int flags = 0) {
-    const int file = open(path.c_str(), O_RDONLY);
-    bytes_ = static_cast<std::size_t>(lseek(file, 0, SEEK_END));
-    start_ = static_cast<const char*>(mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | flags, file, 0));
-    close(file);
-  }
-  mapping(const mapping&) = delete;
-  ~mapping() { munmap(const_cast<char*>(start_), bytes_); }
-  std::string_view view() const { return {start_, bytes_}; }
-
- private:
-  const char* start_;
-  std::size_t bytes_;
-};
-
-inline std::uint64_t count_read(int file, std::size_t buffer) {
-  const auto place = std::make_unique<char[]>(buffer);
-  std::uint64_t total = 0;
-  for (ssize_t got; (got = read(file, place.get(), buffer)) > 0;) {
-    total += tarn::io::count({place.get(), static_cast<std::size_t>(got)}, letter);
-  }
-  close(file);
-  return total;
-}
-
 inline group count_group(const settings& wanted, const folder& place) {
   const std::string path = make_text(place.path("count"), wanted.count_bytes);
   group rows{"count-a: a letter in " + std::to_string(wanted.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
@@ -73,40 +43,22 @@ inline group count_group(const settings& wanted, const folder& place) {
     rows.forms.push_back({std::move(name), [run] { return timed(run); }, true, is_slow});
   };
   add(
-      "fgetc",
-      [path] {
-        FILE* const input = fopen(path.c_str(), "r");
-        std::uint64_t total = 0;
-        for (int byte; (byte = fgetc(input)) != EOF;) total += byte == letter;
-        fclose(input);
-        return total;
-      },
-      true);
+      "fgetc", [path] { return bench::count_by_fgetc(path); }, true);
   add(
-      "getc_unlocked",
-      [path] {
-        FILE* const input = fopen(path.c_str(), "r");
-        std::uint64_t total = 0;
-        for (int byte; (byte = getc_unlocked(input)) != EOF;) total += byte == letter;
-        fclose(input);
-        return total;
-      },
-      true);
+      "getc_unlocked", [path] { return bench::count_by_getc_unlocked(path); }, true);
   add("mmap, std::count", [path] {
     const mapping input(path);
     return static_cast<std::uint64_t>(std::count(input.view().begin(), input.view().end(), letter));
   });
   for (const std::size_t kib : {4, 64, 256}) {
-    add(fmt::format("read {} KiB, vectors", kib),
-        [path, kib] { return count_read(open(path.c_str(), O_RDONLY), kib * 1024); });
+    add(fmt::format("read {} KiB, vectors", kib), [path, kib] {
+      return bench::count_read(bench::descriptor(path).number(), kib * 1024, bench::count_by_vectors);
+    });
   }
-  add("mmap, vectors", [path] { return tarn::io::count(mapping(path).view(), letter); });
-  add("mmap MAP_POPULATE, vectors", [path] { return tarn::io::count(mapping(path, MAP_POPULATE).view(), letter); });
-  add("tarn count(reader)", [path] {
-    tarn::io::reader input(path);
-    return tarn::io::count(input, letter);
-  });
-  add("tarn count(mapped_file)", [path] { return tarn::io::count(tarn::io::mapped_file(path), letter); });
+  add("mmap, vectors", [path] { return bench::count_by_vectors(mapping(path).view()); });
+  add("mmap MAP_POPULATE, vectors", [path] { return bench::count_by_vectors(mapping(path, MAP_POPULATE).view()); });
+  add("tarn count(reader)", [path] { return bench::count_by_reader(path); });
+  add("tarn count(mapped_file)", [path] { return bench::count_mapped_file(path); });
   rows.goals = {{"mapped_file over mmap and vectors", "tarn count(mapped_file)", "mmap, vectors", 1.15, true},
                 {"mapped_file over MAP_POPULATE and vectors", "tarn count(mapped_file)", "mmap MAP_POPULATE, vectors",
                  1.15, true},
@@ -140,8 +92,13 @@ outcome through_pipe(const std::string& path, Read read_all) {
 inline group pipe_group(const settings& wanted, const folder& place) {
   const std::string path = make_text(place.path("pipe"), wanted.count_bytes);
   group rows{"count-a from a pipe", "ms", 1e6, {}, {}};
-  rows.forms.push_back({"read 64 KiB, vectors",
-                        [path] { return through_pipe(path, [](int file) { return count_read(file, 64 * 1024); }); }});
+  rows.forms.push_back({"read 64 KiB, vectors", [path] {
+                          return through_pipe(path, [](int file) {
+                            const std::uint64_t total = bench::count_read(file, 64 * 1024, bench::count_by_vectors);
+                            close(file);
+                            return total;
+                          });
+                        }});
   rows.forms.push_back({"tarn count(reader)", [path] {
                           return through_pipe(path, [](int file) {
                             tarn::io::reader input(tarn::io::file::adopt(file, "pipe"));

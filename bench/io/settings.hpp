@@ -1,8 +1,6 @@
 // The parts that all groups share: the amounts, the folder, and the measurement of processor time.
 #pragma once
 
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +14,8 @@
 #include <vector>
 
 #include "idle_thread.hpp"
+#include "process.hpp"
+#include "processors.hpp"
 
 namespace bench_io {
 
@@ -77,17 +77,8 @@ class folder {
   std::string path_;
 };
 
-inline double thread_ns() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-inline double wall_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
+inline double thread_ns() { return static_cast<double>(bench::thread_ns()); }
+inline double wall_ns() { return static_cast<double>(bench::now_ns()); }
 
 /// Times all of `body`, which returns the result.
 template <class Body>
@@ -99,13 +90,8 @@ outcome timed(Body body, double units = 1) {
 
 /// Binds the calling thread to its own processor: on a busy machine two threads might otherwise share one.
 inline void settle(unsigned thread) {
-  cpu_set_t allowed, own_processor;
-  CPU_ZERO(&own_processor);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed) && thread-- == 0) CPU_SET(processor, &own_processor);
-  }
-  if (CPU_COUNT(&own_processor) == 1) sched_setaffinity(0, sizeof own_processor, &own_processor);
+  const int processor = bench::processor_at(bench::allowed_processors(), thread);
+  if (processor >= 0) bench::bind_to_processor(processor);
 }
 
 /// Runs `body(thread)` in `threads` threads at once and returns the mean of their times. The run is fair if each had

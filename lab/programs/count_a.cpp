@@ -1,32 +1,22 @@
 // lab-count-a: counts a letter in a file, by every method from a call for each byte to vectors over a mapping (source
 // 1). Unit: one byte. `make` writes the file: the system calls of the others can be counted from outside (strace).
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <tarn/io.hpp>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <exception>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <thread>
 
+#include "bench/io/counting.hpp"
 #include "work.hpp"
 
 namespace {
 
+using bench::descriptor;
+using bench::letter;
 using lab::outcome;
 using lab::settings;
 
 constexpr std::string_view program = "count-a";
-constexpr char letter = 'A';
-
-[[noreturn]] void fail(const std::string& path) { lab::give_up(program, path + ": " + std::strerror(errno)); }
-
 /// Writes words of 1 to 12 letters, ten a line; the same number of bytes always has the same text.
 void write_words(const std::string& path, std::uint64_t bytes) {
   bench::random_numbers random(1);
@@ -43,55 +33,6 @@ void write_words(const std::string& path, std::uint64_t bytes) {
   output.close();
 }
 
-/// Closes its descriptor when it is destroyed.
-class descriptor {
- public:
-  explicit descriptor(const std::string& path) : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (number_ < 0) fail(path);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() { close(number_); }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
-class stream {
- public:
-  explicit stream(const std::string& path) : file_(std::fopen(path.c_str(), "r")) {
-    if (file_ == nullptr) fail(path);
-  }
-  stream(const stream&) = delete;
-  stream& operator=(const stream&) = delete;
-  ~stream() { std::fclose(file_); }
-  std::FILE* file() const { return file_; }
-
- private:
-  std::FILE* file_;
-};
-
-class mapping {
- public:
-  explicit mapping(const std::string& path) {
-    const descriptor input(path);
-    struct stat facts {};
-    if (fstat(input.number(), &facts) != 0) fail(path);
-    bytes_ = static_cast<std::size_t>(facts.st_size);
-    start_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, input.number(), 0);
-    if (start_ == MAP_FAILED) fail(path);
-  }
-  mapping(const mapping&) = delete;
-  mapping& operator=(const mapping&) = delete;
-  ~mapping() { munmap(start_, bytes_); }
-  std::string_view view() const { return {static_cast<const char*>(start_), bytes_}; }
-
- private:
-  void* start_;
-  std::size_t bytes_;
-};
-
 /// Reads one byte after the other, as the source does.
 std::uint64_t one_by_one(std::string_view text) {
   std::uint64_t total = 0;
@@ -99,57 +40,28 @@ std::uint64_t one_by_one(std::string_view text) {
   return total;
 }
 
-template <class Count>
-std::uint64_t by_read(const std::string& path, std::size_t buffer, Count count) {
-  const descriptor input(path);
-  const auto place = std::make_unique<char[]>(buffer);
-  std::uint64_t total = 0;
-  ssize_t got;
-  while ((got = read(input.number(), place.get(), buffer)) > 0)
-    total += count({place.get(), static_cast<std::size_t>(got)});
-  if (got < 0) fail(path);
-  return total;
-}
-
-std::uint64_t read_byte(const std::string& path) { return by_read(path, 1, one_by_one); }
-std::uint64_t read_64k(const std::string& path) { return by_read(path, 64 * 1024, one_by_one); }
-
-std::uint64_t by_fgetc(const std::string& path) {
-  const stream input(path);
-  std::uint64_t total = 0;
-  for (int byte; (byte = std::fgetc(input.file())) != EOF;) total += byte == letter;
-  return total;
-}
-
-std::uint64_t by_getc_unlocked(const std::string& path) {
-  const stream input(path);
-  std::uint64_t total = 0;
-  for (int byte; (byte = getc_unlocked(input.file())) != EOF;) total += byte == letter;
-  return total;
+std::uint64_t read_byte(const std::string& path) { return bench::count_read(descriptor(path).number(), 1, one_by_one); }
+std::uint64_t read_64k(const std::string& path) {
+  return bench::count_read(descriptor(path).number(), 64 * 1024, one_by_one);
 }
 
 std::uint64_t by_istream(const std::string& path) {
   std::ifstream input(path, std::ios::binary);
-  if (!input) fail(path);
+  if (!input) bench::fail(path);
   std::uint64_t total = 0;
   for (char byte; input.get(byte);) total += byte == letter;
   return total;
 }
 
-std::uint64_t by_mmap(const std::string& path) { return one_by_one(mapping(path).view()); }
-std::uint64_t mmap_vectors(const std::string& path) { return tarn::io::count(mapping(path).view(), letter); }
-std::uint64_t tarn_reader(const std::string& path) {
-  tarn::io::reader input(path);
-  return tarn::io::count(input, letter);
-}
-std::uint64_t tarn_mapped(const std::string& path) { return tarn::io::count(tarn::io::mapped_file(path), letter); }
+std::uint64_t by_mmap(const std::string& path) { return one_by_one(bench::mapping(path).view()); }
+std::uint64_t mmap_vectors(const std::string& path) { return bench::count_by_vectors(bench::mapping(path).view()); }
 
 outcome make(const settings& wanted) {
   outcome done{.units = wanted["bytes"]};
   lab::stopwatch watch;
   write_words(wanted.text("file"), done.units);
   watch.stop(done);
-  done.checksum = tarn_mapped(wanted.text("file"));
+  done.checksum = bench::count_mapped_file(wanted.text("file"));
   return done;
 }
 
@@ -159,7 +71,7 @@ template <std::uint64_t (*Count)(const std::string&)>
 outcome run(const settings& wanted) {
   const std::string& path = wanted.text("file");
   struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) fail(path);
+  if (stat(path.c_str(), &facts) != 0) bench::fail(path);
   if (wanted["threads"] > 1) std::thread([] {}).join();
   if (wanted["cold"] != 0) {
     const descriptor input(path);
@@ -184,15 +96,15 @@ int main(int count, char** words) {
                          {.name = "cold", .usual = 0, .minimum = 0, .maximum = 1}},
                         {{"make", make},
                          {"read-byte", run<read_byte>},
-                         {"fgetc", run<by_fgetc>},
+                         {"fgetc", run<bench::count_by_fgetc>},
                          {"mmap", run<by_mmap>},
-                         {"getc-unlocked", run<by_getc_unlocked>},
+                         {"getc-unlocked", run<bench::count_by_getc_unlocked>},
                          {"istream", run<by_istream>},
                          {"read-64k", run<read_64k>},
                          {"mmap-vectors", run<mmap_vectors>},
-                         {"reader", run<tarn_reader>},
-                         {"mapped-file", run<tarn_mapped>}});
-  } catch (const tarn::io::error& error) {
+                         {"reader", run<bench::count_by_reader>},
+                         {"mapped-file", run<bench::count_mapped_file>}});
+  } catch (const std::exception& error) {
     lab::give_up(program, error.what());
   }
 }

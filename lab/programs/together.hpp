@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/idle_thread.hpp"
+#include "bench/processors.hpp"
 #include "work.hpp"
 
 namespace lab {
@@ -22,19 +23,14 @@ void run_together(unsigned threads, outcome& result, Prepare prepare, Work work)
   };
   std::vector<times> times_of_threads(threads);
   std::atomic<unsigned> ready = 0;
-  const auto processor_of_thread = [] {
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  };
   const auto run = [&](unsigned thread) {
     prepare(thread);
     // acquire and release: each thread sees what the others prepared.
     ready.fetch_add(1, std::memory_order_acq_rel);
     while (ready.load(std::memory_order_acquire) < threads) sched_yield();
-    const std::int64_t processor = processor_of_thread(), began = bench::now_ns();
+    const std::int64_t processor = bench::thread_ns(), began = bench::now_ns();
     work(thread);
-    times_of_threads[thread] = {began, bench::now_ns(), processor_of_thread() - processor};
+    times_of_threads[thread] = {began, bench::now_ns(), bench::thread_ns() - processor};
   };
   std::vector<std::thread> others;
   others.reserve(threads);
@@ -51,9 +47,8 @@ void run_together(unsigned threads, outcome& result, Prepare prepare, Work work)
 
 /// Returns the number of processors that this process may use.
 inline unsigned cores() noexcept {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return static_cast<unsigned>(CPU_COUNT(&allowed));
+  const cpu_set_t allowed = bench::allowed_processors();
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&allowed)));
 }
 
 /// Runs body(thread, repetitions) in each of the threads: first a sixteenth as warm-up, then all. Adds the results to

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// This is the list of bench/runner/columns.py.
+// This is the list of bench/runner/peers.py, and Tarn's own.
 constexpr std::array<std::string_view, 8> tuning = {
     "LD_PRELOAD=", "GLIBC_TUNABLES=", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_", "TARN_", "_RJEM_"};
 
