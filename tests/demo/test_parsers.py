@@ -1,5 +1,4 @@
 import hashlib
-import io
 import os
 import tempfile
 import unittest
@@ -9,7 +8,6 @@ import folder  # noqa: F401
 import allocators
 from runner import loaded, peers
 import loop
-import resp
 from workloads import redis, rocksdb
 
 BINDINGS = """\
@@ -108,27 +106,6 @@ class AllocatorsTest(unittest.TestCase):
         self.assertIsNone(peers.library_path("libthere-is-none.so.9"))
 
 
-class RespTest(unittest.TestCase):
-    def test_encode(self):
-        self.assertEqual(resp.encode("SET", "k", 12, b"\r\n"),
-                         b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n12\r\n$2\r\n\r\n\r\n")
-
-    def read(self, data):
-        return resp.read_reply(io.BytesIO(data))
-
-    def test_replies(self):
-        self.assertEqual(self.read(b"+OK\r\n"), "OK")
-        self.assertEqual(self.read(b":-7\r\n"), -7)
-        self.assertEqual(self.read(b"$4\r\na\r\nb\r\n"), b"a\r\nb")
-        self.assertIsNone(self.read(b"$-1\r\n"))
-        self.assertEqual(self.read(b"*2\r\n:1\r\n*1\r\n+x\r\n"), [1, ["x"]])
-
-    def test_errors(self):
-        for data in (b"-ERR no\r\n", b"", b"+cut", b"?what\r\n"):
-            with self.assertRaises(resp.ServerError):
-                self.read(data)
-
-
 class RedisTest(unittest.TestCase):
     OUTPUT = ('"test","rps","avg_latency_ms"\n"SET","886917.94","0.343"\n'
               '"LPUSH (needed to benchmark LRANGE)","1.00","0.2"\n"LRANGE_100 (first 100 elements)","119047.62","1.1"\n')
@@ -136,6 +113,10 @@ class RedisTest(unittest.TestCase):
     def test_benchmark(self):
         self.assertEqual(redis.parse_benchmark(self.OUTPUT), {"set": 886917.94, "lrange": 119047.62})
         self.assertEqual(redis.parse_benchmark(""), {})
+
+    def test_encode(self):
+        self.assertEqual(redis.encode("SET", "k", 12, "\r\n"),
+                         b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n12\r\n$2\r\n\r\n\r\n")
 
     def test_the_data_set_is_deterministic_and_uses_every_kind(self):
         digests = [hashlib.sha256(repr(list(redis.data_set())).encode()).digest() for _ in range(2)]

@@ -8,11 +8,13 @@ import csv
 import io
 import os
 import random
+import re
 import shutil
 import signal
+import socket
 import time
+from pathlib import Path
 
-import resp
 from allocators import neutral_environment
 from figures import CPU, PEAK, requests
 from runner.process import Failed
@@ -68,7 +70,7 @@ class Redis:
     title = f"redis-server under redis-benchmark: pipelines of {PIPELINE}, {CLIENTS} clients, {VALUE_BYTES}-byte values"
     # redis-check-rdb is redis-server under another name: the server acts by the name it is called with. Its package
     # has no service, so that installing it starts nothing on the machine.
-    programs = {"redis-check-rdb": "redis-tools", "redis-benchmark": "redis-tools"}
+    programs = dict.fromkeys(("redis-check-rdb", "redis-benchmark", "redis-cli"), "redis-tools")
     metrics = (*map(requests, TESTS.values()), CPU, PEAK)
 
     def prepare(self, context):
@@ -88,7 +90,7 @@ class Redis:
         server.watch(TIMEOUT_S, (self._program, allocator.file))
         try:
             result, rates = self._use(context, server, socket_path)
-        except (OSError, resp.ServerError, Failed) as error:
+        except (OSError, Failed) as error:
             if server.ends_within(PATIENCE_S):
                 server.finish()  # says how the server ended, unless it ended well
             else:
@@ -100,23 +102,25 @@ class Redis:
 
     def _use(self, context, server, socket_path):
         """Load, benchmark, check and shut down; gives (result, rates)."""
-        with connect(server, socket_path) as connection:
-            connection.ask("SELECT", 1)
-            commands = connection.load(data_set())
-            before = connection.ask("DEBUG", "DIGEST")
-            connection.ask("SELECT", 0)
-            rates = self._benchmark(context, socket_path, ["set", "get", "lpush"], REQUESTS)
-            rates.update(self._benchmark(context, socket_path, ["lrange_100"], RANGE_REQUESTS))
-            length = connection.ask("LLEN", "mylist")
-            connection.ask("FLUSHDB", "ASYNC")  # frees in another thread what the main thread allocated
-            after = connection.ask("DEBUG", "DIGEST")
-            if EMPTY_DIGEST in (before, after):
-                raise Failed("the digest is that of an empty server")
-            connection.shut_down()
+        wait_for(server, socket_path)
+        Path(context.folder, "commands").write_bytes(b"".join(encode(*words) for words in data_set()))
+        loaded = client(context, socket_path, "-n", 1, "--pipe", input_name="commands")
+        commands = re.search(r"errors: 0, replies: (\d+)", loaded)
+        if not commands:
+            raise Failed(f"redis-cli --pipe: {loaded}")
+        before = client(context, socket_path, "-n", 1, "DEBUG", "DIGEST")
+        rates = self._benchmark(context, socket_path, ["set", "get", "lpush"], REQUESTS)
+        rates.update(self._benchmark(context, socket_path, ["lrange_100"], RANGE_REQUESTS))
+        length = client(context, socket_path, "LLEN", "mylist")
+        client(context, socket_path, "FLUSHDB", "ASYNC")  # frees in another thread what the main thread allocated
+        after = client(context, socket_path, "DEBUG", "DIGEST")
+        if EMPTY_DIGEST in (before, after):
+            raise Failed("the digest is that of an empty server")
+        client(context, socket_path, "SHUTDOWN", "NOSAVE")
         missing = [name for name in TESTS.values() if name not in rates]
         if missing:
             raise Failed("redis-benchmark gave no figure for " + ", ".join(missing))
-        return f"{commands} commands, digest {before}, after the load {after}, list of {length}", rates
+        return f"{commands[1]} commands, digest {before}, after the load {after}, list of {length}", rates
 
     def _benchmark(self, context, socket_path, tests, count):
         ended = context.supervisor.run("redis-benchmark", [
@@ -126,12 +130,26 @@ class Redis:
         return parse_benchmark(ended.output)
 
 
-def connect(server, socket_path):
-    """A connection to the server as soon as it accepts one."""
+def encode(*words):
+    """One command as the bytes of an array of bulk strings, in Redis's wire protocol (RESP 2)."""
+    parts = [b"$%d\r\n%s\r\n" % (len(data), data) for data in (str(word).encode() for word in words)]
+    return b"*%d\r\n%s" % (len(parts), b"".join(parts))
+
+
+def client(context, socket_path, *words, input_name="/dev/null"):
+    """What redis-cli prints; it fails where the server answers with an error."""
+    argv = ["/bin/sh", "-c", 'exec redis-cli -e "$@" < "$0"', input_name, "-s", socket_path, *map(str, words)]
+    return context.supervisor.run("redis-cli", argv, neutral_environment(), TIMEOUT_S).output.strip()
+
+
+def wait_for(server, socket_path):
+    """Until the server accepts connections."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
-            return resp.Connection(socket_path, TIMEOUT_S)
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(socket_path)
+            return
         except (FileNotFoundError, ConnectionRefusedError):
             if not server.alive() or time.monotonic() > deadline:
                 raise
