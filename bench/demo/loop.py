@@ -8,12 +8,10 @@ import os
 import re
 import shutil
 import signal
-import socket
-import time
 from dataclasses import dataclass
 from statistics import median
 
-from runner.process import Failed
+from runner.process import Failed, free_port
 
 ROUNDS, REQUESTS, CONNECTIONS = 3, 60000, 16
 NAME = "loop"
@@ -41,12 +39,6 @@ def ways(tarn, folder):
     }
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def parse_load(text):
     """Requests per second; every one must have been answered well."""
     rate, right = re.search(r"finished in .*, ([\d.]+) req/s", text), re.search(r"status codes: (\d+) 2xx", text)
@@ -72,18 +64,6 @@ class Loop:
         self.supervisor, self.folder, self.tarn, self.server = supervisor, folder, tarn, server
         self.ways = ways(tarn, folder)
 
-    def _answers(self, port, child):
-        deadline = time.monotonic() + STARTING_S
-        while time.monotonic() < deadline and child.alive():
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        child.signal(signal.SIGKILL)
-        child.finish()
-        raise Failed(f"{child.name}: does not listen")
-
     def measure(self, key):
         """One run of the server under load: requests per second, and its processor time for each request."""
         way, port = self.ways[key], free_port()
@@ -91,7 +71,12 @@ class Loop:
         words = [*way.before, self.server, "--config", config, "--port", str(port), "--workers", "2", *way.server]
         child = self.supervisor.start(f"the server, {way.name}", words, dict(os.environ))
         child.watch(STARTING_S + LOADING_S + ENDING_S)
-        self._answers(port, child)
+        try:
+            child.await_listener(port, STARTING_S)
+        except Failed:
+            child.signal(signal.SIGKILL)
+            child.finish(check=False)
+            raise
         load = self.supervisor.run("h2load", ["h2load", "--h1", f"--requests={REQUESTS}", f"--clients={CONNECTIONS}",
                                               f"http://127.0.0.1:{port}{PAGE}"], dict(os.environ), LOADING_S)
         child.ask(signal.SIGTERM)

@@ -5,18 +5,15 @@ Each program runs plain and under each recorder in turn, round by round. A ratio
 recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their quartiles."""
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -72,7 +69,7 @@ def run(words, program, folder, supervisor):
     child.watch(LONGEST_S)
     try:
         if program.load:
-            program.load()
+            program.load(child)
     except (process.Failed, subprocess.SubprocessError):
         child.signal(signal.SIGKILL)
         child.finish(check=False)
@@ -100,23 +97,16 @@ class Redis:
     REQUESTS = 1_500_000
 
     def __init__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = str(free.getsockname()[1])
+        self.port = process.free_port()
 
     def words(self):
-        return ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
 
-    def load(self):
-        for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(self.port)), timeout=1):
-                break
-            time.sleep(0.05)
-        else:
-            raise process.Failed("redis-server does not answer")
-        subprocess.run(["redis-benchmark", "-p", self.port, "-q", "-c", "20", "-P", "4", "-r", "10000", "-n", str(self.REQUESTS // 6),
+    def load(self, server):
+        server.await_listener(self.port, 60)
+        subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n", str(self.REQUESTS // 6),
                         "-t", "set,get,lpush,lpop,hset,zadd"], stdout=subprocess.DEVNULL, timeout=300, check=True)
-        subprocess.run(["redis-cli", "-p", self.port, "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        subprocess.run(["redis-cli", "-p", str(self.port), "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60, check=True)
 
 
 def programs(build, folder, small):

@@ -8,6 +8,7 @@ import os
 import resource
 import shlex
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -105,6 +106,17 @@ class Child:
             time.sleep(0.01)
         return True
 
+    def await_listener(self, address, timeout_s):
+        """Wait until connections are accepted at the address: a path, or a port of this machine."""
+        family, place = (socket.AF_UNIX, address) if isinstance(address, str) else (socket.AF_INET, ("127.0.0.1", address))
+        deadline = time.monotonic() + timeout_s
+        while self.alive() and time.monotonic() < deadline:
+            with socket.socket(family) as probe, contextlib.suppress(OSError):
+                probe.connect(place)
+                return
+            time.sleep(0.01)
+        raise Failed(self._explain("does not listen"))
+
     def finish(self, check=True, read="".join):
         """Wait for the end and give the measures; raises Failed unless all went well (or check is false).
 
@@ -144,6 +156,12 @@ class Child:
 
     def _explain(self, why):
         return "\n      | ".join([f"{self.name}: {why}\n      command: {self.command}", *tail(self._log_path)])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def tail(path, count=8, most_bytes=4096):

@@ -79,6 +79,20 @@ class ProcessTest(unittest.TestCase):
         sleep, libc = os.path.realpath("/bin/sleep"), allocators.find_allocators(None, self.folder)[0][0].file
         self.run_one("/bin/sleep 3; true", expected=(sleep, libc))
 
+    def test_a_listener_is_awaited(self):
+        path = os.path.join(self.folder, "socket")
+        script = f"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind({path!r}); s.listen(); time.sleep({LONG_S})"
+        with Supervisor(self.folder) as supervisor:
+            child = supervisor.start("child", [sys.executable, "-S", "-c", script], dict(os.environ))
+            child.await_listener(path, LONG_S)
+            self.assertTrue(child.alive())
+
+    def test_a_child_that_ends_does_not_listen(self):
+        with Supervisor(self.folder) as supervisor:
+            child = supervisor.start("child", ["/bin/sh", "-c", "echo last words"], dict(os.environ))
+            with self.assertRaisesRegex(Failed, "(?s)child: does not listen.*last words"):
+                child.await_listener(os.path.join(self.folder, "socket"), LONG_S)
+
     def test_leaving_ends_children_and_grandchildren(self):
         with Supervisor(self.folder) as supervisor:
             child = supervisor.start("child", ["/bin/sh", "-c", f"sleep {LONG_S} & echo $! > pid; wait"],

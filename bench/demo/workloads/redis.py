@@ -11,8 +11,6 @@ import random
 import re
 import shutil
 import signal
-import socket
-import time
 from pathlib import Path
 
 from allocators import neutral_environment
@@ -102,7 +100,7 @@ class Redis:
 
     def _use(self, context, server, socket_path):
         """Load, benchmark, check and shut down; gives (result, rates)."""
-        wait_for(server, socket_path)
+        server.await_listener(socket_path, TIMEOUT_S)
         Path(context.folder, "commands").write_bytes(b"".join(encode(*words) for words in data_set()))
         loaded = client(context, socket_path, "-n", 1, "--pipe", input_name="commands")
         commands = re.search(r"errors: 0, replies: (\d+)", loaded)
@@ -140,17 +138,3 @@ def client(context, socket_path, *words, input_name="/dev/null"):
     """What redis-cli prints; it fails where the server answers with an error."""
     argv = ["/bin/sh", "-c", 'exec redis-cli -e "$@" < "$0"', input_name, "-s", socket_path, *map(str, words)]
     return context.supervisor.run("redis-cli", argv, neutral_environment(), TIMEOUT_S).output.strip()
-
-
-def wait_for(server, socket_path):
-    """Until the server accepts connections."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(socket_path)
-            return
-        except (FileNotFoundError, ConnectionRefusedError):
-            if not server.alive() or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
