@@ -1,15 +1,35 @@
 #include "memory/api/blocks.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "memory/heap/registry.hpp"
+#include "memory/thread/guarded_heap.hpp"
 #include "memory/thread/threads.hpp"
 
 namespace tarn::api {
 
 using detail::largest_class_size;
 
+namespace {
+
+// Always moves the block, so that uses of the old address show.
+void* reallocate_guarded(detail::heap_front* current, void* block, std::size_t bytes) noexcept {
+  const std::size_t before = threads::guarded_bytes("realloc", block);
+  void* const moved = bytes > largest_request ? nullptr : detail::allocate_any(current, bytes, detail::block_alignment);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, std::min(before, bytes));
+    detail::deallocate_slow(current, block);
+  }
+  return moved;
+}
+
+}  // namespace
+
 std::size_t usable_bytes(const char* entry, const void* block) noexcept {
+  if (threads::is_guarded(detail::key_of<__ATOMIC_ACQUIRE>(block))) [[unlikely]] {
+    return threads::guarded_bytes(entry, block);
+  }
   return block == nullptr ? 0 : heaps::find_block(entry, block).bytes;
 }
 
@@ -37,7 +57,11 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes) no
     }
     static void give_back(detail::heap_front* front, void* freed) noexcept { detail::deallocate_slow(front, freed); }
   };
-  return resize<moves>(current, block, detail::key_of(block), bytes);
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
+  if (threads::is_guarded(key)) [[unlikely]] {
+    return reallocate_guarded(current, block, bytes);
+  }
+  return resize<moves>(current, block, key, bytes);
 }
 
 bool trim() noexcept {

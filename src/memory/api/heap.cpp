@@ -12,6 +12,7 @@
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
 #include "memory/pages/metadata.hpp"
+#include "memory/thread/guarded_heap.hpp"
 #include "memory/thread/sites.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/platform.hpp"
@@ -79,8 +80,12 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   if (options.statistics) {
     created->add_trait(heaps::heap_trait::counting);
   }
-  if (options.sites && threads::note_sites(*created)) {
+  const bool is_guarded = base::current_options().guard;
+  if ((options.sites || is_guarded) && threads::note_sites(*created, options.sites)) {
     created->add_trait(heaps::heap_trait::noting_sites);
+    if (is_guarded) {
+      threads::guard_object(*created);
+    }
   }
   created->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
   created->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
@@ -97,8 +102,11 @@ heap::~heap() {
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
+  if (target->policy.guarded_object()) {
+    threads::check_all(*target, "~heap");
+  }
   if (target->sites != nullptr) {
-    threads::report_sites(*target);
+    threads::end_sites(*target);
   }
   if (guard::ended_heaps::are_kept) {
     guard::ended_heaps::note_end(target->name);
@@ -113,6 +121,9 @@ heap::~heap() {
 void heap::release() noexcept {
   heaps::heap* const target = inner(front_);
   if (target->space != &heaps::central()) {
+    if (target->policy.guarded_object()) {
+      threads::check_all(*target, "release");
+    }
     target->release();
     if (target->sites != nullptr) {
       threads::forget_sites(*target);
@@ -122,6 +133,9 @@ void heap::release() noexcept {
 
 std::size_t heap::trim() noexcept {
   heaps::heap* const target = inner(front_);
+  if (target->policy.guarded_object()) {
+    threads::end_waiting(*target);
+  }
   const heaps::owning hold(*target);
   return target->reclaim() + target->purge_slabs();
 }

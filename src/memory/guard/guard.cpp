@@ -6,11 +6,12 @@
 #include <sched.h>
 
 #include "base/options.hpp"
-#include "memory/guard/canary.hpp"
 #include "memory/guard/guarded_block.hpp"
 #include "memory/guard/memcheck.hpp"
 #include "memory/guard/quarantine.hpp"
+#include "memory/heap/canary.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
 #include "memory/thread/fork.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/platform.hpp"
@@ -24,9 +25,13 @@ constinit quarantine waiting;
 constexpr unsigned char fresh_byte = 0xcd;
 constexpr unsigned char freed_byte = 0xdf;
 
-/// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory.
+/// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory. A heap
+/// object may end while blocks of it wait in the quarantine, so the process's heap stands in for one.
 heaps::heap* this_heap() noexcept {
   heaps::heap* const caller = threads::ready(detail::local);
+  if (caller != nullptr && caller->space != &heaps::central()) {
+    return threads::process_heap();
+  }
   if (caller != nullptr && !caller->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::enabled) {
     caller->add_trait(heaps::heap_trait::guarded);
   }

@@ -14,9 +14,11 @@
 #include <tarn/detail/fast_path.hpp>
 
 #include "base/fault.hpp"
-#include "memory/guard/canary.hpp"
+#include "memory/heap/canary.hpp"
 
 namespace tarn::guard {
+
+namespace canary = heaps::canary;
 
 /// A large block is filled and checked only at its start, because the rest of its pages may never be used.
 inline constexpr std::size_t most_filled = std::size_t{64} << 10;

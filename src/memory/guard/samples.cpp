@@ -4,7 +4,7 @@
 
 #include "base/bits.hpp"
 #include "base/fault.hpp"
-#include "memory/guard/canary.hpp"
+#include "memory/heap/canary.hpp"
 #include "memory/pages/metadata.hpp"
 #include "memory/thread/fork.hpp"
 #include "memory/thread/threads.hpp"
@@ -17,6 +17,8 @@ namespace tarn::guard::samples {
 constinit thread_local std::int32_t blocks_left = -1;  // a new thread draws at its first refill
 
 namespace {
+
+namespace canary = heaps::canary;
 
 /// The option: 0 samples nothing; 1 samples every allocation, for tests.
 constinit std::uint32_t interval = 0;

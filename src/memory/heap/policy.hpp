@@ -8,13 +8,14 @@ namespace tarn::heaps {
 
 /// Names one way in which a heap departs from the inline paths.
 enum class heap_trait : std::uint8_t {
-  shared = 1,        ///< many threads use it, under `heap::mutex`
-  exact = 2,         ///< it has no magazines: the slab checks each free
-  counting = 4,      ///< it counts every call
-  noting_sites = 8,  ///< it notes every caller; remote frees are sent one by one
-  guarded = 16,      ///< the guard wraps every block (memory/guard/guard.hpp)
-  strict = 32,       ///< only the owner may free its blocks
-  hardened = 64,     ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
+  shared = 1,            ///< many threads use it, under `heap::mutex`
+  exact = 2,             ///< it has no magazines: the slab checks each free
+  counting = 4,          ///< it counts every call
+  noting_sites = 8,      ///< it notes every caller; remote frees are sent one by one
+  guarded = 16,          ///< the guard wraps every block (memory/guard/guard.hpp)
+  strict = 32,           ///< only the owner may free its blocks
+  hardened = 64,         ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
+  guarded_object = 128,  ///< a heap object whose blocks are guarded (memory/thread/guarded_heap.hpp)
 };
 
 /// The traits of one heap. The owner sets them before the first use; any thread reads them.
@@ -26,6 +27,7 @@ class heap_policy {
   bool noting_sites() const noexcept { return has(bit(heap_trait::noting_sites)); }
   bool strict() const noexcept { return has(bit(heap_trait::strict)); }
   bool hardened() const noexcept { return has(bit(heap_trait::hardened)); }
+  bool guarded_object() const noexcept { return has(bit(heap_trait::guarded_object)); }
   bool only_hardened() const noexcept { return traits() == bit(heap_trait::hardened); }
 
   /// Returns true if the visible magazines stay shut, so that every call takes the slow path. Every trait has this

@@ -5,6 +5,7 @@
 #include "base/fault.hpp"
 #include "memory/heap/free_mark.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/thread/guarded_heap.hpp"
 #include "memory/thread/sites.hpp"
 #include "memory/thread/threads.hpp"
 
@@ -14,43 +15,42 @@ namespace {
 using heaps::heap;
 using heaps::owning;
 
-// Notes the block that `self` has just allocated, if `self` notes call sites.
-void* note_and_return(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
-  if (self.sites != nullptr && block != nullptr) [[unlikely]] {
-    threads::note_site(self, block, bytes, site);
-  }
-  return block;
-}
-
-// Calls `attempt` on the calling thread's heap, under its lock if it has one.
+// Calls `attempt` on the calling thread's heap, under its lock if it has one, and notes the block if the heap notes
+// call sites.
 template <class Attempt>
-void* with_heap(heap_front* front, Attempt attempt) noexcept {
+void* with_heap(heap_front* front, std::size_t bytes, std::size_t alignment, const void* site,
+                Attempt attempt) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) {
     return nullptr;
   }
+  if (self->policy.guarded_object()) [[unlikely]] {
+    return threads::allocate_guarded(*self, bytes, alignment, site);
+  }
   const owning hold(*self);
-  return attempt(*self);
+  void* const block = attempt(*self);
+  if (self->sites != nullptr && block != nullptr) [[unlikely]] {
+    static_cast<void>(threads::note_site(*self, block, bytes, site));
+  }
+  return block;
 }
 
 }  // namespace
 
 namespace {
 
-void* take(heap_front* front, size_class index, const void* site) noexcept {
-  return with_heap(front,
-                   [=](heap& self) { return note_and_return(self, self.allocate(index), size_of(index), site); });
+void* take(heap_front* front, size_class index, std::size_t alignment, const void* site) noexcept {
+  return with_heap(front, size_of(index), alignment, site, [=](heap& self) { return self.allocate(index); });
 }
 void* take_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
-  return with_heap(front, [=](heap& self) {
-    return note_and_return(self, self.allocate_large(bytes, alignment, zeroed), bytes, site);
-  });
+  return with_heap(front, bytes, alignment, site,
+                   [=](heap& self) { return self.allocate_large(bytes, alignment, zeroed); });
 }
 
 }  // namespace
 
 void* allocate_slow(heap_front* front, size_class index) noexcept {
-  return take(front, index, __builtin_return_address(0));
+  return take(front, index, block_alignment, __builtin_return_address(0));
 }
 
 void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
@@ -65,7 +65,7 @@ void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) 
       if (front->top[index][-1] != nullptr) [[likely]] {
         return allocate(front, index);
       }
-      void* const block = take(front, index, __builtin_return_address(0));
+      void* const block = take(front, index, alignment, __builtin_return_address(0));
       mark_allocated(block, size_of(index));
       note_allocated(block);
       return block;
@@ -77,10 +77,15 @@ void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) 
 namespace {
 
 // Frees a block of a size class. The heap need not be ready.
-[[gnu::noinline]] void free_small(heap_front* front, void* block, std::uintptr_t key, const void* site) noexcept {
+[[gnu::noinline]] void free_small(heap_front* front, void* block, std::uintptr_t key, size_class expected_class,
+                                  const void* site) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) {
     return;  // the block is leaked: not even the process's heap could be had, which only a failed start can cause
+  }
+  if (threads::is_guarded(key)) [[unlikely]] {
+    threads::deallocate_guarded(front, block, expected_class, site);
+    return;
   }
   const size_class index = heaps::class_in(key);
   if ((key ^ self->address()) != index) {
@@ -95,11 +100,16 @@ namespace {
 }
 
 // Handles all other frees. `expected_class` is the class that the caller expects; class_count: any.
-[[gnu::noinline]] void free_uncommon(heap_front* front, void* block, size_class expected_class) noexcept {
+[[gnu::noinline]] void free_uncommon(heap_front* front, void* block, size_class expected_class,
+                                     const void* site) noexcept {
   if (block == nullptr) {
     return;
   }
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
+  if (threads::is_guarded(key)) [[unlikely]] {
+    threads::deallocate_guarded(front, block, expected_class, site);
+    return;
+  }
   if (heaps::class_in(key) == pages::large_mark && expected_class == class_count) [[likely]] {
     pages::slab* const home = pages::page_map::slab_of(block);
     if (home->start == block) [[likely]] {
@@ -128,7 +138,7 @@ namespace {
   // would cost both threads a cache miss.
   if (key == 0 || index >= class_count || (expected_class != class_count && expected_class != index) ||
       !pages::may_start_at(block, index)) [[unlikely]] {
-    free_uncommon(front, block, expected_class);
+    free_uncommon(front, block, expected_class, site);
     return;
   }
   if constexpr (checks_frees) {
@@ -137,8 +147,9 @@ namespace {
     }
   }
   auto* const self = static_cast<heap*>(front);
-  if (front == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
-    free_small(front, block, key, site);
+  // Where blocks are guarded, all heaps are closed.
+  if (front == &heaps::nobody || self->policy.closed() || (key ^ self->address()) == index) {
+    free_small(front, block, key, expected_class, site);
   } else {
     self->deallocate_remote(block, key);
   }

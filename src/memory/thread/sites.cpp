@@ -1,40 +1,14 @@
 #include "memory/thread/sites.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/leaks.hpp"
 #include "memory/heap/lookup.hpp"
 #include "memory/pages/page_map.hpp"
-#include "memory/thread/threads.hpp"
+#include "memory/thread/guarded_heap.hpp"
+#include "memory/thread/site_table.hpp"
 #include "platform/platform.hpp"
-
-namespace tarn::heaps {
-
-/// An open hash table from addresses to calls. Invariant: count <= 3/4 of room, a power of two; an entry lies at or
-/// behind the slot of its hash, with no empty slot between.
-struct site_table {
-  struct entry {
-    const void* block;
-    const void* site;
-    std::size_t bytes;
-    std::uint32_t thread;
-    std::uint32_t freed_by;
-    const void* freed_at;  ///< null: in use, or freed by another thread
-  };
-  entry* entries;
-  std::size_t room;
-  std::size_t count;
-
-  entry& place_of(const void* block) const noexcept {
-    std::size_t slot = (reinterpret_cast<std::uintptr_t>(block) * 0x9e3779b97f4a7c15) >> 20;
-    while (entries[slot &= room - 1].block != nullptr && entries[slot].block != block) {
-      ++slot;
-    }
-    return entries[slot];
-  }
-};
-
-}  // namespace tarn::heaps
 
 namespace tarn::threads {
 namespace {
@@ -43,16 +17,10 @@ using heaps::site_table;
 
 constexpr std::size_t first_room = 1024;
 
-// Allocates from the process's heap, because the noted heap may be full, or released.
-void* take(std::size_t bytes) noexcept {
-  heaps::heap* const process = process_heap();
-  void* const memory = process == nullptr ? nullptr : detail::allocate_any(process, bytes, detail::block_alignment);
-  if (memory != nullptr) {
-    std::memset(memory, 0, bytes);
-  }
-  return memory;
-}
-void give(void* block) noexcept { detail::deallocate_slow(process_heap(), block); }
+std::size_t mapped(std::size_t bytes) noexcept { return base::align_up(bytes, platform::page_bytes()); }
+// Maps zeroed pages, because the noted heap may be full, or released, and another heap may be locked.
+void* take(std::size_t bytes) noexcept { return platform::map(mapped(bytes), platform::page_bytes()); }
+void give(void* start, std::size_t bytes) noexcept { platform::unmap(start, mapped(bytes)); }
 
 bool grow(site_table& table) noexcept {
   const std::size_t room = table.room == 0 ? first_room : 2 * table.room;
@@ -60,15 +28,15 @@ bool grow(site_table& table) noexcept {
   if (entries == nullptr) {
     return false;
   }
-  const site_table old = table;
-  table = {.entries = entries, .room = room, .count = old.count};
-  for (std::size_t slot = 0; slot < old.room; ++slot) {
-    if (old.entries[slot].block != nullptr) {
-      table.place_of(old.entries[slot].block) = old.entries[slot];
+  site_table::entry* const before = std::exchange(table.entries, entries);
+  const std::size_t room_before = std::exchange(table.room, room);
+  for (std::size_t slot = 0; slot < room_before; ++slot) {
+    if (before[slot].block != nullptr) {
+      table.place_of(before[slot].block) = before[slot];
     }
   }
-  if (old.entries != nullptr) {
-    give(old.entries);
+  if (before != nullptr) {
+    give(before, room_before * sizeof(site_table::entry));
   }
   return true;
 }
@@ -89,19 +57,24 @@ bool is_in_use(const heaps::heap& target, const void* block) noexcept {
 
 }  // namespace
 
-bool note_sites(heaps::heap& target) noexcept {
+bool note_sites(heaps::heap& target, bool reports_leaks) noexcept {
   auto* const table = static_cast<site_table*>(take(sizeof(site_table)));
-  if (table == nullptr || !grow(*table)) {
+  if (table == nullptr) {
     return false;
   }
+  if (!grow(*table)) {
+    give(table, sizeof(site_table));
+    return false;
+  }
+  table->reports_leaks = reports_leaks;
   target.sites = table;
   return true;
 }
 
-void note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept {
+bool note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept {
   site_table& table = *target.sites;
   if (table.count + 1 > table.room / 4 * 3 && !grow(table)) {
-    return;
+    return false;
   }
   site_table::entry& entry = table.place_of(block);
   table.count += entry.block == nullptr ? 1 : 0;
@@ -111,6 +84,15 @@ void note_site(heaps::heap& target, const void* block, std::size_t bytes, const 
            .thread = platform::thread_number(),
            .freed_by = 0,
            .freed_at = nullptr};
+  return true;
+}
+
+void correct_noted_site(heaps::heap& target, void* block, std::size_t bytes, const void* site) noexcept {
+  if (target.policy.guarded_object()) {
+    correct_guarded(target, block, bytes, site);
+  } else {
+    static_cast<void>(note_site(target, block, bytes, site));
+  }
 }
 
 bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept {
@@ -118,12 +100,7 @@ bool find_free(const heaps::heap& target, const void* block, base::block_record&
   if (entry.block == nullptr || entry.freed_at == nullptr) {
     return false;
   }
-  record = {.block = block,
-            .bytes = entry.bytes,
-            .allocated_at = entry.site,
-            .allocated_by = entry.thread,
-            .freed_by = entry.freed_by,
-            .freed_at = entry.freed_at};
+  record = entry.record();
   return true;
 }
 
@@ -141,20 +118,25 @@ void note_free(heaps::heap& target, const void* block, const void* site) noexcep
 void forget_sites(heaps::heap& target) noexcept {
   std::memset(target.sites->entries, 0, target.sites->room * sizeof(site_table::entry));
   target.sites->count = 0;
+  target.sites->left = target.sites->come;
+  target.sites->waiting_bytes = 0;
 }
 
-void report_sites(heaps::heap& target) noexcept {
-  target.reclaim();
-  base::leak_report report;
-  for (std::size_t slot = 0; slot < target.sites->room; ++slot) {
-    const site_table::entry& entry = target.sites->entries[slot];
-    if (entry.block != nullptr && is_in_use(target, entry.block)) {
-      report.add(entry.bytes, entry.site, entry.thread);
+void end_sites(heaps::heap& target) noexcept {
+  site_table& table = *target.sites;
+  if (table.reports_leaks) {
+    target.reclaim();
+    base::leak_report report;
+    for (std::size_t slot = 0; slot < table.room; ++slot) {
+      const site_table::entry& entry = table.entries[slot];
+      if (entry.block != nullptr && is_in_use(target, entry.block)) {
+        report.add(entry.bytes, entry.site, entry.thread);
+      }
     }
+    report.print("heap", target.name, target.resource);
   }
-  report.print("heap", target.name, target.resource);
-  give(target.sites->entries);
-  give(target.sites);
+  give(table.entries, table.room * sizeof(site_table::entry));
+  give(&table, sizeof table);
   target.sites = nullptr;
 }
 

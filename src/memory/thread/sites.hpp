@@ -8,17 +8,20 @@
 
 namespace tarn::threads {
 
-/// Makes `target` note its call sites; called before its first block. False: no memory.
-bool note_sites(heaps::heap& target) noexcept;
-/// Notes that the owner of `target` has allocated `block`, and replaces the entry of that address. Without memory it
-/// notes nothing.
-void note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept;
+/// Makes `target` note its call sites; called before its first block. With `reports_leaks`, end_sites() reports what is
+/// in use. False: no memory.
+[[nodiscard]] bool note_sites(heaps::heap& target, bool reports_leaks) noexcept;
+/// Notes that the owner of `target` has allocated `block`, and replaces the entry of that address. Returns false
+/// without memory; nothing is noted then.
+bool note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept;
+/// Does what correct_site does, for a block of `target`.
+void correct_noted_site(heaps::heap& target, void* block, std::size_t bytes, const void* site) noexcept;
 /// Replaces the noted call by an outer one, which is the program's own, if `front` notes call sites. `block` may be
 /// null.
-inline void correct_site(detail::heap_front* front, const void* block, std::size_t bytes, const void* site) noexcept {
+inline void correct_site(detail::heap_front* front, void* block, std::size_t bytes, const void* site) noexcept {
   auto* const target = static_cast<heaps::heap*>(front);
   if (front != &heaps::nobody && target->sites != nullptr && block != nullptr) [[unlikely]] {
-    note_site(*target, block, bytes, site);
+    correct_noted_site(*target, block, bytes, site);
   }
 }
 /// Notes that the owner of `target` frees `block`. A second free of it is a fault that reports both calls.
@@ -27,8 +30,8 @@ void note_free(heaps::heap& target, const void* block, const void* site) noexcep
 bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept;
 /// Drops all entries, because the heap was released.
 void forget_sites(heaps::heap& target) noexcept;
-/// Reports the blocks in use and where they were allocated; then the heap notes nothing more. The owner calls it at
-/// the end of the heap.
-void report_sites(heaps::heap& target) noexcept;
+/// Reports the blocks in use and where they were allocated, if that is wanted; then the heap notes nothing more. The
+/// owner calls it at the end of the heap.
+void end_sites(heaps::heap& target) noexcept;
 
 }  // namespace tarn::threads

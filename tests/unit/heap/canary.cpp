@@ -1,4 +1,4 @@
-#include "memory/guard/canary.hpp"
+#include "memory/heap/canary.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-namespace canary = tarn::guard::canary;
+namespace canary = tarn::heaps::canary;
 
 TEST(canary, finds_every_changed_byte_at_every_place) {
   canary::draw();

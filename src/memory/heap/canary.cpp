@@ -1,4 +1,4 @@
-#include "memory/guard/canary.hpp"
+#include "memory/heap/canary.hpp"
 
 #include <atomic>
 #include <bit>
@@ -6,7 +6,7 @@
 
 #include "platform/random.hpp"
 
-namespace tarn::guard::canary {
+namespace tarn::heaps::canary {
 namespace {
 
 // 0 means that it is not drawn yet. It is atomic because the first threads may draw at once; the first number stays.
@@ -91,4 +91,4 @@ char* first_other(char* begin, char* end, unsigned char byte) noexcept {
   return skip(begin, end, byte * std::uint64_t{0x0101010101010101});
 }
 
-}  // namespace tarn::guard::canary
+}  // namespace tarn::heaps::canary

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tarn::guard::canary {
+namespace tarn::heaps::canary {
 
 /// Draws the process's key at the first call; later calls keep it. Must be called before any other function here.
 void draw() noexcept;
@@ -26,4 +26,4 @@ char* last_changed(char* begin, char* end) noexcept;
 /// Returns the first byte in [begin, end) that is not `byte`, or `end`.
 char* first_other(char* begin, char* end, unsigned char byte) noexcept;
 
-}  // namespace tarn::guard::canary
+}  // namespace tarn::heaps::canary

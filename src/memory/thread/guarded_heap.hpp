@@ -1,0 +1,43 @@
+// Guards the blocks of heap objects under the option `guard`: overruns, writes after free and double frees, with the
+// places of allocation and free.
+//
+// A block starts where the heap's block starts, so that everything else finds it as ever. Its description lies in the
+// table of memory/thread/site_table.hpp, and canaries behind its bytes. A freed block is filled and waits, at most 256
+// for each heap. What was written shows when a block is freed, when it has waited, and when the heap is released or
+// ends: then the canaries of all blocks in use are checked, too, because most blocks of heap objects are never freed.
+//
+// The inline paths know the size class of a block alone, so its bytes are those of the class; std::pmr containers and
+// large alignments give the exact size.
+#pragma once
+
+#include <cstddef>
+
+#include "memory/heap/lookup.hpp"
+
+namespace tarn::threads {
+
+/// Makes `target`, which notes sites, a guarded heap; called before its first block.
+void guard_object(heaps::heap& target) noexcept;
+
+/// Returns whether the block at the page map key `key` belongs to a guarded heap.
+inline bool is_guarded(std::uintptr_t key) noexcept {
+  return key != 0 && heaps::owner_in(key)->policy.guarded_object();
+}
+
+/// Returns null without memory. Only the owner may call it.
+void* allocate_guarded(heaps::heap& source, std::size_t bytes, std::size_t alignment, const void* site) noexcept;
+/// Replaces what is noted of a block that was just allocated by its exact size and the program's own call.
+void correct_guarded(heaps::heap& source, void* block, std::size_t bytes, const void* site) noexcept;
+/// Frees a block of any guarded heap, in any thread. `expected_class` is the class of the size that the caller states;
+/// class_count: none.
+void deallocate_guarded(detail::heap_front* front, void* block, detail::size_class expected_class,
+                        const void* site) noexcept;
+/// Returns the bytes of a live block, without its canary. Any other address is a fault in the name of `entry`.
+std::size_t guarded_bytes(const char* entry, const void* block) noexcept;
+
+/// Ends the waiting of all freed blocks, which are then free. Only the owner may call it.
+void end_waiting(heaps::heap& target) noexcept;
+/// Checks all blocks, in use and waiting; called before all end at once. `entry` names the call.
+void check_all(heaps::heap& target, const char* entry) noexcept;
+
+}  // namespace tarn::threads
