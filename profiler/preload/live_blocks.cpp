@@ -1,13 +1,12 @@
 #include "profiler/preload/live_blocks.hpp"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/next.hpp"
 
 extern "C" {
-// This is the C library's second name of its malloc.
-[[gnu::weak]] void* __libc_malloc(std::size_t) noexcept;
 // The C++ library defines this, where the program has one.
 [[gnu::weak]] void __cxa_throw(void*, void*, void (*)(void*));
 }
@@ -15,15 +14,21 @@ extern "C" {
 namespace tarn::preload {
 namespace {
 
+bool are_in_one_library(void* first, void* second) noexcept {
+  dl_find_object of_first, of_second;
+  return ::_dl_find_object(first, &of_first) == 0 && ::_dl_find_object(second, &of_second) == 0 &&
+         of_first.dlfo_link_map == of_second.dlfo_link_map;
+}
+
 // Returns true when no two blocks begin less than 32 bytes apart. This holds for glibc, where a block and the word
 // before it take at least 32 bytes, and for a C++ library whose operators call malloc.
 bool are_32_apart() noexcept {
-  if (next() == nullptr || next_allocator.malloc != &__libc_malloc) return false;
-  if (&__cxa_throw == nullptr) return true;
-  dl_find_object of_new, of_library;
-  return ::_dl_find_object(next_function("_Znwm"), &of_new) == 0 &&
-         ::_dl_find_object(reinterpret_cast<void*>(&__cxa_throw), &of_library) == 0 &&
-         of_new.dlfo_link_map == of_library.dlfo_link_map;
+  // Its own name does not tell glibc's malloc: other allocators define __libc_malloc, too.
+  if (next() == nullptr || !are_in_one_library(reinterpret_cast<void*>(next_allocator.malloc),
+                                               reinterpret_cast<void*>(&gnu_get_libc_version))) {
+    return false;
+  }
+  return &__cxa_throw == nullptr || are_in_one_library(next_function("_Znwm"), reinterpret_cast<void*>(&__cxa_throw));
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ import unittest
 CONSTANTS = r"tarn_headers_with_\w+|tarn_watch_root"
 MALLOC = {"aligned_alloc", "calloc", "cfree", "free", "free_aligned_sized", "free_sized", "mallinfo", "mallinfo2", "malloc",
           "malloc_info", "malloc_stats", "malloc_trim", "malloc_usable_size", "mallopt", "memalign", "posix_memalign",
-          "pvalloc", "realloc", "reallocarray", "valloc"}
+          "pvalloc", "realloc", "reallocarray", "valloc"} | {
+              "__libc_" + name for name in ("calloc", "cfree", "free", "malloc", "memalign", "pvalloc", "realloc", "valloc")} | {
+              "__posix_memalign"}
 NEW = re.compile(r"_Z(n[wa]m|d[la]Pv)\w*")
 
 

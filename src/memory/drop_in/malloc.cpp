@@ -325,6 +325,7 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
   return 0;
 }
 
+// Refuses an alignment that is no power of two, as C17 (7.22.3.1) and glibc since 2.38 do. Older glibc rounds it up.
 TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   if (!base::is_power_of_two(alignment)) {
     return not_an_alignment();
@@ -366,5 +367,23 @@ TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
   }
   return api::usable_bytes("malloc_usable_size", block);
 }
+
+// These are glibc's other names of the same functions. A program that calls both kinds must meet one heap.
+#if __has_attribute(copy)  // GCC warns about an alias with fewer attributes
+#define TARN_COPY(name) __attribute__((copy(name)))
+#else
+#define TARN_COPY(name)
+#endif
+#define TARN_ALIAS(type, other_name, name, parameters) \
+  TARN_EXPORT type other_name parameters noexcept __attribute__((alias(#name))) TARN_COPY(name);
+TARN_ALIAS(void*, __libc_malloc, malloc, (std::size_t))
+TARN_ALIAS(void*, __libc_calloc, calloc, (std::size_t, std::size_t))
+TARN_ALIAS(void*, __libc_realloc, realloc, (void*, std::size_t))
+TARN_ALIAS(void, __libc_free, free, (void*))
+TARN_ALIAS(void, __libc_cfree, cfree, (void*))
+TARN_ALIAS(void*, __libc_memalign, memalign, (std::size_t, std::size_t))
+TARN_ALIAS(void*, __libc_valloc, valloc, (std::size_t))
+TARN_ALIAS(void*, __libc_pvalloc, pvalloc, (std::size_t))
+TARN_ALIAS(int, __posix_memalign, posix_memalign, (void**, std::size_t, std::size_t))
 
 }  // extern "C"

@@ -151,6 +151,18 @@ CASE(posix_memalign_invalid) {
   refused((size_t)1 << 62, absurd, ENOMEM);
 }
 
+// aligned_alloc refuses what is no power of two, as C17 demands, and glibc since 2.38. Older glibc rounds it up.
+//@ tarn-only
+//@ broken-by nothing
+CASE(aligned_alloc_invalid) {
+  static const size_t others[] = {0, 3, 24, 48, 4097, SIZE_MAX};
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    volatile size_t alignment = others[i];
+    errno = 0;
+    CHECK(aligned_alloc(alignment, 10) == NULL && errno == EINVAL);
+  }
+}
+
 // valloc is aligned to a page; pvalloc also rounds the size up to whole pages.
 //@ broken-by memalign_weak pvalloc_short no_errno
 CASE(valloc) {

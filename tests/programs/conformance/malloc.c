@@ -281,6 +281,8 @@ CASE(symbols) {
   static const char* const names[] = {
       "malloc", "calloc", "realloc", "reallocarray", "free", "aligned_alloc", "posix_memalign", "memalign", "valloc",
       "pvalloc", "malloc_usable_size", "malloc_trim", "mallopt", "mallinfo", "mallinfo2", "malloc_stats", "malloc_info",
+      "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_free", "__libc_cfree", "__libc_memalign",
+      "__libc_valloc", "__libc_pvalloc", "__posix_memalign",
       // operator new and new[]: plain, nothrow, aligned, aligned nothrow
       "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
       "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
@@ -297,4 +299,29 @@ CASE(symbols) {
     ++missing;
   }
   CHECK(missing == 0);
+}
+
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
+
+// A block of one of glibc's other names is a block of malloc, and the other way round.
+//@ broken-by realloc_drops
+CASE(other_names) {
+  for (size_t size = 1; size < (size_t)3 << 20; size = size * 3 + 1) {
+    char* blocks[] = {__libc_malloc(size), __libc_calloc(size, 1), __libc_memalign(64, size),
+                      __libc_realloc(NULL, size)};
+    for (int i = 0; i < 4; ++i) {
+      CHECK(blocks[i] != NULL && malloc_usable_size(blocks[i]) >= size);
+      fill(blocks[i], size, (unsigned)i);
+      blocks[i] = realloc(blocks[i], size * 2);
+      CHECK(blocks[i] != NULL && is_filled(blocks[i], size, (unsigned)i));
+      free(blocks[i]);
+    }
+    char* block = __libc_realloc(malloc(size), size * 2);
+    CHECK(block != NULL);
+    __libc_free(block);
+  }
 }
