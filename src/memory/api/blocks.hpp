@@ -37,10 +37,10 @@ inline std::size_t with_room(std::size_t bytes) noexcept {
   if (bytes < least_with_room || bytes > largest_request / 2) {
     return bytes;
   }
-  if (bytes >= 4_KiB && bytes < 16_KiB) {
-    return bytes * 4;
-  }
-  return bytes < 256_KiB ? bytes * 2 : bytes + bytes / 4;
+  const std::size_t factor = bytes >= 4_KiB && bytes < 16_KiB ? 4 : 2;
+  const std::size_t roomy = bytes < 256_KiB ? bytes * factor : bytes + bytes / 4;
+  // Room is untouched only where it has pages of its own. So a block with much of it starts and ends with a page.
+  return roomy < 16_KiB ? roomy : base::align_up(roomy, 4_KiB);
 }
 
 /// Does what realloc does: returns a block of at least `bytes` with the old contents, in place where that is

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <random>
+#include <set>
+#include <vector>
 
 #include "front_fixture.hpp"
 #include "support/child.hpp"
@@ -154,6 +156,30 @@ TEST_F(blocks, a_buffer_that_is_filled_by_appends_is_copied_a_few_times) {
   }
   EXPECT_LE(moves, 40);
   give(buffer);
+}
+
+// Blocks that begin and end within a page share it with the room of their neighbours, and so touch three pages for
+// 8,000 bytes instead of two.
+TEST_F(blocks, many_buffers_filled_by_appends_touch_few_pages) {
+  constexpr std::size_t page = 4_KiB;
+  constexpr std::size_t filled = 8'000;
+  std::vector<char*> buffers;
+  std::set<std::size_t> touched;
+  for (int count = 0; count < 64; ++count) {
+    char* buffer = nullptr;
+    for (std::size_t bytes = 100; bytes <= filled; bytes += 100) {
+      buffer = grow(buffer, bytes);
+    }
+    buffers.push_back(buffer);
+    const auto start = reinterpret_cast<std::uintptr_t>(buffer);
+    for (std::size_t number = start / page; number <= (start + filled - 1) / page; ++number) {
+      touched.insert(number);
+    }
+  }
+  EXPECT_EQ(touched.size(), 2 * buffers.size());
+  for (char* const buffer : buffers) {
+    give(buffer);
+  }
 }
 
 TEST_F(blocks, a_very_large_block_grows_without_copying) {
