@@ -33,6 +33,7 @@ constinit std::atomic<std::uint64_t> kernel_calls{0}, prefaulted{0}, huge_wanted
 constinit std::atomic<std::uint64_t> clock_ms{start_of_time_ms};
 constinit std::atomic<bool> growth_refused{false}, purges_refused{false};
 constinit std::atomic<void (*)()> at_each_purge{nullptr};
+constinit std::atomic<void (*)()> at_each_sleep{nullptr};
 constinit std::atomic<void (*)() noexcept> helper{nullptr};
 
 [[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* rule) {
@@ -471,6 +472,9 @@ void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
 void sleep_ms(std::uint32_t wanted) noexcept { clock_ms += wanted; }
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
+  if (void (*const call)() = at_each_sleep.load()) {
+    call();
+  }
   clock_ms += __atomic_load_n(word, __ATOMIC_RELAXED) == expected ? wanted_ms : 0;
 }
 std::size_t address_space_limit() noexcept { return 0; }
@@ -509,6 +513,7 @@ void reset() noexcept {
   map_near(nullptr);
   growth_refused = purges_refused = false;
   at_each_purge = nullptr;
+  at_each_sleep = nullptr;
   platform::kernel_calls = prefaulted = huge_wanted = huge_refused = 0;
 }
 
@@ -532,6 +537,7 @@ void map_near(void* place) noexcept {
 void refuse_growth(bool refused) noexcept { growth_refused = refused; }
 void refuse_purges(bool refused) noexcept { purges_refused = refused; }
 void call_at_purge(void (*call)()) noexcept { at_each_purge = call; }
+void call_at_sleep(void (*call)()) noexcept { at_each_sleep = call; }
 
 std::vector<mapping> mappings() {
   const std::lock_guard hold(mapped().mutex);

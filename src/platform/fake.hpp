@@ -36,6 +36,8 @@ void refuse_growth(bool refused) noexcept;
 void refuse_purges(bool refused) noexcept;
 /// purge() calls this first from now on, in its caller's thread. Null: nothing.
 void call_at_purge(void (*call)()) noexcept;
+/// sleep_while() calls this first from now on, in its caller's thread. Null: nothing.
+void call_at_sleep(void (*call)()) noexcept;
 
 // ------------------------------------------------------------------ what there is
 

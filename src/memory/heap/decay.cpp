@@ -35,6 +35,9 @@ void heap::tick() noexcept {
 
 // Returns to the slabs what was not needed since the last decay. False: more is left for the next tick.
 bool heap::decay() noexcept {
+  if (!remote_inbox.empty()) {  // an owner may free for long without a refill, or refill from its own blocks
+    collect();
+  }
   visit_large_cache(false);
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {

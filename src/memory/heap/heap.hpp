@@ -181,6 +181,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by the owner, read by all threads ---------------------------
   alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+  owner_counter inbox_takes;                                   ///< so often the inbox was taken in
   owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
   owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< in use now
@@ -192,8 +193,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   // -- written by all threads ----------------------------------------------
   alignas(64) inbox remote_inbox;
   large_cache large;
-  std::atomic<std::uint64_t> sent_bytes{0};    ///< approximate bytes in words whose blocks have all been freed
-  std::atomic<std::uint32_t> posted_slabs{0};  ///< since the inbox was taken in
+  std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
+  std::atomic<std::uint32_t> posts{0};       ///< slabs and batches since the inbox was taken in
   std::atomic<std::int32_t> batch_quota{remote_batch::least_quota};  ///< so many more batches may wait
   std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};     ///< sent_bytes at which others check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                     ///< slow_calls at the last such check
@@ -206,6 +207,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// large runs.
   owner_lock visits;
   std::atomic<std::uint64_t> visited_calls{~std::uint64_t{0}};  ///< slow_calls at the last visit
+  std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
   std::atomic<bool> visited_asleep{false};                      ///< nothing is left to do until the owner wakes
 
@@ -272,8 +274,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// most while the owner sleeps.
   void reclaim_for_owner() noexcept;
   /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots, and gives
-  /// back the pages in which only free blocks lie. `stop` ends that early. True: another visit may have work. Any
-  /// thread, where platform::prepare_barriers() has returned true.
+  /// back the pages in which only free blocks lie. `stop` ends that early. For an owner that makes slow calls and takes
+  /// nothing in, it only takes the inbox in. True: another visit may have work. Any thread, where
+  /// platform::prepare_barriers() has returned true.
   bool visit(bool (*stop)() noexcept) noexcept;
   /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
@@ -330,6 +333,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
   void discard_inbox() noexcept;
   static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
+  void note_posted() noexcept;
   void note_waiting(std::size_t bytes) noexcept;
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;

@@ -129,8 +129,7 @@ void heap::receive(const freed_blocks& blocks) noexcept {
   const pages::remote_frees::sent sent = blocks.home->free_remotely(blocks.word, blocks.freed);
   if (sent.post) {
     remote_inbox.post(*blocks.home);
-    tend_if_idle();
-    pages::space::note_retained((posted_slabs.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
+    note_posted();
   }
   const size_class index = class_in(blocks.key);
   const std::size_t block_bytes = detail::size_of(index);
@@ -141,6 +140,12 @@ void heap::receive(const freed_blocks& blocks) noexcept {
   if ((sent.before | blocks.freed) == pages::full_word(index, blocks.word)) {
     note_waiting(static_cast<std::size_t>(std::popcount(sent.before | blocks.freed)) * block_bytes);
   }
+}
+
+// A slab or a batch is in the inbox. A batch counts as a slab, because it keeps slabs from going back.
+void heap::note_posted() noexcept {
+  tend_if_idle();
+  pages::space::note_retained((posts.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
 }
 
 // -------------------------------------------------------------- collecting
@@ -166,7 +171,8 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
 
 void heap::take_in(taker role) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
-  posted_slabs.store(0, std::memory_order_relaxed);
+  posts.store(0, std::memory_order_relaxed);
+  inbox_takes.add(1);
   const std::uint64_t eighth = slab_bytes.get() / (8 * detail::magazine_bytes);
   batch_quota.store(std::max(remote_batch::least_quota, static_cast<std::int32_t>(eighth)), std::memory_order_relaxed);
   subtract_reclaimed();

@@ -48,7 +48,7 @@ void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) n
   sent.batch_blocks = count;
   batch_quota.fetch_sub(1, std::memory_order_relaxed);
   remote_inbox.post(sent);
-  tend_if_idle();
+  note_posted();
   note_waiting(bytes);
 }
 

@@ -128,7 +128,12 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
     return false;
   }
   const std::uint64_t calls = slow_calls.get();
-  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) {
+  const bool works = visited_calls.exchange(calls, std::memory_order_relaxed) != calls;
+  constexpr std::uint64_t nothing_waits = ~std::uint64_t{0};
+  const std::uint64_t takes = remote_inbox.empty() ? nothing_waits : inbox_takes.get();
+  const bool neglects_inbox =
+      visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
+  if (works && !neglects_inbox) {
     visited_asleep.store(false, std::memory_order_relaxed);
     return free_bytes() >= least_visited_bytes || !remote_inbox.empty();
   }
@@ -143,7 +148,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   bool finished = false;
   if (state.load(std::memory_order_acquire) == ownership::owned) {
     take_in(taker::visitor);
-    finished = visit_classes(stop);
+    finished = !works && visit_classes(stop);
     visited_asleep.store(finished, std::memory_order_relaxed);
   }
   visits.end_visit();

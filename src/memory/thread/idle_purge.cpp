@@ -49,25 +49,28 @@ bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 |
 bool visit_spaces() noexcept {
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
-  bool remaining = false;
+  bool heaps_remain = false;
+  bool spaces_remain = false;
   heaps::registry::for_all([&](heaps::heap& visited) {
     if (!must_leave()) {
       visited.visit_large_cache(false);
-      remaining = (visits_heaps.load(std::memory_order_relaxed) && visited.visit(must_leave)) || remaining;
+      heaps_remain = (visits_heaps.load(std::memory_order_relaxed) && visited.visit(must_leave)) || heaps_remain;
     }
   });
   heaps::spaces::for_all([&](pages::space& visited) {
     // A fork waits for the end of this visit, and purging much memory takes long: one call gives back 64 MiB at most.
     while (!must_leave() && visited.purge(now, delay_ms)) {
     }
-    remaining = visited.may_purge_later() || remaining;
+    spaces_remain = visited.may_purge_later() || spaces_remain;
   });
-  // A program that works in waves needs the arrays again, and has memory to give back between the waves.
-  if (!remaining && !must_leave()) {
+  // A program that works in waves needs the arrays again, and its spaces have memory to give back between the waves. An
+  // owner at work always has some, in its heap.
+  bool arrays_remain = false;
+  if (!spaces_remain && !must_leave()) {
     heaps::purge_magazines(false);
-    remaining = heaps::may_purge_magazines_later();
+    arrays_remain = heaps::may_purge_magazines_later();
   }
-  return remaining;
+  return heaps_remain || spaces_remain || arrays_remain;
 }
 
 bool visit() noexcept {

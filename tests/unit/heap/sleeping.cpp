@@ -144,6 +144,28 @@ TEST_F(sleeping_test, an_owner_that_comes_by_keeps_its_slabs) {
   EXPECT_EQ(busy.reclaimed.slabs.load(), 0u);
 }
 
+TEST_F(sleeping_test, an_owner_that_only_frees_takes_its_inbox_in) {
+  heap& busy = start();
+  heap& sender = start();
+  constexpr int ticks = 4;
+  const auto kept = allocate_many(busy, 0, ticks * calls_for_a_tick);
+  const auto blocks = allocate_many(busy, class_of(512), 16 * 128);
+  for (void* const block : blocks) {
+    give(sender, block);
+  }
+  sender.send_all();
+  const std::size_t before = heaps::central().used_bytes();
+  EXPECT_FALSE(busy.remote_inbox.empty());
+  for (std::size_t number = 0; number < kept.size(); ++number) {
+    if (number % calls_for_a_tick == 0) {
+      fake::advance_ms(250);
+    }
+    busy.deallocate(kept[number], 0);
+  }
+  EXPECT_TRUE(busy.remote_inbox.empty());
+  EXPECT_LT(heaps::central().used_bytes(), before);
+}
+
 TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
   heap& leaving = start();
   heap& sender = start();
@@ -297,6 +319,41 @@ TEST_F(visit_test, takes_in_what_others_have_freed) {
   tested.visit(never);
   EXPECT_TRUE(tested.remote_inbox.empty());
   EXPECT_TRUE(tested.is_valid());
+}
+
+// The owner frees or allocates blocks of which its magazines and slabs have enough, and never looks into its inbox.
+TEST_F(visit_test, takes_in_what_an_owner_at_work_leaves_in_its_inbox) {
+  heap& busy = start();
+  heap& sender = start();
+  const auto blocks = allocate_many(busy, class_of(1024), 8 * 64);
+  const std::size_t before = heaps::central().used_bytes();
+  busy.visit(never);
+  for (void* const block : blocks) {
+    give(sender, block);
+  }
+  sender.send_all();
+  busy.slow_calls.add(1);
+  EXPECT_TRUE(busy.visit(never));
+  EXPECT_FALSE(busy.remote_inbox.empty()) << "the owner may be about to take it in";
+  busy.slow_calls.add(1);
+  busy.visit(never);
+  EXPECT_TRUE(busy.remote_inbox.empty());
+  EXPECT_TRUE(busy.is_valid());
+  EXPECT_LT(heaps::central().used_bytes(), before);
+}
+
+TEST_F(visit_test, leaves_the_inbox_to_an_owner_that_takes_it_in) {
+  heap& busy = start();
+  heap& sender = start();
+  const auto blocks = allocate_many(busy, class_of(1024), 4);
+  for (void* const block : blocks) {
+    busy.collect();
+    give(sender, block);
+    sender.send_all();
+    busy.slow_calls.add(1);
+    busy.visit(never);
+    EXPECT_FALSE(busy.remote_inbox.empty());
+  }
 }
 
 TEST_F(visit_test, heaps_without_a_thread_are_left_alone) {

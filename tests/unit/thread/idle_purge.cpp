@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <latch>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <tarn/tarn.hpp>
@@ -85,6 +88,93 @@ TEST_F(idle_purge, starts_again_after_each_burst) {
     EXPECT_FALSE(fake::run_helper());
   }
   EXPECT_GE(purged(), 75_MiB);
+}
+
+// An owner that has taken batches in accepts more of them; then it sleeps.
+TEST_F(idle_purge, gives_back_what_waits_in_batches_for_an_owner_that_sleeps) {
+  for (const std::size_t bytes : {64, 1024, 4096}) {
+    constexpr std::size_t freed_early = 2'000;
+    std::vector<void*> blocks(32_MiB / bytes);
+    std::latch allocated(1);
+    std::latch freed(1);
+    std::latch slept(1);
+    std::latch finished(1);
+    std::thread owner([&] {
+      for (void*& block : blocks) {
+        block = current().allocate(bytes);
+      }
+      allocated.count_down();
+      freed.wait();
+      for (std::size_t number = 0; number < freed_early; ++number) {
+        blocks[number] = current().allocate(bytes);
+      }
+      slept.count_down();
+      finished.wait();
+    });
+    allocated.wait();
+    for (std::size_t number = 0; number < freed_early; ++number) {
+      current().deallocate(blocks[number]);
+    }
+    freed.count_down();
+    slept.wait();
+    while (fake::run_helper()) {
+    }
+    const std::uint64_t before = purged();
+    for (void* block : blocks) {
+      current().deallocate(block);
+    }
+    EXPECT_TRUE(fake::run_helper()) << bytes;
+    EXPECT_GE(purged() - before, 30_MiB) << bytes;
+    finished.count_down();
+    owner.join();
+  }
+}
+
+/// The main thread's heap makes slow calls between the first visits.
+struct work {
+  static constexpr int most_sleeps = 40;
+  static inline heaps::heap* owner = nullptr;
+  static inline int sleeps = 0;
+  static inline bool are_arrays_gone = false;
+  static void go_on() {
+    if (++sleeps <= most_sleeps) {
+      are_arrays_gone = !heaps::may_purge_magazines_later();
+      owner->slow_calls.add(1);
+    }
+  }
+};
+
+// Its heap has free memory all the time, but the arrays of magazines that nobody needs go back.
+TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
+  std::vector<void*> kept;  // one block of each slab
+  for (int number = 0; number < 128 * 64; ++number) {
+    kept.push_back(current().allocate(1024));
+  }
+  for (std::size_t number = 0; number < kept.size(); ++number) {
+    if (number % 32 != 0) {
+      current().deallocate(std::exchange(kept[number], nullptr));
+    }
+  }
+  std::vector<heaps::magazine*> arrays;
+  heaps::magazine_stock stock;
+  for (std::size_t bytes = 0; bytes < 4_MiB; bytes += sizeof(heaps::magazine)) {
+    arrays.push_back(stock.take_any());
+    ASSERT_NE(arrays.back(), nullptr);
+  }
+  for (heaps::magazine* array : arrays) {
+    heaps::magazine_stock::discard(array);
+  }
+  ASSERT_TRUE(heaps::may_purge_magazines_later());
+  work::owner = threads::own_heap();
+  work::sleeps = 0;
+  fake::call_at_sleep(work::go_on);
+  allocate_and_free(current(), 3, 5_MiB);
+  EXPECT_TRUE(fake::run_helper());
+  EXPECT_GT(work::sleeps, work::most_sleeps) << "the helper stays while the owner works";
+  EXPECT_TRUE(work::are_arrays_gone);
+  for (void* block : kept) {
+    current().deallocate(block);
+  }
 }
 
 TEST_F(idle_purge, ends_where_memory_cannot_be_given_back) {
