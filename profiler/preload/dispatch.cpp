@@ -54,6 +54,16 @@ std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
   return 0;
 }
 
+// Returns true when the C library made the thread whose thread pointer this will be: it keeps the pointer in the first
+// and the third word there. What is thread-local to us lies below it only then. A thread of another run time is not
+// dispatched, as the recorder has no memory for it.
+bool is_of_c_library(std::uint64_t thread_pointer) noexcept {
+  constexpr std::uint64_t words = 3, alignment = 64;
+  if (thread_pointer % alignment != 0 || !is_readable(static_cast<long>(thread_pointer), words * 8)) return false;
+  const auto* const word = reinterpret_cast<const std::uint64_t*>(thread_pointer);
+  return word[0] == thread_pointer && word[2] == thread_pointer;
+}
+
 // Returns true when the call makes a process or thread that shares our memory. `place` is then the code in exempt.S
 // that makes the call, or 0 when none is left.
 bool shares_memory(long number, const long* arguments, std::uintptr_t back, std::uintptr_t& place) noexcept {
@@ -68,7 +78,7 @@ bool shares_memory(long number, const long* arguments, std::uintptr_t back, std:
     thread_pointer = reinterpret_cast<const clone_args*>(arguments[0])->tls;
   }
   if ((flags & CLONE_VM) == 0) return false;  // a child with a copy of the stack needs no special code
-  const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0;
+  const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0 && is_of_c_library(thread_pointer);
   place = clone_place(back, is_thread);
   if (is_thread) inherit_window(thread_pointer);
   return true;

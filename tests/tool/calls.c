@@ -285,6 +285,31 @@ static void raw_clones(void) {  // shares memory, is a process
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
+// A thread of another run time: what its thread pointer points to is not of the C library.
+static void own_threads(void) {
+  static char stack[65536] __attribute__((aligned(16))), memory[16384] __attribute__((aligned(64)));
+  static int running;
+  memset(memory, 'x', sizeof memory);
+  running = 1;
+  long result = SYS_clone;
+  const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                     CLONE_CHILD_CLEARTID;
+  register int* cleared __asm__("r10") = &running;
+  register char* pointer __asm__("r8") = memory + sizeof memory / 2;
+  __asm__ volatile(
+      "syscall\n test %%rax, %%rax\n jnz 1f\n"
+      "mov %[getppid], %%eax\n syscall\n"
+      "xor %%edi, %%edi\n mov %[exit], %%eax\n syscall\n"
+      "1:"
+      : "+a"(result)
+      : "D"(flags), "S"(stack + sizeof stack), "d"(0L), "r"(cleared),
+        "r"(pointer), [getppid] "i"(SYS_getppid), [exit] "i"(SYS_exit)
+      : "rcx", "r11", "memory");
+  CHECK(result > 0);
+  while (__atomic_load_n(&running, __ATOMIC_ACQUIRE) != 0) sched_yield();
+  for (size_t index = 0; index < sizeof memory; ++index) CHECK(memory[index] == 'x');
+}
+
 // A child that shares our memory and may make few calls, none of which a recorder needs. It ends by 7.
 static int restricted_child(void* strict) {
   static const int allowed[] = {SYS_write, SYS_exit, SYS_exit_group};
@@ -385,6 +410,7 @@ int main(int count, char** words) {
                {"dispatch", own_dispatch},
                {"storm", storm},
                {"restricted", restricted_children},
+               {"own_threads", own_threads},
                {"ended_stacks", ended_stacks}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {

@@ -102,7 +102,7 @@ class Syscalls(unittest.TestCase):
         self.assertNotIn("received signal", said)
 
     def test_programs_do_not_notice(self):
-        for mode, code in (("cancels", 0), ("exit", 6), ("exec", 0)):
+        for mode, code in (("cancels", 0), ("exit", 6), ("exec", 0), ("own_threads", 0)):
             with self.subTest(mode=mode):
                 self.run_program(PATHS.calls, mode, "20", code=code)
                 report = self.record(PATHS.calls, mode, "20", code=code)
