@@ -321,7 +321,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool hand_over_whole(std::size_t count) noexcept;
   std::size_t hand_over_groups(void** blocks, std::size_t count) noexcept;
   template <class Visit>
-  void take_batch(remote_batch& taken, taker role, Visit visit) noexcept;
+  void take_batch(remote_batch& taken, bool marking, Visit visit) noexcept;
   void receive_batch(remote_batch& sent, taker role) noexcept;
   size_class check_received(void* block, std::uintptr_t key) noexcept;
   inbox::node* unpack(remote_batch& packed, inbox::node* list) noexcept;

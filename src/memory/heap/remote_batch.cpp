@@ -135,18 +135,18 @@ size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
 
 // Calls `visit(block, class)` for the blocks of a batch that belong to this heap. Then the batch is gone.
 template <class Visit>
-void heap::take_batch(remote_batch& taken, taker role, Visit visit) noexcept {
-  const std::size_t count = taken.batch_blocks;
-  const bool marking = role != taker::tender && marks_blocks;
-  for (std::size_t position = 0; position < std::min(count, fetched_ahead); ++position) {
-    fetch(taken.blocks[position]);
+void heap::take_batch(remote_batch& taken, bool marking, Visit visit) noexcept {
+  void* const* const end = taken.blocks + taken.batch_blocks;
+  void* const* ahead = taken.blocks;
+  while (ahead != end && ahead != taken.blocks + fetched_ahead) {
+    fetch(*ahead++);
   }
-  for (std::size_t position = 0; position < count; ++position) {
-    if (position + fetched_ahead < count) {
-      fetch(taken.blocks[position + fetched_ahead]);
+  for (void* const* slot = taken.blocks; slot != end; ++slot) {
+    if (ahead != end) {
+      fetch(*ahead++);
     }
-    void* const block = taken.blocks[position];
-    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+    void* const block = *slot;
+    const std::uintptr_t key = pages::page_map::key_of_block(block);
     std::uintptr_t index = key ^ address();
     if (index >= pages::first_wide || !pages::may_start_at(block, static_cast<size_class>(index))) [[unlikely]] {
       index = check_received(block, key);
@@ -168,19 +168,20 @@ void heap::take_batch(remote_batch& taken, taker role, Visit visit) noexcept {
 void heap::receive_batch(remote_batch& sent, taker role) noexcept {
   remote_frees.add(sent.batch_blocks);
   if (role != taker::owner || policy.closed()) {
-    take_batch(sent, role, [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });
-  } else {
-    take_batch(sent, role, [&](void* block, size_class index) {
-      if (is_full(top[index])) [[unlikely]] {
-        spill(index);
-        if (is_full(top[index])) {  // there is no memory for a magazine
-          give_to_slab(block, true);
-          return;
-        }
-      }
-      *top[index]++ = block;
-    });
+    take_batch(sent, role != taker::tender && marks_blocks,
+               [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });
+    return;
   }
+  take_batch(sent, marks_blocks, [&](void* block, size_class index) {
+    if (is_full(top[index])) [[unlikely]] {
+      spill(index);
+      if (is_full(top[index])) {  // there is no memory for a magazine
+        give_to_slab(block, true);
+        return;
+      }
+    }
+    *top[index]++ = block;
+  });
 }
 
 // Sets the bits of the blocks instead, so that others can find slabs all of whose blocks wait. Adds the slabs that

@@ -35,16 +35,28 @@ static_assert(sizeof(remote_batch) == sizeof(magazine));
 /// blocks must be marked, or every free be checked.
 inline bool may_hand_over() noexcept { return detail::checks_frees || marks_blocks; }
 
-inline std::ptrdiff_t room_for(size_class index) noexcept {
-  return std::max<std::ptrdiff_t>(pages::shapes.classes[index].block_bytes, remote_batch::least_block_bytes);
-}
+/// Holds what a block of each class takes of the limit. Keys that name no class never fit, so that one comparison tells
+/// both.
+struct room_table {
+  std::uint32_t bytes[pages::mark_mask + 1];
+  consteval room_table() noexcept : bytes{} {
+    for (size_class index = 0; index <= pages::mark_mask; ++index) {
+      bytes[index] = remote_batch::bytes_limit;
+      if (index < detail::class_count) {
+        bytes[index] =
+            std::max<std::uint32_t>(pages::shapes.classes[index].block_bytes, remote_batch::least_block_bytes);
+      }
+    }
+  }
+};
+inline constexpr room_table rooms;
 
 /// Adds a block of another heap to the batch of the thread's heap. False: the block is the first one or fills the
-/// batch, or there is no batch: heap::deallocate_remote handles these cases.
+/// batch, there is no batch, or the key is not one of a size class: heap::deallocate_remote handles the former cases.
 [[gnu::always_inline]] inline bool add_to_batch(detail::heap_front& front, void* block, std::uintptr_t key) noexcept {
   detail::batch_cursor& cursor = front.cursor;
-  const std::ptrdiff_t room = cursor.room - room_for(static_cast<size_class>(key & pages::mark_mask));
-  if (room <= 0) [[unlikely]] {
+  const std::ptrdiff_t room = cursor.room - static_cast<std::ptrdiff_t>(rooms.bytes[key & pages::mark_mask]);
+  if (room <= 0 || !pages::may_start_at(block, static_cast<size_class>(key & pages::mark_mask))) [[unlikely]] {
     return false;
   }
   cursor.room = room;
@@ -59,9 +71,7 @@ inline std::ptrdiff_t room_for(size_class index) noexcept {
 [[gnu::always_inline]] inline bool free_to_batch(detail::heap_front& front, void* block,
                                                  std::uintptr_t difference) noexcept {
   const std::uintptr_t key = difference ^ reinterpret_cast<std::uintptr_t>(&front);
-  const auto index = static_cast<size_class>(key & pages::mark_mask);
-  return key > pages::mark_mask && index < detail::class_count && difference >= detail::class_count &&
-         pages::may_start_at(block, index) && add_to_batch(front, block, key);
+  return key != 0 && difference >= detail::class_count && add_to_batch(front, block, key);
 }
 
 }  // namespace tarn::heaps

@@ -72,6 +72,10 @@ class page_map {
                : static_cast<slab*>(__atomic_load_n(&leaf->slabs[detail::unit_in_leaf(address)], __ATOMIC_RELAXED));
   }
 
+  /// Returns the key of a block that was handed out before: its leaf exists. Acquire: set() says why.
+  static std::uintptr_t key_of_block(const void* block) noexcept {
+    return __atomic_load_n(&key_at(block), __ATOMIC_ACQUIRE);
+  }
   /// Returns the slab of a block that was handed out before: its leaf exists.
   static slab* home_of(const void* block) noexcept {
     const detail::page_leaf* const leaf = detail::leaf_of(block);
