@@ -107,6 +107,19 @@ int with_reloadable_data() {
   return before + after + (report.empty() ? 0 : 1);
 }
 
+int with_reloadable_data_by_key() {
+  tarn::reloadable_map<std::string, int> limits({{"alpha", 10}, {"beta", 20}});
+  limits.publish("alpha", 30);                    // replaces this value alone, or adds the key
+  limits.update("beta", [](int& l) { l += 5; });  // loses no change; false without the key
+  int alpha = 0;
+  if (const auto held = limits.find("alpha")) {  // a snapshot in a std::optional
+    alpha = **held;
+  }
+  const bool is_gone = limits.erase("beta");
+
+  return is_gone ? alpha : 0;
+}
+
 struct proxy {
   std::string host;
 };
@@ -137,6 +150,6 @@ std::size_t with_transient_data() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %d %zu %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), with_shared_data(), with_coroutines(),
-              with_reloadable_data(), with_read_only_data(), with_transient_data());
+  std::printf("%d %d %d %zu %d %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), with_shared_data(), with_coroutines(),
+              with_reloadable_data(), with_reloadable_data_by_key(), with_read_only_data(), with_transient_data());
 }

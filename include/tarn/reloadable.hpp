@@ -20,6 +20,23 @@ namespace tarn {
 
 template <class T>
 class reloadable;
+template <class Key, class T, class Hash, class Equal>
+class reloadable_map;
+
+namespace detail {
+
+/// A version with its value.
+template <class T>
+struct value_version : version_base {
+  template <class... Arguments>
+  explicit value_version(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {
+    number = 1;
+    destroy = [](version_base* ended) noexcept { delete static_cast<value_version*>(ended); };
+  }
+  T value;
+};
+
+}  // namespace detail
 
 /// Options of a reloadable.
 struct reload_options {
@@ -77,6 +94,8 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 
  private:
   friend class reloadable<T>;
+  template <class Key, class Value, class Hash, class Equal>
+  friend class reloadable_map;
   [[gnu::always_inline]] explicit snapshot(detail::pinned_version pinned) noexcept;
 
   const detail::version_base* version_;
@@ -203,15 +222,7 @@ class reloadable {
   std::vector<parked_reader> parked() const { return versions_.parked(); }
 
  private:
-  friend class tarn::snapshot<T>;
-  struct version : detail::version_base {
-    template <class... Arguments>
-    explicit version(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {
-      number = 1;
-      destroy = [](detail::version_base* ended) noexcept { delete static_cast<version*>(ended); };
-    }
-    const T value;
-  };
+  using version = detail::value_version<T>;
 
   // Returns the copy without the snapshot: the version may be destroyed as soon as it is replaced.
   std::pair<T, std::uint64_t> copy() const {
@@ -226,7 +237,7 @@ class reloadable {
 template <class T>
 inline snapshot<T>::snapshot(detail::pinned_version pinned) noexcept
     : version_(pinned.version),
-      value_(&static_cast<const typename reloadable<T>::version*>(pinned.version)->value),
+      value_(&static_cast<const detail::value_version<T>*>(pinned.version)->value),
       place_(pinned.place) {}
 
 }  // namespace tarn

@@ -208,6 +208,15 @@ class TARN_CAPABILITY("shared") shared {
     return maybe_reader(mutex_.try_lock_shared() ? seen(this, location) : nullptr);
   }
 
+  /// Waits at most as long as `longest`, for reading. Returns an empty handle when the lock did not become free.
+  template <class Rep, class Period>
+    requires detail::timed_shared_lockable<Mutex>
+  maybe_reader try_lock_shared_for(std::chrono::duration<Rep, Period> longest,
+                                   std::source_location location = std::source_location::current()) const
+      TARN_NO_THREAD_SAFETY_ANALYSIS {
+    return maybe_reader(mutex_.try_lock_shared_for(longest) ? seen(this, location) : nullptr);
+  }
+
   /// Returns the value without taking the lock. Use it only when a single thread can reach the object: before the
   /// others start, or after they have ended.
   T& unsafe_unlocked() noexcept { return value_; }

@@ -17,6 +17,7 @@
 #include <tarn/read_only.hpp>
 #include <tarn/recycle.hpp>
 #include <tarn/reloadable.hpp>
+#include <tarn/reloadable_map.hpp>
 #include <tarn/report.hpp>
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>

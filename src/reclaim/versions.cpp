@@ -51,17 +51,19 @@ void for_each_read(Each visit) {
 }  // namespace
 
 versions::versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
-                   give_unlinked give) noexcept
-    : current_(first), most_retired_(std::max<std::size_t>(most_retired, 1)), give_(give), kind_(kind), name_(name) {}
+                   give_unlinked give, std::uint64_t number) noexcept
+    : current_(first),
+      number_(number),
+      most_retired_(std::max<std::size_t>(most_retired, 1)),
+      give_(give),
+      kind_(kind),
+      name_(name) {}
 
 versions::~versions() {
   version_base* unread = nullptr;
   {
     const platform::locked hold(reclaim::writers_lock());
-    version_base* const last = current_.load(std::memory_order_relaxed);
-    last->next = retired_;
-    retired_ = last;
-    ++retired_count_;
+    add_retired(current_.load(std::memory_order_relaxed));
     unread = take_unread();
     if (retired_ != nullptr) {
       for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_place&) {
@@ -135,12 +137,28 @@ version_base* versions::unlink_unread() noexcept {
   return unread;
 }
 
-versions::outcome versions::publish(version_base* next, std::uint64_t expected) noexcept {
+void versions::add_retired(version_base* ended) noexcept {
+  ended->retired_ms = platform::now_ms();
+  ended->next = retired_;
+  retired_ = ended;
+  ++retired_count_;
+}
+
+void versions::retire(current_version& target) noexcept {
+  const platform::locked hold(reclaim::writers_lock());
+  // seq_cst: see pin_slow.
+  if (version_base* const ended = target.exchange(nullptr, std::memory_order_seq_cst)) {
+    add_retired(ended);
+  }
+}
+
+versions::outcome versions::replace(current_version& target, version_base* next, std::uint64_t expected) noexcept {
   version_base* unread = nullptr;
   outcome result = outcome::refused;
   {
     const platform::locked hold(reclaim::writers_lock());
-    if (expected != 0 && expected != number_.load(std::memory_order_relaxed)) {
+    const version_base* const before = target.load(std::memory_order_relaxed);
+    if (before == nullptr || (expected != 0 && expected != before->number)) {
       return outcome::changed;
     }
     if (retired_count_ >= most_retired_) {
@@ -149,16 +167,13 @@ versions::outcome versions::publish(version_base* next, std::uint64_t expected) 
     if (retired_count_ < most_retired_) {
       next->number = number_.load(std::memory_order_relaxed) + 1;
       // seq_cst: see pin_slow. It also releases: a thread that finds the version sees it complete.
-      platform::note_release(&current_);
-      version_base* const old = current_.exchange(next, std::memory_order_seq_cst);
+      platform::note_release(&target);
+      version_base* const old = target.exchange(next, std::memory_order_seq_cst);
       number_.store(next->number, std::memory_order_release);
       if (give_ != nullptr) {
         give_(*next, *old);
       }
-      old->retired_ms = platform::now_ms();
-      old->next = retired_;
-      retired_ = old;
-      ++retired_count_;
+      add_retired(old);
       version_base* const freed_later = take_unread();
       version_base** end = &unread;
       while (*end != nullptr) {
@@ -222,7 +237,12 @@ std::vector<parked_reader> versions::parked() const {
 
 void versions::refuse() const {
   base::text_buffer<512> message;
-  message.append("tarn: reloadable \"").escaped(name_).append("\": not published: ").decimal(most_retired_);
+  message.append("tarn: ")
+      .append(kind_)
+      .append(" \"")
+      .escaped(name_)
+      .append("\": not published: ")
+      .decimal(most_retired_);
   message.append(" replaced versions are ");
   bool is_lost = false;
   {

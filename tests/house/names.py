@@ -19,7 +19,7 @@ REFUSED = frozenset(
 KEYWORDS = frozenset(("else", "this"))
 PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 # Programs call these functions by names that are the interface.
-INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with") for name in ("async_shared", "reloadable", "shared", "with"))
+INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with") for name in ("async_shared", "reloadable", "reloadable_map", "shared", "with"))
 # Comments, texts, directives with words of their own, names, numbers, and the rest.
 TOKEN = re.compile(r"""
     //[^\n]* | /\*.*?\*/ | R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'

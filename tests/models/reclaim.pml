@@ -2,7 +2,7 @@
  * Claims: no reader uses a version that was freed, nor a node of a memo that was freed; when all is quiet, what was
  * retired is freed, unless the kernel refused a barrier.
  *
- * Stands for detail::pin_at and detail::unpin (include/tarn/detail/readers.hpp), versions::publish and
+ * Stands for detail::pin_at and detail::unpin (include/tarn/detail/readers.hpp), versions::replace and
  * versions::take_unread (src/reclaim/versions.cpp), memo::free_unread (include/tarn/io/memo.hpp). Each statement is one
  * atomic operation; a reader's store into its place waits in a buffer of that reader, as in a processor, and is visible
  * to others when the buffer drains: at any later moment, or by the writer's barrier in all threads. A reader sees its own

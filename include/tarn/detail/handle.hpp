@@ -27,6 +27,9 @@ concept shared_lockable = lockable<Mutex> && requires(Mutex& mutex) {
 };
 template <class Mutex>
 concept timed_lockable = lockable<Mutex> && requires(Mutex& mutex) { mutex.try_lock_for(std::chrono::seconds(1)); };
+template <class Mutex>
+concept timed_shared_lockable =
+    shared_lockable<Mutex> && requires(Mutex& mutex) { mutex.try_lock_shared_for(std::chrono::seconds(1)); };
 
 /// Reports the use of a handle that holds nothing.
 [[noreturn]] void fault_empty_handle(const char* name) noexcept;

@@ -34,8 +34,9 @@ class alignas(64) versions {
   using give_unlinked = void (*)(version_base& next, version_base& ended) noexcept;
 
   /// With `give`, the versions are generations. `kind` and `name` are for messages; no name: null.
+  /// `number` is that of the newest version.
   versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
-           give_unlinked give = nullptr) noexcept;
+           give_unlinked give = nullptr, std::uint64_t number = 1) noexcept;
   ~versions();
   versions(const versions&) = delete;
   versions& operator=(const versions&) = delete;
@@ -50,7 +51,14 @@ class alignas(64) versions {
     changed   ///< the current version is not the expected one
   };
   /// Unless the result is published, the caller still owns `next`. `expected` is the number of a version; 0: any.
-  [[nodiscard]] outcome publish(version_base* next, std::uint64_t expected = 0) noexcept;
+  [[nodiscard]] outcome publish(version_base* next, std::uint64_t expected = 0) noexcept {
+    return replace(current_, next, expected);
+  }
+  /// Does the same with one of several current versions, which share the retired ones and the numbers. The result is
+  /// `changed`, too, when there is no version.
+  [[nodiscard]] outcome replace(current_version& target, version_base* next, std::uint64_t expected) noexcept;
+  /// Retires the version of `target`, however many are retired. There is none then.
+  void retire(current_version& target) noexcept;
   /// Destroys versions that nobody reads; returns how many are left.
   std::size_t collect() noexcept;
   bool wait_for_readers(std::chrono::steady_clock::time_point deadline) noexcept;
@@ -60,6 +68,7 @@ class alignas(64) versions {
  private:
   version_base* take_unread() noexcept;
   version_base* unlink_unread() noexcept;
+  void add_retired(version_base* ended) noexcept;
 
   current_version current_;
   std::atomic<std::uint64_t> number_{1};

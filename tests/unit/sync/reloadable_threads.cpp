@@ -10,8 +10,8 @@
 
 #include <tarn/reloadable.hpp>
 
-#include "support/child.hpp"
 #include "reclaim/readers.hpp"
+#include "support/child.hpp"
 
 namespace {
 

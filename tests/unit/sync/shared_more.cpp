@@ -20,6 +20,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(shared_readers, wait_for_a_lock_until_a_deadline) {
+  tarn::shared<int, std::shared_timed_mutex> number(1);
+  const auto first = number.lock_shared();
+  std::thread([&] {
+    if (const auto second = number.try_lock_shared_for(0ms)) {
+      EXPECT_EQ(*second, 1);
+    } else {
+      ADD_FAILURE() << "readers do not exclude each other";
+    }
+  }).join();
+  tarn::shared<int, std::shared_timed_mutex> locked(1);
+  const auto held = locked.lock();
+  std::thread([&] { EXPECT_FALSE(locked.try_lock_shared_for(1ms)); }).join();
+}
+
 template <class Mutex>
 class shared_calls : public testing::Test {};
 using mutexes = testing::Types<std::mutex, tarn::spin_mutex, std::shared_mutex>;
