@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/guarded_heap.hpp"
 #include "memory/thread/threads.hpp"
@@ -90,7 +91,7 @@ bool trim() noexcept {
     member_heap.reclaim_for_owner();
     member_heap.visit_large_cache(true);
   });
-  purged += heaps::purge_magazines(true);
+  purged += heaps::arrays.purge(true);
   return purged + heaps::central().purge_all() != 0;
 }
 

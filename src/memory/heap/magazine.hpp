@@ -10,7 +10,6 @@
 #include <tarn/detail/fast_path.hpp>
 
 #include "base/bits.hpp"
-#include "platform/mutex.hpp"
 
 namespace tarn::heaps {
 
@@ -117,14 +116,5 @@ class magazine_stock {
   magazine* first_ = nullptr;
   std::uint32_t count_ = 0;
 };
-
-/// Gives the pages of free arrays in the process's pool back to the system: of those that nobody needed since the last
-/// call, or (`everything`) of all. Returns the bytes. Any thread.
-std::size_t purge_magazines(bool everything) noexcept;
-/// Returns true if purge_magazines(false) should be called again.
-bool may_purge_magazines_later() noexcept;
-
-/// Returns the lock of the process's pool, which is held around a fork.
-platform::mutex& magazine_lock() noexcept;
 
 }  // namespace tarn::heaps

@@ -30,6 +30,7 @@
 #include <pthread.h>
 
 #include "base/check.hpp"
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
 #include "memory/pages/metadata.hpp"
@@ -101,7 +102,7 @@ void before() noexcept {
     heaps::spaces::lock_all();
     heaps::central().lock().lock_for_fork();
     pages::page_map::lock().lock_for_fork();
-    heaps::magazine_lock().lock_for_fork();
+    heaps::arrays.lock().lock_for_fork();
     pages::metadata::lock().lock_for_fork();
     section.taken();
   }
@@ -113,7 +114,7 @@ void after_in_parent() noexcept {
     return;
   }
   pages::metadata::lock().unlock_after_fork();
-  heaps::magazine_lock().unlock_after_fork();
+  heaps::arrays.lock().unlock_after_fork();
   pages::page_map::lock().unlock_after_fork();
   heaps::central().lock().unlock_after_fork();
   heaps::spaces::unlock_all();
@@ -135,7 +136,7 @@ void after_in_child() noexcept {
     return;
   }
   pages::metadata::lock().reset();
-  heaps::magazine_lock().reset();
+  heaps::arrays.lock().reset();
   pages::page_map::lock().reset();
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/options.hpp"
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
 #include "platform/helper.hpp"
@@ -67,8 +68,8 @@ bool visit_spaces() noexcept {
   // owner at work always has some, in its heap.
   bool arrays_remain = false;
   if (!spaces_remain && !must_leave()) {
-    heaps::purge_magazines(false);
-    arrays_remain = heaps::may_purge_magazines_later();
+    heaps::arrays.purge(false);
+    arrays_remain = heaps::arrays.may_purge_later();
   }
   return heaps_remain || spaces_remain || arrays_remain;
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/pages/metadata.hpp"
 #include "platform/fake.hpp"
@@ -102,7 +103,7 @@ TEST_F(stock_test, magazines_are_used_again) {
 TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
   constexpr std::size_t array_count = 3'000;
   magazine_stock stock;
-  purge_magazines(true);
+  arrays.purge(true);
   std::set<magazine*> magazines;
   while (magazines.size() < array_count) {
     magazine* const array = stock.take(0);
@@ -116,12 +117,12 @@ TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
     stock.clear();
   };
   give_all();
-  EXPECT_EQ(purge_magazines(false), 0u) << "all were needed since the last call";
-  EXPECT_TRUE(may_purge_magazines_later());
-  const std::uint64_t unneeded = purge_magazines(false);
+  EXPECT_EQ(arrays.purge(false), 0u) << "all were needed since the last call";
+  EXPECT_TRUE(arrays.may_purge_later());
+  const std::uint64_t unneeded = arrays.purge(false);
   EXPECT_GT(unneeded, array_count * sizeof(magazine) * 3 / 4);
-  EXPECT_FALSE(may_purge_magazines_later());
-  EXPECT_EQ(purge_magazines(false), 0u);
+  EXPECT_FALSE(arrays.may_purge_later());
+  EXPECT_EQ(arrays.purge(false), 0u);
 
   std::set<magazine*> again;
   fake::fail_requests_from(1);  // nothing new is needed
@@ -132,7 +133,7 @@ TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
   }
   magazines.swap(again);
   give_all();
-  EXPECT_GE(purge_magazines(true), unneeded);
+  EXPECT_GE(arrays.purge(true), unneeded);
 }
 
 TEST_F(stock_test, arrays_stay_where_the_system_takes_no_pages) {
@@ -146,8 +147,8 @@ TEST_F(stock_test, arrays_stay_where_the_system_takes_no_pages) {
   }
   stock.clear();
   fake::refuse_purges(true);
-  EXPECT_EQ(purge_magazines(true), 0u);
-  EXPECT_FALSE(may_purge_magazines_later());
+  EXPECT_EQ(arrays.purge(true), 0u);
+  EXPECT_FALSE(arrays.may_purge_later());
   fake::fail_requests_from(1);
   for (std::size_t round = 0; round < magazines.size(); ++round) {
     magazine* const array = stock.take(0);

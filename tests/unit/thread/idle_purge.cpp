@@ -13,6 +13,7 @@
 #include <tarn/tarn.hpp>
 
 #include "base/options.hpp"
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/fake.hpp"
@@ -138,7 +139,7 @@ struct work {
   static inline bool are_arrays_gone = false;
   static void go_on() {
     if (++sleeps <= most_sleeps) {
-      are_arrays_gone = !heaps::may_purge_magazines_later();
+      are_arrays_gone = !heaps::arrays.may_purge_later();
       owner->slow_calls.add(1);
     }
   }
@@ -164,7 +165,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   for (heaps::magazine* array : arrays) {
     heaps::magazine_stock::discard(array);
   }
-  ASSERT_TRUE(heaps::may_purge_magazines_later());
+  ASSERT_TRUE(heaps::arrays.may_purge_later());
   work::owner = threads::own_heap();
   work::sleeps = 0;
   fake::call_at_sleep(work::go_on);
