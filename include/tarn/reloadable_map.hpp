@@ -39,7 +39,9 @@ class reloadable_map {
                 "reloadable_map<Key, T> holds the data itself, which is const to all");
 
  public:
+  /// The type of the keys.
   using key_type = Key;
+  /// The type of the values.
   using mapped_type = T;
 
   reloadable_map() : reloadable_map(reload_options{}) {}
