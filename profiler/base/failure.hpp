@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -38,6 +39,6 @@ template <class... Arguments>
 }
 
 // Returns the system's text for an errno value, such as "No such file or directory".
-std::string system_error_text(int error_number);
+inline std::string system_error_text(int error_number) { return std::strerror(error_number); }
 
 }  // namespace tarn::command

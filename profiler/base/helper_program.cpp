@@ -1,13 +1,17 @@
 #include "profiler/base/helper_program.hpp"
 
-#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 
 #include "profiler/base/failure.hpp"
 
@@ -57,35 +61,58 @@ std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+// Returns false if the child has not ended after so long. Without pidfd_open (before Linux 5.3) there is no limit.
+bool ends_within(pid_t child, std::chrono::milliseconds longest) {
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (watch < 0) return true;
+  const auto end = std::chrono::steady_clock::now() + longest;
+  pollfd ended = {watch, POLLIN, 0};
+  int ready = 0;
+  do {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  } while (ready < 0 && errno == EINTR);
+  ::close(watch);
+  return ready != 0;
+}
+
 helper_result run(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
-                  char* const* environment) {
-  const memory_file input_file, output_file;
+                  char* const* environment, std::optional<std::chrono::milliseconds> longest) {
+  const memory_file input_file, output_file, error_file;
   input_file.write(input);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, input_file.number(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, output_file.number(), STDOUT_FILENO);
-  if (!shows_errors) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  if (!shows_errors) posix_spawn_file_actions_adddup2(&files, error_file.number(), STDERR_FILENO);
   pid_t child = 0;
   const int error =
       ::posix_spawnp(&child, command.front().c_str(), &files, nullptr, pointers_of(command).data(), environment);
   posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return {127, {}};
+  helper_result result;
+  result.code = 127;
+  if (error != 0) return result;
+  result.is_late = longest && !ends_within(child, *longest);
+  if (result.is_late) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output_file.read()};
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.output = output_file.read();
+  result.errors = error_file.read();
+  return result;
 }
 
 }  // namespace
 
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors) {
-  return run(command, input, shows_errors, environ);
+  return run(command, input, shows_errors, environ, {});
 }
 
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
-                         const std::vector<std::string>& environment) {
-  return run(command, input, shows_errors, pointers_of(environment).data());
+                         const std::vector<std::string>& environment,
+                         std::optional<std::chrono::milliseconds> longest) {
+  return run(command, input, shows_errors, pointers_of(environment).data(), longest);
 }
 
 }  // namespace tarn::command

@@ -1,6 +1,8 @@
 // Runs external helper programs: large ones that are only sometimes needed are not linked.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,16 +10,18 @@
 namespace tarn::command {
 
 struct helper_result {
-  int code = 0;  // as in a shell: 127 if there is no such program
-  std::string output;
+  int code = 0;          // as in a shell: 127 if there is no such program, 128 + N for signal N
+  bool is_late = false;  // it did not end in time, and was ended
+  std::string output, errors;
 };
 
-// Runs a program from PATH with `input` as its standard input, and its errors on ours or discarded. Input and output
-// are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a failure without
+// Runs a program from PATH with `input` as its standard input, and its errors on ours or in the result. Input and
+// output are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a failure without
 // memory.
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors);
-// Runs it with this environment instead of ours; each entry is "NAME=VALUE".
+// Runs it with this environment instead of ours; each entry is "NAME=VALUE". It is ended after `longest`.
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
-                         const std::vector<std::string>& environment);
+                         const std::vector<std::string>& environment,
+                         std::optional<std::chrono::milliseconds> longest = {});
 
 }  // namespace tarn::command

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <sstream>
 
 #include "profiler/base/failure.hpp"
 
 namespace tarn::command {
-
-std::string system_error_text(int error_number) { return std::strerror(error_number); }
 
 std::string environment_text(const base::option_info& option) {
   return std::string(base::environment_name(option).view());

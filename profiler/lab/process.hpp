@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "profiler/base/helper_program.hpp"
+
 namespace tarn::lab {
 
-struct process_result {
-  int code = 0;          // as in a shell: 127 if it could not start, 128 + N for signal N
-  bool is_late = false;  // it did not end in time, and was ended
-  std::string output, errors;
-};
+using process_result = command::helper_result;
 
 // Runs words[0] (a path, or a name in PATH) with our environment, without variables that tune an allocator, and with
 // `environment` (NAME=VALUE) added. It has no standard input. Threads: one at a time.

@@ -27,9 +27,6 @@ tarn_page_end:
 )");
 
 namespace tarn::command {
-
-std::string system_error_text(int error_number) { return std::strerror(error_number); }
-
 namespace {
 
 std::string content(const std::string& path) {
