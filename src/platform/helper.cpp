@@ -50,6 +50,9 @@ static_assert(offsetof(control_block, canary) == 0x28);
 constinit std::atomic<pid_t> number{0};
 static_assert(sizeof(number) == sizeof(pid_t));
 
+// The helper's number still when the kernel has written 0 above: the process counts the thread for a moment longer.
+constinit std::atomic<pid_t> last_number{0};
+
 constinit char* memory = nullptr;  // guard page, stack, thread-local variables, control block
 using helper_task = void (*)() noexcept;
 constinit helper_task task = nullptr;
@@ -74,6 +77,7 @@ std::size_t variable_bytes() noexcept {
 }
 
 int run(void*) noexcept {
+  last_number.store(number.load(std::memory_order_relaxed), std::memory_order_relaxed);
   prctl(PR_SET_NAME, "tarn-purge");
   task();
   return 0;
@@ -117,24 +121,44 @@ bool start_helper(void (*work)() noexcept) noexcept {
   return started != -1;
 }
 
-void forget_helper() noexcept { number.store(0, std::memory_order_relaxed); }
+void forget_helper() noexcept {
+  number.store(0, std::memory_order_relaxed);
+  last_number.store(0, std::memory_order_relaxed);
+}
 
-// The kernel stores the number before the helper runs, and 0 when the helper has left its code for good. A child that
-// runs no handlers of a fork has a copy of the number, which the kernel never clears there; so each round asks whether
-// this process has such a thread.
+// The kernel stores the number before the helper runs, and 0 when the helper has left its code for good. The thread
+// itself goes a moment later, and nothing wakes who waits for that. A child that runs no handlers of a fork has copies
+// of the numbers, which the kernel never clears there; so each round asks whether this process has such a thread.
 bool wait_for_helper_end(std::uint32_t most_ms) noexcept {
-  constexpr timespec round{0, 10'000'000};
   const int saved = errno;
-  const std::uint64_t last_ms = now_ms() + most_ms;
+  std::uint64_t last_ms = 0;
   bool gone = false;
-  do {
+  for (;;) {
     // acquire: the helper has done all that it does.
     const pid_t helper = number.load(std::memory_order_acquire);
-    gone = helper == 0 || syscall(SYS_tgkill, getpid(), helper, 0) != 0;
-    if (!gone) {  // not FUTEX_WAIT_PRIVATE, because the kernel's wake at the end of a thread is not private
-      syscall(SYS_futex, &number, FUTEX_WAIT, helper, &round, nullptr, 0);
+    pid_t thread = helper != 0 ? helper : last_number.load(std::memory_order_relaxed);
+    gone = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;
+    if (gone && thread != 0) {
+      last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
     }
-  } while (!gone && now_ms() < last_ms);
+    const std::uint64_t now = gone || most_ms == 0 ? 0 : now_ms();
+    if (last_ms == 0) {
+      last_ms = now + most_ms;
+    }
+    if (gone || now >= last_ms) {
+      if (helper == 0 && most_ms != 0) {  // another thread may have the number by now
+        last_number.store(0, std::memory_order_relaxed);
+      }
+      break;
+    }
+    if (helper != 0) {  // not FUTEX_WAIT_PRIVATE, because the kernel's wake at the end of a thread is not private
+      constexpr timespec round{0, 10'000'000};
+      syscall(SYS_futex, &number, FUTEX_WAIT, helper, &round, nullptr, 0);
+    } else {
+      constexpr timespec moment{0, 20'000};
+      nanosleep(&moment, nullptr);
+    }
+  }
   errno = saved;
   return gone;
 }

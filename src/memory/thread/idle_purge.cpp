@@ -1,6 +1,8 @@
 #include "memory/thread/idle_purge.hpp"
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -22,6 +24,9 @@ constexpr int most_fork_waits_ms = 1000;
 /// An unload waits at most this long for the end of the helper. A signal handler may call exit() where it interrupted
 /// malloc, under a lock for which the helper waits.
 constexpr std::uint32_t most_end_wait_ms = 10'000;
+/// A call that changes the identity of the process waits at most this long for the end of the helper, for the same
+/// reason.
+constexpr std::uint32_t most_pause_wait_ms = 1000;
 
 /// True while a helper runs or starts.
 constinit std::atomic<bool> running{false};
@@ -33,18 +38,26 @@ constinit std::atomic<std::uint64_t> next_attempt_ms{0};
 constinit std::atomic<bool> visiting{false};
 constinit std::atomic<std::uint32_t> forks{0};
 
-/// A value other than 0 means that the code is about to be unmapped: no helper may stay or start. The helper sleeps on
-/// this word.
-constinit std::atomic<std::uint32_t> ended{0};
-const std::uint32_t* ended_word() noexcept { return reinterpret_cast<const std::uint32_t*>(&ended); }
-// relaxed: nothing was written before that the helper needs, and wait_for_helper_end orders what follows.
-bool has_ended() noexcept { return ended.load(std::memory_order_relaxed) != 0; }
+/// A helper leaves when the number of stops is no longer the one with which it was started. The helper sleeps on this
+/// word.
+constinit std::atomic<std::uint32_t> stops{0};
+constinit std::uint32_t stops_at_start = 0;   ///< written by the thread that starts a helper
+constinit std::uint32_t stops_of_helper = 0;  ///< the helper's own copy
+const std::uint32_t* stops_word() noexcept { return reinterpret_cast<const std::uint32_t*>(&stops); }
+bool is_stopped() noexcept { return stops.load(std::memory_order_seq_cst) != stops_of_helper; }
+
+/// No helper starts while a thread is in a helper_pause, and none once `ended` is true.
+constinit std::atomic<std::uint32_t> pauses{0};
+constinit std::atomic<bool> ended{false};
+/// The process that these variables are about. A child of vfork has another number, and shares them with its parent.
+constinit std::atomic<pid_t> home{0};
+bool is_at_home() noexcept { return home.load(std::memory_order_relaxed) == getpid(); }
 
 /// False: heap::visit() cannot be called here.
 constinit std::atomic<bool> visits_heaps{false};
 
 // True: the helper must leave the spaces soon.
-bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 || has_ended(); }
+bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 || is_stopped(); }
 
 // Visits all heaps, and purges all spaces. True: some space still has memory that is due later.
 bool visit_spaces() noexcept {
@@ -91,30 +104,60 @@ bool visit() noexcept {
 // If 2 has the lock of the space before 3, then 1 happens before 4, and the thread starts a new helper. Otherwise 2
 // sees the run, and the helper continues.
 void work() noexcept {
+  stops_of_helper = stops_at_start;
   const std::uint32_t interval_ms = base::current_options().purge_delay_ms / 4 + 10;
   visits_heaps.store(platform::prepare_barriers(), std::memory_order_relaxed);
   do {
     do {
-      platform::sleep_while(ended_word(), 0, interval_ms);
-    } while (!has_ended() && visit());
+      platform::sleep_while(stops_word(), stops_of_helper, interval_ms);
+    } while (!is_stopped() && visit());
     running.store(false, std::memory_order_seq_cst);
-  } while (!has_ended() && visit() && !running.exchange(true, std::memory_order_seq_cst));
+  } while (!is_stopped() && visit() && !running.exchange(true, std::memory_order_seq_cst));
 }
 
 // Starts a helper if none runs. Any thread calls it, perhaps in the middle of free(), so it takes no lock and
 // allocates nothing.
 void request() noexcept {
-  if (running.load(std::memory_order_seq_cst) || has_ended()) {
+  if (running.load(std::memory_order_seq_cst) || ended.load(std::memory_order_relaxed)) {
     return;
   }
   const std::uint64_t now = platform::now_ms();
   if (now < next_attempt_ms.load(std::memory_order_relaxed) || running.exchange(true, std::memory_order_seq_cst)) {
     return;
   }
-  if (!platform::start_helper(work)) {
-    next_attempt_ms.store(now + pause_after_refusal_ms, std::memory_order_relaxed);
+  home.store(getpid(), std::memory_order_relaxed);
+  stops_at_start = stops.load(std::memory_order_seq_cst);
+  const bool is_paused = pauses.load(std::memory_order_seq_cst) != 0 || ended.load(std::memory_order_seq_cst);
+  if (is_paused || !platform::start_helper(work)) {
+    next_attempt_ms.store(is_paused ? now : now + pause_after_refusal_ms, std::memory_order_relaxed);
     running.store(false, std::memory_order_seq_cst);
   }
+}
+
+// Ends the helper, and waits until the kernel no longer counts it. No other helper starts meanwhile: `pauses` is not 0
+// or `ended` is true. The thread that starts a helper and this one exclude each other with Dekker's algorithm, so all
+// operations are sequentially consistent:
+//
+//   request()                         this thread
+//   1 running = true                  4 ++pauses
+//   2 stops_at_start = stops          5 reads `running`, and then ++stops
+//   3 reads `pauses`                  6 waits until `running` is false and no helper is there
+//
+// With any weaker order 5 may miss 1 while 3 misses 4, and a helper starts with what this thread is about to change.
+// If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
+void stop_helper(std::uint32_t most_ms) noexcept {
+  if (!running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
+    return;
+  }
+  stops.fetch_add(1, std::memory_order_seq_cst);
+  platform::wake_one(stops_word());
+  const std::uint64_t last_ms = platform::now_ms() + most_ms;
+  while (running.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms) {
+    (void)platform::wait_for_helper_end(1);
+    sched_yield();
+  }
+  const std::uint64_t now = platform::now_ms();
+  (void)platform::wait_for_helper_end(now < last_ms ? static_cast<std::uint32_t>(last_ms - now) : 0);
 }
 
 // The wait is bounded. A signal handler may fork where it interrupted malloc while its thread held the lock of a
@@ -130,16 +173,37 @@ void after_fork_in_child() noexcept {
   forks.store(0, std::memory_order_relaxed);
   visiting.store(false, std::memory_order_relaxed);
   running.store(false, std::memory_order_relaxed);
+  pauses.store(0, std::memory_order_relaxed);
+  home.store(getpid(), std::memory_order_relaxed);
   platform::forget_helper();
 }
 
 }  // namespace
 
 void end_idle_purge() noexcept {
-  ended.store(1, std::memory_order_relaxed);
-  platform::wake_one(ended_word());
-  // A thread that starts a helper meanwhile is itself in code that is about to be unmapped.
-  (void)platform::wait_for_helper_end(most_end_wait_ms);
+  ended.store(true, std::memory_order_seq_cst);
+  stop_helper(most_end_wait_ms);
+}
+
+helper_pause::helper_pause() noexcept : is_counted_(is_at_home()) {
+  if (is_counted_) {
+    pauses.fetch_add(1, std::memory_order_seq_cst);
+    stop_helper(most_pause_wait_ms);
+  }
+}
+
+helper_pause::~helper_pause() {
+  // A signal handler may fork during a pause. Its child begins at 0, and leaves the pause, too.
+  std::uint32_t count = is_counted_ ? pauses.load(std::memory_order_relaxed) : 0;
+  // release: a helper that starts from now on comes after the call that the pause was for.
+  while (count != 0 && !pauses.compare_exchange_weak(count, count - 1, std::memory_order_release)) {
+  }
+}
+
+void helper_pause::make_final() const noexcept {
+  if (is_counted_) {
+    ended.store(true, std::memory_order_seq_cst);
+  }
 }
 
 void install_idle_purge() noexcept {
@@ -147,6 +211,7 @@ void install_idle_purge() noexcept {
   if (!options.background_purge || options.purge_delay_ms == 0) {
     return;
   }
+  home.store(getpid(), std::memory_order_relaxed);
   // These handlers are installed after the engine's own, so they run before them, when no lock is held yet.
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0) {
     pages::space::call_when_retaining(request);

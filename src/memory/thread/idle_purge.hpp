@@ -11,8 +11,26 @@ namespace tarn::threads {
 /// Sets the helper up; called once at process start, after the engine's fork handlers are installed.
 void install_idle_purge() noexcept;
 
-/// Ends the helper, and waits until it has left the code, which is about to be unmapped. No other helper starts
+/// Ends the helper, and waits until it is gone, because its code is about to be unmapped. No other helper starts
 /// afterwards.
 void end_idle_purge() noexcept;
+
+/// No helper runs in this scope, as far as one ends within a second. The C library changes the identity of the threads
+/// that it knows, and the kernel makes some changes in a process with one thread only: neither must meet a helper. Safe
+/// in signal handlers and in a child of vfork, where it does nothing, because the helper is the parent's. Costs some
+/// 0.1 ms if a helper runs, else a system call.
+class helper_pause {
+ public:
+  helper_pause() noexcept;
+  ~helper_pause();
+  helper_pause(const helper_pause&) = delete;
+  helper_pause& operator=(const helper_pause&) = delete;
+
+  /// Prevents helpers for the rest of the process.
+  void make_final() const noexcept;
+
+ private:
+  bool is_counted_;
+};
 
 }  // namespace tarn::threads

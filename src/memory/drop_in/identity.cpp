@@ -1,0 +1,59 @@
+// Takes the place of calls that change what a process is or may do, so that the helper that gives idle memory back is
+// not left behind.
+//
+// That helper is a thread of the kernel, which the C library does not know (platform/helper.hpp). So setuid() would
+// leave it the old user, and unshare(CLONE_NEWUSER) fails while there are two threads. Each of these calls ends the
+// helper first. The next one starts with the new identity.
+//
+// When the process restricts its own system calls, or announces it with PR_SET_NO_NEW_PRIVS, no helper starts again: a
+// filter may kill for clone() or membarrier(), and whether one is in place cannot be asked without a call that it may
+// kill for, too. A filter that was there at the start, as in a container, is no reason: it allows threads.
+#include <linux/prctl.h>
+
+#include <cstdarg>
+
+#include "memory/drop_in/fast.hpp"
+#include "memory/drop_in/next_calls.hpp"
+#include "memory/thread/idle_purge.hpp"
+
+using namespace tarn;
+
+extern "C" {
+
+#define TARN_TAKE(name, parameters, arguments) \
+  TARN_EXPORT int name parameters noexcept {   \
+    const threads::helper_pause pause;         \
+    return drop_in::next::name arguments;      \
+  }
+TARN_IDENTITY_CALLS(TARN_TAKE)
+
+TARN_EXPORT int prctl(int option, ...) noexcept {
+  va_list list;
+  va_start(list, option);
+  long words[4];
+  for (long& word : words) {
+    word = va_arg(list, long);  // the ABI has registers for all of them, whatever was passed
+  }
+  va_end(list);
+  const auto call = [&] { return drop_in::next::prctl(option, words[0], words[1], words[2], words[3]); };
+  switch (option) {
+    default: return call();
+    case PR_CAPBSET_DROP:
+    case PR_CAP_AMBIENT:
+    case PR_SET_SECUREBITS: {
+      const threads::helper_pause pause;
+      return call();
+    }
+    case PR_SET_NO_NEW_PRIVS:
+    case PR_SET_SECCOMP: {
+      const threads::helper_pause pause;
+      const int result = call();
+      if (result == 0) {
+        pause.make_final();
+      }
+      return result;
+    }
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+// Finds the C library's functions in a dynamic program.
+#include "memory/drop_in/next_calls.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "memory/drop_in/fast.hpp"
+#include "memory/thread/idle_purge.hpp"
+
+namespace {
+
+using namespace tarn;
+
+// The function that the program would call if this library were not loaded. It is looked up when the library is loaded,
+// because dlsym() is not safe in a signal handler; a call from before that looks it up itself.
+class next_function {
+ public:
+  explicit constexpr next_function(const char* name) noexcept : name_(name) {}
+
+  // relaxed: the function is older than all threads.
+  void find() noexcept { address_.store(::dlsym(RTLD_NEXT, name_), std::memory_order_relaxed); }
+
+  template <class Pointer>
+  Pointer resolve() noexcept {
+    if (address_.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+      find();
+    }
+    return reinterpret_cast<Pointer>(address_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  const char* name_;
+  std::atomic<void*> address_{nullptr};
+};
+
+int is_missing() noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
+#define TARN_DEFINE(name, parameters, arguments) constinit next_function name##_function(#name);
+TARN_IDENTITY_CALLS(TARN_DEFINE)
+TARN_GROUP_CALLS(TARN_DEFINE)
+#undef TARN_DEFINE
+constinit next_function prctl_function("prctl");
+
+[[gnu::constructor(102)]] void find_all() noexcept {
+#define TARN_FIND(name, parameters, arguments) name##_function.find();
+  TARN_IDENTITY_CALLS(TARN_FIND)
+  TARN_GROUP_CALLS(TARN_FIND)
+#undef TARN_FIND
+  prctl_function.find();
+}
+
+}  // namespace
+
+namespace tarn::drop_in::next {
+
+#define TARN_CALL(name, parameters, arguments)                           \
+  int name parameters {                                                  \
+    auto* const function = name##_function.resolve<int(*) parameters>(); \
+    return function == nullptr ? is_missing() : function arguments;      \
+  }
+TARN_IDENTITY_CALLS(TARN_CALL)
+#undef TARN_CALL
+
+int prctl(int option, long second, long third, long fourth, long fifth) {
+  auto* const function = prctl_function.resolve<int (*)(int, ...)>();
+  return function == nullptr ? is_missing() : function(option, second, third, fourth, fifth);
+}
+
+}  // namespace tarn::drop_in::next
+
+extern "C" {
+
+TARN_EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
+  const threads::helper_pause pause;
+  auto* const function = setgroups_function.resolve<int (*)(size_t, const gid_t*)>();
+  return function == nullptr ? is_missing() : function(count, groups);
+}
+
+// Reads files or asks servers, where the thread may be cancelled: a pause that lasted so long would never end then.
+TARN_EXPORT int initgroups(const char* user, gid_t group) {
+  auto* const function = initgroups_function.resolve<int (*)(const char*, gid_t)>();
+  const int result = function == nullptr ? is_missing() : function(user, group);
+  const threads::helper_pause helper_with_the_old_groups;
+  return result;
+}
+
+}  // extern "C"

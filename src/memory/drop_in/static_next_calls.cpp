@@ -1,0 +1,50 @@
+// Names the C library's functions in a static program, which has no dlsym().
+//
+// The C library defines some functions under two names, and the drop-in takes only the one that programs call. The
+// others are system calls of the calling thread alone. setgroups() has neither, so the drop-in leaves it to the C
+// library.
+#include "memory/drop_in/next_calls.hpp"
+
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+extern "C" {
+int __setuid(uid_t user) noexcept;
+int __setgid(gid_t group) noexcept;
+int __setreuid(uid_t real, uid_t effective) noexcept;
+int __setregid(gid_t real, gid_t effective) noexcept;
+int __setresuid(uid_t real, uid_t effective, uid_t kept) noexcept;
+int __setresgid(gid_t real, gid_t effective, gid_t kept) noexcept;
+}
+
+namespace tarn::drop_in::next {
+namespace {
+
+constexpr unsigned unchanged = ~0U;
+
+int is_invalid() noexcept {
+  errno = EINVAL;
+  return -1;
+}
+
+}  // namespace
+
+int setuid(uid_t user) { return __setuid(user); }
+int setgid(gid_t group) { return __setgid(group); }
+int setreuid(uid_t real, uid_t effective) { return __setreuid(real, effective); }
+int setregid(gid_t real, gid_t effective) { return __setregid(real, effective); }
+int setresuid(uid_t real, uid_t effective, uid_t kept) { return __setresuid(real, effective, kept); }
+int setresgid(gid_t real, gid_t effective, gid_t kept) { return __setresgid(real, effective, kept); }
+int seteuid(uid_t user) { return user == unchanged ? is_invalid() : __setresuid(unchanged, user, unchanged); }
+int setegid(gid_t group) { return group == unchanged ? is_invalid() : __setresgid(unchanged, group, unchanged); }
+int unshare(int flags) { return static_cast<int>(syscall(SYS_unshare, flags)); }
+int setns(int space, int kind) { return static_cast<int>(syscall(SYS_setns, space, kind)); }
+int capset(void* header, const void* capabilities) {
+  return static_cast<int>(syscall(SYS_capset, header, capabilities));
+}
+int prctl(int option, long second, long third, long fourth, long fifth) {
+  return static_cast<int>(syscall(SYS_prctl, option, second, third, fourth, fifth));
+}
+
+}  // namespace tarn::drop_in::next
