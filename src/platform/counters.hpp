@@ -13,6 +13,7 @@ class call_counters {
  public:
   std::atomic<std::uint64_t> mmap{0}, munmap{0}, mremap{0}, madvise{0}, mprotect{0};
   std::atomic<std::uint64_t> purge_runs{0}, purge_bytes{0};
+  std::atomic<std::size_t> mappings{0};  ///< that exist now
 
   void mapped(std::size_t bytes) noexcept {
     const std::size_t now = mapped_.fetch_add(bytes, std::memory_order_relaxed) + bytes;

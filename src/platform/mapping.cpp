@@ -16,6 +16,11 @@ namespace {
 /// Not further, because sanitizers know only part of the address space.
 constexpr std::size_t most_distance = std::size_t{64} << 30;
 
+/// A process may have 65,530 mappings by default (vm.max_map_count). One between guards takes two of them, because
+/// neighbours share a guard. With more than this number the guards of the next ones are accessible, so that the kernel
+/// merges neighbours into one mapping, and the program has the other half for itself.
+constexpr std::size_t most_guarded = 16'384;
+
 constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 char* map_inaccessible(call_counters& counters, std::size_t bytes, void* wish) noexcept {
@@ -60,6 +65,9 @@ char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t al
   return kept;
 }
 
+// relaxed: a count that is a little too high or low changes nothing.
+void mapping_is_gone(call_counters& counters) noexcept { counters.mappings.fetch_sub(1, std::memory_order_relaxed); }
+
 // Unmaps the guards of a mapping between which nothing is left. Each goes apart, because another thread may have mapped
 // something there.
 void unmap_guards(call_counters& counters, char* start, std::size_t bytes) noexcept {
@@ -76,15 +84,19 @@ void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, vo
   }
   // Where the process has as many mappings as the kernel allows, three cannot be made of one,
   // but one without guards still can.
-  if (protect(counters, outer + guard_bytes, bytes) || protect(counters, outer, bytes + 2 * guard_bytes)) {
+  const bool is_guarded = counters.mappings.fetch_add(1, std::memory_order_relaxed) < most_guarded;
+  if ((is_guarded && protect(counters, outer + guard_bytes, bytes)) ||
+      protect(counters, outer, bytes + 2 * guard_bytes)) {
     return outer + guard_bytes;
   }
+  mapping_is_gone(counters);
   unmap_range(counters, outer, outer + bytes + 2 * guard_bytes);
   return nullptr;
 }
 
 void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept {
   char* const first = static_cast<char*>(start);
+  mapping_is_gone(counters);
   unmap_range(counters, first - guard_bytes, first + bytes + guard_bytes);
 }
 
@@ -121,6 +133,7 @@ bool move(call_counters& counters, void* start, std::size_t bytes, void* place, 
   const bool moved = mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
   // After a failure nothing is left at the new place, whose pages the kernel takes away first.
   unmap_guards(counters, static_cast<char*>(moved ? start : place), moved ? bytes : place_bytes);
+  mapping_is_gone(counters);
   return moved;
 }
 
@@ -148,6 +161,7 @@ bool move_part(call_counters& counters, void* start, std::size_t bytes, void* pl
   std::memcpy(start, between, bytes);
   unmap_range(counters, static_cast<char*>(between), static_cast<char*>(between) + bytes);
   unmap_guards(counters, static_cast<char*>(place), place_bytes);
+  mapping_is_gone(counters);
   return false;
 }
 

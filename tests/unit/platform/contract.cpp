@@ -8,9 +8,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -58,6 +61,36 @@ bool is_zero(const void* start, std::size_t bytes) {
 TEST(CONTRACT, pages_are_the_kernels) {
   EXPECT_EQ(page, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   EXPECT_TRUE(tarn::base::is_power_of_two(page));
+}
+
+std::size_t kernel_mappings() {
+  std::ifstream lines("/proc/self/maps");
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(lines), {}, '\n'));
+}
+
+TEST(CONTRACT, many_mappings_take_half_of_those_that_the_kernel_allows) {
+  constexpr std::size_t half = 65'530 / 2;
+  const std::size_t before = kernel_mappings();
+  std::vector<void*> mappings(half);  // twice as many, each with its own guard, would be all of them
+  for (void*& start : mappings) {
+    start = platform::map(page, page);
+    ASSERT_NE(start, nullptr);
+    std::memset(start, 1, 1);
+  }
+  EXPECT_LT(kernel_mappings(), before + half + 1000);
+  for (std::size_t index = 0; index < mappings.size(); index += 2) {
+    platform::unmap(mappings[index], page);
+  }
+  for (std::size_t index = 1; index < mappings.size(); index += 2) {
+    EXPECT_EQ(*static_cast<char*>(mappings[index]), 1);
+    platform::unmap(mappings[index], page);
+  }
+  EXPECT_LT(kernel_mappings(), before + 1000);
+
+  void* const guarded = platform::map(page, page);  // the guards are back
+  EXPECT_FALSE(is_accessible(static_cast<char*>(guarded) - 1));
+  EXPECT_FALSE(is_accessible(static_cast<char*>(guarded) + page));
+  platform::unmap(guarded, page);
 }
 
 TEST(CONTRACT, map_gives_zeroed_memory_at_every_alignment) {
