@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
 constexpr int most_snapshots = 24;      // while a recording's age doubles
-constexpr int least_pause_factor = 10;  // times the duration of a snapshot; bounds the processor time of `tarn record`
+constexpr int least_pause_factor = 40;  // times the duration of a snapshot; bounds the processor time of `tarn record`
 
 // Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
 std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds duration) {
@@ -113,7 +113,13 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   add_snapshot(end);
   region_.read(now_);
   name_threads(now_);
-  write([&](format::writer& writer) { writer.changes(begun_ns_ == 0 ? now_ : format::since(before_, now_)); });
+  write([&](format::writer& writer) {
+    if (begun_ns_ == 0) {
+      writer.changes(now_);
+    } else {
+      writer.changes(format::since(before_, now_));
+    }
+  });
   const auto ended = std::chrono::steady_clock::now();
   next_snapshot_ = ended + pause_after(now_, ended - began);
 }

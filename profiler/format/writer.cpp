@@ -248,8 +248,12 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
     output = {};
     site = 0;
   };
+  // Both are sorted, so one walk finds the place of each key.
+  auto place = before.begin();
   for (const auto& [key, value] : now) {
-    Counts& written = before[key];
+    while (place != before.end() && place->first < key) ++place;
+    if (place == before.end() || place->first != key) place = before.emplace_hint(place, key, Counts{});
+    Counts& written = place->second;
     if (written == value) continue;
     put_key(output, key, site);
     site = key.site;
