@@ -2,10 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace tarn::command {
+namespace {
+
+// Returns the numbers of the threads that run, in rising order.
+std::vector<std::uint32_t> running_threads(std::uint64_t process) {
+  std::vector<std::uint32_t> threads;
+  std::error_code ended;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
+  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended)) {
+    threads.push_back(static_cast<std::uint32_t>(std::stoul(entry->path().filename())));
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+}  // namespace
 
 std::string thread_name(std::uint64_t process, std::uint32_t thread) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/comm", process, thread), std::ios::binary);
@@ -17,10 +36,15 @@ std::string thread_name(std::uint64_t process, std::uint32_t thread) {
 }
 
 void name_threads(format::recording& recording) {
-  for (format::thread_facts& thread : recording.threads) {
-    if (thread.image + 1 != recording.images) continue;  // ended with its image; another thread may have its number
-    if (std::string name = thread_name(recording.program.process, thread.id); !name.empty())
-      thread.name = std::move(name);
+  std::vector<std::uint32_t> running = running_threads(recording.program.process);
+  // The newest thread comes first: the kernel gives the number of an ended one to another.
+  for (auto thread = recording.threads.rbegin(); thread != recording.threads.rend() && !running.empty(); ++thread) {
+    if (thread->image + 1 != recording.images) continue;  // ended with its image; another thread may have its number
+    const auto place = std::lower_bound(running.begin(), running.end(), thread->id);
+    if (place == running.end() || *place != thread->id) continue;
+    running.erase(place);
+    if (std::string name = thread_name(recording.program.process, thread->id); !name.empty())
+      thread->name = std::move(name);
   }
 }
 

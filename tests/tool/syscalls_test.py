@@ -203,6 +203,15 @@ class Syscalls(unittest.TestCase):
             with self.subTest(modes=modes):
                 self.record(PATHS.calls, "ended_stacks", "1000", modes=modes)
 
+    def test_ended_threads_are_not_asked_for_their_names(self):
+        if shutil.which("strace") is None:
+            self.skipTest("needs strace")
+        threads = 4 * 300
+        self.run_program("strace", "-qq", "-e", "trace=openat", "-o", "trace", "--", PATHS.tarn, "record", "-o", "rec", "--",
+                         PATHS.calls, "threads", str(threads // 4))
+        asked = re.findall(r'"/proc/\d+/task/\d+/comm".* = -1', (self.folder / "trace").read_text(encoding="utf-8"))
+        self.assertLess(len(asked), threads // 10, "only a thread that ends in that moment")
+
     def test_estimates_differ_by_chance_only(self):
         for name in "one", "two":
             self.run_program(PATHS.tarn, "record", "--syscalls", "-o", name, "--", PATHS.calls, "plain", "100000")
