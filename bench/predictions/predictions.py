@@ -67,26 +67,30 @@ def predicted(options, name, rounds):
                         str(rounds)], check=True, capture_output=True)
         text = subprocess.run([options.tarn, "report", "--json", "--top", "1000", recording], check=True,
                               capture_output=True, text=True).stdout
-    sites, offers = offers_of(json.loads(text), name)
-    return {"low": sum(offer["saved_ns"][0] for offer, _, _ in offers), "high": sum(offer["saved_ns"][1] for offer, _, _ in offers),
+    report = json.loads(text)
+    sites, offers = offers_of(report, name)
+    return {"drop_in": report["heap"]["predicted"]["drop_in_saves_ns"], "low": sum(offer["saved_ns"][0] for offer, _, _ in offers), "high": sum(offer["saved_ns"][1] for offer, _, _ in offers),
             "at_least": any(offer["at_least"] for offer, _, _ in offers), "allocations": sum(events for _, events, _ in offers),
             "first": offers[0][2] if offers else None, "sites": sites}
 
 
-def run(options, name, form, rounds):
+def run(options, name, form, rounds, preloaded=""):
     """One run without a recorder: what it takes, and what it prints."""
-    return options.supervisor.run(f"{name} {form}", [options.program, name, form, str(rounds)], dict(os.environ), LONGEST_S)
+    environment = dict(os.environ, LD_PRELOAD=preloaded) if preloaded else dict(os.environ)
+    return options.supervisor.run(f"{name} {form}", [options.program, name, form, str(rounds)], environment, LONGEST_S)
 
 
 def achieved(options, name, rounds):
-    """Interleaved runs of both forms: the least of each, as other work only ever adds, and the spread of the differences."""
-    times = {"before": [], "after": []}
+    """Interleaved runs of both forms, and of the first one on the drop-in: the least of each, as other work only ever
+    adds, and the spread of the differences."""
+    times = {"before": [], "after": [], "drop_in": []}
     for _ in range(options.rounds):
         for form, taken in times.items():
-            taken.append(run(options, name, form, rounds).cpu_s * 1e9)
+            on_drop_in = options.drop_in if form == "drop_in" else ""
+            taken.append(run(options, name, "before" if on_drop_in else form, rounds, on_drop_in).cpu_s * 1e9)
     differences = [a - b for a, b in zip(times["before"], times["after"])]
-    return {"before": min(times["before"]), "after": min(times["after"]),
-            "gain": min(times["before"]) - min(times["after"]), "median": statistics.median(differences)}
+    least = {form: min(taken) for form, taken in times.items()}
+    return {**least, "gain": least["before"] - least["after"], "median": statistics.median(differences)}
 
 
 def check(options):
@@ -101,8 +105,26 @@ def check(options):
     print("both forms agree, and every site is found")
 
 
+def milliseconds(low, high):
+    return f"{low / 1e6:.0f} to {high / 1e6:.0f} ms"
+
+
+def of_the_middle(gain, low, high):
+    return f"{200 * gain / (low + high) if low + high else 0:.0f} %"
+
+
+def print_drop_in(rows):
+    """The same programs, unchanged, on the drop-in."""
+    print("\n| on the drop-in | before | after | gain | predicted | holds | of the middle |")
+    print("|---|--:|--:|--:|--:|---|--:|")
+    for name, before, after, low, high in rows:
+        gain = before - after
+        print(f"| {name} | {before / 1e6:.0f} ms | {after / 1e6:.0f} ms | {gain / 1e6:.0f} ms | {milliseconds(low, high)} "
+              f"| {'yes' if low <= gain <= high else 'no'} | {of_the_middle(gain, low, high)} |")
+
+
 def compare(options):
-    table = []
+    table, drop_in = [], []
     print("| program | remedy | allocations or calls | before | after | gain | predicted | holds | of the middle |")
     print("|---|---|--:|--:|--:|--:|--:|---|--:|")
     for name, (remedy, _, rounds) in PROGRAMS.items():
@@ -110,14 +132,14 @@ def compare(options):
             continue
         said, got = predicted(options, name, rounds), achieved(options, name, rounds)
         holds = said["low"] <= got["gain"] and (said["at_least"] or got["gain"] <= said["high"])
-        middle = (said["low"] + said["high"]) / 2
-        words = f"{said['low'] / 1e6:.0f} to {said['high'] / 1e6:.0f} ms"
-        if said["at_least"]:
-            words += " or more"
+        words = milliseconds(said["low"], said["high"]) + (" or more" if said["at_least"] else "")
         table.append({"program": name, "remedy": remedy, "predicted": said, "achieved": got, "holds": holds})
         print(f"| {name} | {remedy.replace('|', ', ')} | {said['allocations']:,} | {got['before'] / 1e6:.0f} ms | {got['after'] / 1e6:.0f} ms "
               f"| {got['gain'] / 1e6:.0f} ms | {words} "
-              f"| {'yes' if holds else 'no'} | {100 * got['gain'] / middle if middle else 0:.0f} % |", flush=True)
+              f"| {'yes' if holds else 'no'} | {of_the_middle(got['gain'], said['low'], said['high'])} |", flush=True)
+        if name not in SYSTEM_CALLS:
+            drop_in.append((name, got["before"], got["drop_in"], *said["drop_in"]))
+    print_drop_in(drop_in)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     return 0
@@ -133,6 +155,7 @@ def main():
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
     options.program, options.tarn = str(build / "bin/bench-predictions"), str(build / "bin/tarn")
+    options.drop_in = str(build / "lib/libtarn-malloc.so")
     with tempfile.TemporaryDirectory(prefix="tarn-bench-") as folder, process.Supervisor(folder) as options.supervisor:
         return check(options) if options.check else compare(options)
 

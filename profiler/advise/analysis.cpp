@@ -8,6 +8,7 @@ namespace {
 
 constexpr double least_saved_share = 0.001;  // share of the processor time
 constexpr std::size_t most_summed_sites = 200;
+constexpr std::size_t most_whole_images = 4;  // whose use of the heap is replayed as a whole
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
 
 std::string line_of(const site_view& view) {
@@ -228,13 +229,51 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     jobs.push_back(change.completed(std::move(job)));
     replayed_changes.push_back(&change);
   }
+  const std::size_t changed = jobs.size();
+  const std::vector<std::uint32_t> images = add_whole_jobs(jobs);
   if (jobs.empty()) return;
   const std::vector<replayed> results = replay_all(jobs);
+  if (results.size() == jobs.size()) correct_drop_in(images, std::span(results).subspan(changed));
   for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
     const combined_replay result = {results[index], growth_of(replayed_changes[index]->sums)};
     for (const site* const site : replayed_changes[index]->sites)
       replayed_[{site->number, site->merged_sites.size()}] = result;
   }
+}
+
+std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& jobs) const {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sites;  // by image
+  for (const site& site : heap_.sites) {
+    if (is_replayed_whole(site)) sites[recording_.sites[site.number].image].push_back(site.number);
+  }
+  std::vector<std::uint32_t> images;
+  for (auto& [image, numbers] : sites) {
+    if (images.size() == most_whole_images) break;
+    std::sort(numbers.begin(), numbers.end());
+    replay_job job = whole_job_of(recording_, numbers);
+    if (job.plans.empty()) continue;
+    jobs.push_back(std::move(job));
+    images.push_back(image);
+  }
+  return images;
+}
+
+void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results) {
+  std::vector<double> blocks(images.size());
+  range saved_ns;
+  for (const site& site : heap_.sites) {
+    const auto image = std::find(images.begin(), images.end(), recording_.sites[site.number].image);
+    if (is_replayed_whole(site) && image != images.end()) {
+      blocks[static_cast<std::size_t>(image - images.begin())] += as_double(site.sums[format::blocks]);
+      continue;
+    }
+    for (const prediction& prediction : predictor_.predict(site).remedies) {
+      if (prediction.remedy == remedy_kind::drop_in) saved_ns += prediction.saved_ns;
+    }
+  }
+  for (std::size_t index = 0; index < images.size(); ++index)
+    saved_ns += cost_of(results[index].drop_in, blocks[index], 0, misprediction_rate_of(recording_));
+  whole_.drop_in_saves_ns = saved_ns;
 }
 
 range analysis::ms_per_second(const range& ns) const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,8 +93,8 @@ class analysis {
   const program_costs& whole() const { return whole_; }
   const cost_model& costs() const { return costs_; }
 
-  // Repeats the excerpts of the first `limit` of `sites`, if that predicts more than the cost model. Views of these
-  // sites then contain the results.
+  // Repeats the excerpts of the first `limit` of `sites`, if that predicts more than the cost model, and whole excerpts
+  // for the drop-in. Views of these sites, and whole(), then contain the results.
   using replayer = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
   void replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all);
 
@@ -122,6 +123,14 @@ class analysis {
     return *findings;
   }
   void sort_by_cost(std::vector<site>& sites) const;
+  // Returns whether excerpts tell what the drop-in saves. They are those of single threads, so that blocks that
+  // another thread frees are left to the cost model.
+  bool is_replayed_whole(const site& site) const {
+    return site.category != heap_category::shared && !predictor_.is_on_drop_in(site);
+  }
+  // Adds a job for each image that has enough excerpts, and returns these images.
+  std::vector<std::uint32_t> add_whole_jobs(std::vector<replay_job>& jobs) const;
+  void correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results);
   const deciding_frames& deciding();
   std::vector<caller> callers_of(const site& site);
 

@@ -210,10 +210,14 @@ void add_measure(CLI::App& application) {
     model.calls = measure_calls();
     return model;
   });
-  command->add_subcommand("replay")->callback([] {
-    const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
-    fmt::print("{}\n", analyse::json_of(replay(analyse::decode_jobs(bytes))));
-  });
+  const auto add_replay = [command](const char* name, replay_scope scope) {
+    command->add_subcommand(name)->callback([scope] {
+      const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+      fmt::print("{}\n", analyse::json_of(replay(analyse::decode_jobs(bytes), scope)));
+    });
+  };
+  add_replay("replay", replay_scope::remedies);
+  add_replay("replay-now", replay_scope::now);
 }
 
 }  // namespace tarn::command

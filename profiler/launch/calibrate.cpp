@@ -102,6 +102,16 @@ void take(cost_model& target, const cost_model& source) {
   }
 }
 
+analyse::call_ns median_of(const std::array<analyse::call_ns, 3>& calls) {
+  const auto median = [&](double analyse::call_ns::*member) {
+    std::array<double, 3> values = {calls[0].*member, calls[1].*member, calls[2].*member};
+    std::sort(values.begin(), values.end());
+    return values[1];
+  };
+  return {median(&analyse::call_ns::overlapping), median(&analyse::call_ns::mispredicted),
+          median(&analyse::call_ns::hidden)};
+}
+
 class temporary_file {
  public:
   temporary_file() : path_(fs::temp_directory_path() / "tarn-XXXXXX") {
@@ -185,10 +195,27 @@ cost_model machine_costs(bool remeasure) {
 }
 
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
-  const std::string text =
-      output_of({fs::read_symlink("/proc/self/exe").string(), "measure", "replay"}, {}, analyse::encode(jobs));
+  const std::string self = fs::read_symlink("/proc/self/exe").string(), bytes = analyse::encode(jobs);
+  const std::string drop_in = find_library("libtarn-malloc.so", {});
+  const auto replayed_by = [&](const char* subcommand, const std::string& preloaded) {
+    std::vector<analyse::replayed> results =
+        analyse::replayed_from(output_of({self, "measure", subcommand}, preloaded, bytes));
+    results.resize(jobs.size());
+    return results;
+  };
   try {
-    return analyse::replayed_from(text);
+    std::vector<analyse::replayed> results = replayed_by("replay", {});
+    // Two processes are compared here. They take turns, because the load of the machine changes between them.
+    std::vector<std::array<std::array<analyse::call_ns, 3>, 2>> rounds(jobs.size());
+    for (std::size_t round = 0; round < 3; ++round) {
+      for (const bool is_drop_in : {false, true}) {
+        const std::vector<analyse::replayed> now = replayed_by("replay-now", is_drop_in ? drop_in : "");
+        for (std::size_t index = 0; index < jobs.size(); ++index) rounds[index][is_drop_in][round] = now[index].now;
+      }
+    }
+    for (std::size_t index = 0; index < jobs.size(); ++index)
+      results[index].drop_in = median_of(rounds[index][false]) - median_of(rounds[index][true]);
+    return results;
   } catch (const json::exception& error) {
     fail(exit_code::io_error, "cannot replay trace excerpts: {}", error.what());
   }

@@ -13,8 +13,8 @@ namespace tarn::command {
 // anew, an unwritable one is ignored. Throws a failure if nothing can be measured.
 analyse::cost_model machine_costs(bool remeasure);
 
-// Repeats the jobs in a process of their own, on the C library's malloc. Each takes some tens of milliseconds. Throws
-// a failure.
+// Repeats the jobs in a process of their own on the C library's malloc, and in another one on the drop-in. Each takes
+// some tens of milliseconds. Throws a failure.
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs);
 
 }  // namespace tarn::command

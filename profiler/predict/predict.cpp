@@ -212,15 +212,19 @@ std::optional<double> misprediction_rate_of(const format::recording& recording) 
   return calls == 0 ? 0 : std::min(as_double(recording.end.branch_mispredictions) / calls, 1.0);
 }
 
+// The error covers what repeating cannot show: the effect of a call on the code around it, and other kinds of work
+// than these two.
+range cost_of(const call_ns& call, double blocks, double error, std::optional<double> misprediction_rate) {
+  const range bounds = misprediction_rate ? range{call.at_misprediction_rate(*misprediction_rate),
+                                                  call.at_misprediction_rate(*misprediction_rate)}
+                                          : between(call.overlapping, call.mispredicted);
+  return widened(bounds * blocks, std::max(error, prediction_error));
+}
+
 void correct(site_prediction& result, const site& site, const replayed& replayed,
              std::optional<double> misprediction_rate) {
-  // The error covers what repeating cannot show: the effect of a call on the code around it, and other kinds of work
-  // than these two.
-  const auto of_all_blocks = [&](const call_ns& costs) {
-    const range bounds = misprediction_rate ? range{costs.at_misprediction_rate(*misprediction_rate),
-                                                    costs.at_misprediction_rate(*misprediction_rate)}
-                                            : between(costs.overlapping, costs.mispredicted);
-    return widened(bounds * as_double(site.sums[counter::blocks]), std::max(site.error, prediction_error));
+  const auto of_all_blocks = [&](const call_ns& call) {
+    return cost_of(call, as_double(site.sums[counter::blocks]), site.error, misprediction_rate);
   };
   result.now_ns = of_all_blocks(replayed.now);
   for (prediction& remedy : result.remedies) {
@@ -230,7 +234,7 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
     remedy.saved_ns = of_all_blocks(saved);
     // Growth steps and temporaries are surrounded by other work, of which a program has more than of heap work: new
     // programs saved less than the repetition of bare calls showed. This never happened with pooled blocks.
-    if (!facts.is_inlined) {
+    if (!facts.is_inlined && remedy.remedy != remedy_kind::drop_in) {
       const double hidden = std::max(saved.hidden, 0.0) * as_double(site.sums[counter::blocks]);
       remedy.saved_ns.low = std::min(remedy.saved_ns.low, hidden * (1 - std::max(site.error, prediction_error)));
     }

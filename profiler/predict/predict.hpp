@@ -41,6 +41,9 @@ growth growth_of(const site& site);
 // share of calls that follow a mispredicted branch; empty if it is not known.
 void correct(site_prediction& result, const site& site, const replayed& replayed,
              std::optional<double> misprediction_rate);
+// Returns the cost of `blocks` calls as a replay measured it. `error` is the share by which the number of blocks may be
+// wrong.
+range cost_of(const call_ns& call, double blocks, double error, std::optional<double> misprediction_rate);
 // Returns that share for the whole program: the processor's count of branch mispredictions divided by all allocations
 // and frees.
 std::optional<double> misprediction_rate_of(const format::recording& recording);

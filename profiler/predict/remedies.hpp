@@ -37,7 +37,7 @@ struct remedy_facts {
   const char* name;
   allocator_kind allocator;   // serves the blocks; `count` if the allocations do not happen
   call_ns replayed::*saving;  // what a replay measures; null if remedies of this kind are not replayed
-  way method = way::as_is;    // how it is replayed
+  way method = way::as_is;    // how it is replayed; `as_is` if a process with another malloc does it
   bool is_inlined = false;    // its calls are a few instructions in the caller's code
 };
 inline constexpr std::array remedies = {
@@ -47,7 +47,7 @@ inline constexpr std::array remedies = {
     remedy_facts{"pooled", allocator_kind::pooled, &replayed::pooled, way::pooled, true},
     remedy_facts{"arena", allocator_kind::arena, &replayed::arena, way::arena, true},
     remedy_facts{"shared_pool", allocator_kind::shared_pool, nullptr},
-    remedy_facts{"drop_in", allocator_kind::drop_in, nullptr},
+    remedy_facts{"drop_in", allocator_kind::drop_in, &replayed::drop_in},
 };
 static_assert(remedies.size() == static_cast<std::size_t>(remedy_kind::drop_in) + 1);
 constexpr const remedy_facts& facts_of(remedy_kind remedy) { return remedies[static_cast<std::size_t>(remedy)]; }

@@ -191,7 +191,8 @@ double timed_allocations(const replay_job& job) {
 // Measures the nanoseconds of each way for a chosen allocation, beside each kind of other work.
 class times {
  public:
-  explicit times(const replay_job& job, int rounds = 7) {
+  // Without `has_remedies`, only what the calls cost as they are is measured.
+  explicit times(const replay_job& job, bool has_remedies, int rounds) {
     std::uint32_t places = 0, bytes = 0;
     for (const replay_plan& plan : job.plans) {
       places = std::max(places, plan.slots);
@@ -203,7 +204,8 @@ class times {
     std::array<std::vector<script>, way_count> scripts;
     for (std::size_t index = 0; index < way_count; ++index) {
       const auto method = static_cast<way>(index);
-      is_there_[index] = has_way(job, method);
+      const bool is_asked = method == way::as_is || (!job.is_whole && (has_remedies || method == way::nothing));
+      is_there_[index] = is_asked && has_way(job, method);
       if (is_there_[index]) scripts[index] = scripts_of(job, method);
     }
     // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
@@ -244,18 +246,23 @@ class times {
 
 constexpr double least_timed = 64;  // allocations; below this the clock's own error is most of the result
 
-replayed play(const replay_job& job) {
+replayed play(const replay_job& job, bool has_remedies) {
   if (timed_allocations(job) < least_timed) return {};
-  const times measured(job);
+  const times measured(job, has_remedies, has_remedies ? 7 : 2);
   const auto saved = [&](way before, way after) -> analyse::call_ns {
     if (!measured.has(before) || !measured.has(after)) return {};
     return {measured.saved(before, after, beside::nothing), measured.saved(before, after, beside::surprises),
             measured.saved(before, after, beside::waits)};
   };
   replayed result;
+  if (job.is_whole) {  // blocks from before the excerpts are part of it, too
+    result.now = {measured.time_of(way::as_is, beside::nothing), measured.time_of(way::as_is, beside::surprises),
+                  measured.time_of(way::as_is, beside::waits)};
+    return result;
+  }
   result.now = saved(way::as_is, way::nothing);
   for (const analyse::remedy_facts& remedy : analyse::remedies) {
-    if (remedy.saving == nullptr) continue;
+    if (remedy.saving == nullptr || remedy.method == way::as_is) continue;
     result.*remedy.saving = saved(way::as_is, remedy.method);
     // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
     if (remedy.is_inlined) (result.*remedy.saving).mispredicted = result.now.mispredicted;
@@ -266,8 +273,9 @@ replayed play(const replay_job& job) {
 
 }  // namespace
 
-std::vector<replayed> replay(std::vector<replay_job> jobs) {
+std::vector<replayed> replay(std::vector<replay_job> jobs, replay_scope scope) {
   if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::io_error, "the trace excerpt is invalid");
+  const auto play = [scope](const replay_job& job) { return command::play(job, scope == replay_scope::remedies); };
   std::vector<replayed> results(jobs.size());
   const auto play_all = [&](bool alone) {
     for (std::size_t index = 0; index < jobs.size(); ++index) {
@@ -287,7 +295,7 @@ std::vector<replayed> replay(std::vector<replay_job> jobs) {
 
 void rehearse(const replay_job& job) {
   if (!is_playable(job)) fail(exit_code::io_error, "the trace excerpt is invalid");
-  const times once(job, 0);
+  const times once(job, true, 0);
 }
 
 }  // namespace tarn::command

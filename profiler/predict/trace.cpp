@@ -219,6 +219,13 @@ replay_job job_of(const format::recording& recording, const std::vector<std::uin
   return job;
 }
 
+replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
+  replay_job job = job_of(recording, chosen);
+  job.is_filled = true;  // a program writes to what it asks for
+  job.is_whole = true;
+  return job;
+}
+
 void reserve(replay_job& job, std::uint64_t bytes) {
   const bool has_memory = std::all_of(job.plans.begin(), job.plans.end(),
                                       [&](const replay_plan& plan) { return most_alive(plan, bytes) <= most_bytes; });
@@ -229,7 +236,7 @@ std::string encode(const std::vector<replay_job>& jobs) {
   format::encoder output;
   for (const replay_job& job : jobs) {
     output.number((job.alone ? 1U : 0U) | (job.first_thread ? 2U : 0U) | (job.by_new ? 4U : 0U) |
-                  (job.is_copied_text ? 8U : 0U) | (job.is_filled ? 16U : 0U));
+                  (job.is_copied_text ? 8U : 0U) | (job.is_filled ? 16U : 0U) | (job.is_whole ? 32U : 0U));
     output.number(job.reserved_bytes);
     output.number(job.plans.size());
     for (const replay_plan& plan : job.plans) {
@@ -245,12 +252,13 @@ std::vector<replay_job> decode_jobs(std::string_view bytes) {
   std::vector<replay_job> jobs;
   while (!input.at_end()) {
     replay_job& job = jobs.emplace_back();
-    const std::uint64_t flags = input.number(31);
+    const std::uint64_t flags = input.number(63);
     job.alone = (flags & 1U) != 0;
     job.first_thread = (flags & 2U) != 0;
     job.by_new = (flags & 4U) != 0;
     job.is_copied_text = (flags & 8U) != 0;
     job.is_filled = (flags & 16U) != 0;
+    job.is_whole = (flags & 32U) != 0;
     job.reserved_bytes = small(input);
     for (std::uint64_t left = input.number(); left > 0; --left) {
       replay_plan& plan = job.plans.emplace_back();

@@ -42,6 +42,7 @@ struct replay_job {
   bool by_new = false;               // the blocks come from operator new
   bool is_copied_text = false;       // the blocks hold copies of strings, which a view can replace
   bool is_filled = false;            // the blocks belong to containers, which fill the memory that they request
+  bool is_whole = false;             // all sites of a program: no remedy is replayed but the drop-in
   std::uint32_t reserved_bytes = 0;  // bytes to reserve for a growing buffer; 0: nothing grows
   std::vector<replay_plan> plans;
 };
@@ -49,6 +50,9 @@ struct replay_job {
 // image and in order. The job has no plans if the excerpts contain too few such allocations. It leaves by_new,
 // is_copied_text, is_filled and reserved_bytes unset.
 replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen);
+// Builds a job of many sites at once (`is_whole`). Its result has `drop_in` alone, and in `now` the time of everything
+// that is repeated, with the repetition itself.
+replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen);
 // Sets reserved_bytes, or sets it to 0 if that many bytes for each chosen block exceed the memory limit of the
 // report.
 void reserve(replay_job& job, std::uint64_t bytes);
@@ -64,10 +68,13 @@ struct call_ns {
   double hidden = 0;        // a dependency chain that leaves the processor time for most of a call
   // `share` is the share of calls that follow a mispredicted branch.
   double at_misprediction_rate(double share) const { return overlapping + share * (mispredicted - overlapping); }
+  call_ns operator-(const call_ns& cheaper) const {
+    return {overlapping - cheaper.overlapping, mispredicted - cheaper.mispredicted, hidden - cheaper.hidden};
+  }
 };
 // The current cost, and the saving of each remedy; all values are 0 for what was not repeated.
 struct replayed {
-  call_ns now, hoist, recycle, pooled, arena, reserve;
+  call_ns now, hoist, recycle, pooled, arena, reserve, drop_in;
 };
 std::string json_of(const std::vector<replayed>& results);
 // Throws nlohmann::json::exception if the text is not valid.

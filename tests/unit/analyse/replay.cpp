@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <utility>
 
+#include "profiler/advise/analysis.hpp"
 #include "profiler/format/code.hpp"
 #include "unit/analyse/recordings.hpp"
 
@@ -113,6 +115,7 @@ TEST(replay, jobs_are_read_as_they_are_written) {
                  .by_new = true,
                  .is_copied_text = false,
                  .is_filled = true,
+                 .is_whole = true,
                  .reserved_bytes = 512,
                  .plans = {}};
   job.plans.push_back(
@@ -120,8 +123,8 @@ TEST(replay, jobs_are_read_as_they_are_written) {
   const std::vector<replay_job> read = decode_jobs(encode({job, {}}));
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_copied_text, read[0].is_filled,
-                       read[0].reserved_bytes),
-            std::tuple(true, false, true, false, true, 512U));
+                       read[0].is_whole, read[0].reserved_bytes),
+            std::tuple(true, false, true, false, true, true, 512U));
   ASSERT_EQ(read[0].plans.size(), 1U);
   EXPECT_EQ(read[0].plans[0].steps, job.plans[0].steps);
   EXPECT_EQ(read[0].plans[0].after, job.plans[0].after);
@@ -157,6 +160,35 @@ TEST(replay, too_few_allocations_or_too_much_memory_are_no_job) {
   format::recording large = excerpted(400, 0);
   for (excerpt_event& event : large.excerpts[0].events) event.bytes = ~0U;
   EXPECT_TRUE(job_of(large, {one_site}).plans.empty());
+}
+
+TEST(replay, the_drop_in_is_predicted_from_whole_excerpts) {
+  format::recording recording = excerpted(400, 300);
+  recording.sites.push_back({0, {0x9000, 0x2000}});
+  format::heap_counts& freed_elsewhere = recording.cells[{3, 0, 0}];
+  freed_elsewhere[format::blocks] = freed_elsewhere[format::size_buckets] = 500;
+  recording.cells[{3, 0, 1}] = format::heap_counts{};
+  recording.cells[{3, 0, 1}][format::frees] = 500;
+  analysis analysis(std::move(recording), cheap_remedies());
+  analysis.replay({}, 0, [](const std::vector<replay_job>& jobs) {
+    EXPECT_EQ(jobs.size(), 1U);
+    EXPECT_TRUE(jobs.front().is_whole);
+    EXPECT_TRUE(jobs.front().is_filled);
+    replayed result;
+    result.drop_in = {20, 20, 20};
+    return std::vector<replayed>{result};
+  });
+  const double replayed_ns = 1001 * 20.0, priced_ns = 500 * 90.0;  // the latter by the cost model
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.low, replayed_ns * 0.75 + priced_ns);
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.high, replayed_ns * 1.25 + priced_ns);
+}
+
+TEST(replay, a_replay_that_answers_too_little_leaves_the_cost_model) {
+  analysis analysis(excerpted(400, 300), cheap_remedies());
+  const range before = analysis.whole().drop_in_saves_ns;
+  analysis.replay({}, 0, [](const std::vector<replay_job>&) { return std::vector<replayed>(); });
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.low, before.low);
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.high, before.high);
 }
 
 }  // namespace
