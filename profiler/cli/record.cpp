@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -27,6 +28,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/record_request.hpp"
 #include "profiler/collect/children.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/process_state.hpp"
@@ -46,20 +48,6 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds first_pause{50};
-
-// The sampling interval in bytes, where each block counts as 256 bytes more: one small block in some hundreds is
-// sampled.
-constexpr std::uint64_t default_interval = 128 * 1024;
-
-struct record_request {
-  std::string output = "tarn.rec";
-  std::string library;
-  bool heap = false, locks = false, syscalls = false;
-  bool full = false, follow = false;
-  std::string duration, every;
-  std::size_t keep = 0;
-  std::uint64_t interval = default_interval;
-};
 
 // A process that sends one of these signals to this process means the program.
 constexpr std::array forwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGINT, SIGQUIT, SIGALRM};
@@ -146,7 +134,8 @@ std::vector<std::string> names_of(std::uint32_t sources) {
   return names;
 }
 
-// Returns the facts without the number of the process, which is not known yet.
+}  // namespace
+
 format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full) {
   utsname machine{};
   ::uname(&machine);
@@ -158,6 +147,8 @@ format::program_facts facts_of(const std::vector<std::string>& words, std::uint3
           names_of(sources),
           words};
 }
+
+namespace {
 
 std::uint64_t microseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
@@ -213,6 +204,8 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   return words;
 }
 
+}  // namespace
+
 void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
   if (region.is_restricted()) {
@@ -241,6 +234,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
              count_text(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
              recording.path(), recording.bytes(), recording.path());
 }
+
+namespace {
 
 // Ends this process in the way the program ended.
 [[noreturn]] void end_like(int status) {
@@ -271,6 +266,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   }
 }
 
+}  // namespace
+
 recording_bounds bounds_of(const record_request& request) {
   const auto duration_of = [](const char* option, const std::string& text) {
     constexpr std::uint64_t longest_ns = std::uint64_t{1} << 60;
@@ -283,6 +280,8 @@ recording_bounds bounds_of(const record_request& request) {
   };
   return {duration_of("--for", request.duration), duration_of("--every", request.every), request.keep};
 }
+
+namespace {
 
 [[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
   constexpr auto file = "libtarn-record.so";
@@ -373,7 +372,7 @@ recording_bounds bounds_of(const record_request& request) {
 
 class record_formatter : public CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n";
+    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n";
   }
 };
 
@@ -389,7 +388,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   command->add_flag("--heap", request->heap,
                     "record allocations; without --heap, --locks and --syscalls, record all three");
   command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
-  command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
+  CLI::Option* const calls =
+      command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
   CLI::Option* const full =
       command->add_flag("--full", request->full, "count every allocation and system call instead of sampling");
   command
@@ -425,7 +425,22 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       "With --follow the recording ends with the last process, or with a signal after the first has ended.\n"
       "Exit code and signals are the program's own; 2 for a wrong command line, 126 if the program cannot\n"
       "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
-  command->callback([request, command, &after_dashes] { record(*request, program_arguments(*command, after_dashes)); });
+  command
+      ->add_option("--pid", request->process,
+                   "record this running process until SIGINT, and leave it as it was; heap and locks, sampled")
+      ->check(CLI::Range(1, std::numeric_limits<int>::max()))
+      ->type_name("PID")
+      ->excludes(full)
+      ->excludes(follow)
+      ->excludes(calls);
+  command->callback([request, command, &after_dashes] {
+    if (request->process != 0) {
+      if (!command->remaining().empty() || !after_dashes.empty())
+        fail(exit_code::usage, "--pid and PROGRAM exclude each other; see tarn record --help");
+      return record_attached(*request);
+    }
+    record(*request, program_arguments(*command, after_dashes));
+  });
 }
 
 }  // namespace tarn::command

@@ -49,20 +49,32 @@ void process_recording::begin(const std::string& path, const format::program_fac
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
-void process_recording::begin_next(const std::string& path) {
+void process_recording::forget_past() {
   const std::uint64_t process = now_.program.process;
-  if (const auto state = state_of(process))
-    end_before_.user_us = state->user_us, end_before_.system_us = state->system_us;
+  if (const auto state = state_of(process)) {
+    end_before_.user_us = state->user_us;
+    end_before_.system_us = state->system_us;
+  }
   const input_output_counts counts = input_output_of(process);
-  end_before_.reads = counts.reads, end_before_.writes = counts.writes;
+  end_before_.reads = counts.reads;
+  end_before_.writes = counts.writes;
   begun_ns_ = format::monotonic_nanoseconds();
   region_.read(now_);
   now_.snapshots.clear();
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
+}
+
+void process_recording::begin_next(const std::string& path) {
+  forget_past();
   format::program_facts facts = now_.program;
   facts.started = static_cast<std::uint64_t>(std::time(nullptr));
   begin(path, facts);
+}
+
+void process_recording::begin_late(const std::string& path, const format::program_facts& facts) {
+  begin(path, facts);
+  forget_past();
 }
 
 format::end_facts process_recording::of_file(const format::end_facts& end) const {

@@ -17,6 +17,11 @@ class process_recording {
   process_recording(std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
       : region_(sources, interval, region_bytes) {}
 
+  // These are for a process that runs already, with the region in its file (region_file.hpp).
+  process_recording(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
+      : region_(file, sources, interval, region_bytes) {}
+  process_recording(int file, std::uint32_t sources, std::uint64_t interval) : region_(file, sources, interval) {}
+
   const region_file& region() const { return region_; }
   region_file& region() { return region_; }
 
@@ -24,6 +29,8 @@ class process_recording {
   void begin(const std::string& path, const format::program_facts& facts);
   // Replaces a further file, for what happens from now on. Throws std::system_error when it cannot be made.
   void begin_next(const std::string& path);
+  // Replaces the file of a process that runs already: what it did and used before does not count.
+  void begin_late(const std::string& path, const format::program_facts& facts);
   bool has_begun() const { return !path_.empty(); }
 
   // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
@@ -50,6 +57,7 @@ class process_recording {
   bool is_whole() const { return writer_ != nullptr; }
 
  private:
+  void forget_past();
   template <class Step>
   void write(Step step);
   void add_snapshot(const std::optional<format::end_facts>& end);

@@ -18,6 +18,11 @@ void bounded_recording::begin(const format::program_facts& facts) {
   begun_ = file_begun_ = steady::now();
 }
 
+void bounded_recording::begin_late(const format::program_facts& facts) {
+  recording_.begin_late(path_of(1), facts);
+  begun_ = file_begun_ = steady::now();
+}
+
 void bounded_recording::begin_next_file() {
   end_early();
   ++files_;

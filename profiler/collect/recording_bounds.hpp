@@ -23,6 +23,8 @@ class bounded_recording {
 
   // Replaces the first file. Throws std::system_error when it cannot be made.
   void begin(const format::program_facts& facts);
+  // Replaces the first file of a process that runs already.
+  void begin_late(const format::program_facts& facts);
   // Writes what is due, and begins the next file where the time of this one is over.
   void write_changes();
   // Returns whether the time of the recording is over.

@@ -22,9 +22,10 @@ namespace tarn::command {
 using namespace format;
 
 region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
-    : first_tick_(ticks()),
-      first_nanosecond_(monotonic_nanoseconds()),
-      file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
+    : region_file(::memfd_create("tarn-record", MFD_CLOEXEC), sources, interval, bytes) {}
+
+region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
+    : first_tick_(ticks()), first_nanosecond_(monotonic_nanoseconds()), file_(file) {
   if (file_ < 0) fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(errno));
   const larger_files now;
   void* const start = ::ftruncate(file_, static_cast<off_t>(bytes)) != 0
@@ -67,6 +68,26 @@ region_file::region_file(const std::string& path)
     ::close(file_);
     fail(exit_code::io_error, "{} belongs to another version of Tarn", path);
   }
+}
+
+region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval)
+    : first_tick_(ticks()), first_nanosecond_(monotonic_nanoseconds()), file_(file), header_(nullptr) {
+  struct stat facts {};
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  void* const start =
+      is_whole ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
+  if (start != MAP_FAILED) header_ = static_cast<region_header*>(start);
+  const bool is_own = header_ != nullptr && header_->mark == region_mark && header_->version == region_version &&
+                      header_->bytes == bytes;
+  const std::uint64_t before = is_own ? header_->interval : interval;
+  if (!is_own || before != interval) {
+    if (header_ != nullptr) ::munmap(start, bytes);
+    ::close(file_);
+    if (!is_own) fail(exit_code::io_error, "the process was recorded by another version of Tarn");
+    fail(exit_code::usage, "the process was recorded before with --sample {}, which stays; use it again", before);
+  }
+  set_sources(sources);
 }
 
 region_file::~region_file() {

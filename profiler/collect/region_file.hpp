@@ -18,6 +18,10 @@ class region_file {
   // Creates a region. `sources` are the source_bits of the sources to record. Throws a failure when the system
   // has no room for it.
   region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
+  // Creates it in a file that exists and is empty.
+  region_file(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
+  // Goes on with the region of a process that was recorded before. Throws a failure where `interval` was another one.
+  region_file(int file, std::uint32_t sources, std::uint64_t interval);
   // Opens a region of another process for reading. Throws a failure where it cannot be opened or belongs to
   // another version of Tarn.
   explicit region_file(const std::string& path);
@@ -61,7 +65,7 @@ class region_file {
   format::unrecorded_facts unrecorded() const;
 
   // Ends the recording: the program's hooks count nothing from now on.
-  void stop() { __atomic_store_n(&header_->sources, 0U, __ATOMIC_RELAXED); }
+  void stop() { set_sources(0); }
 
   // Returns whether the program has restricted its system calls (seccomp).
   bool is_restricted() const { return header_->restricted.load() != 0; }
@@ -73,6 +77,7 @@ class region_file {
   int call_problem() const { return static_cast<int>(header_->call_problem.load()); }
 
  private:
+  void set_sources(std::uint32_t sources) { __atomic_store_n(&header_->sources, sources, __ATOMIC_RELAXED); }
   void read_modules(format::recording& recording) const;
   void read_sites(format::recording& recording) const;
   void read_threads(format::recording& recording) const;

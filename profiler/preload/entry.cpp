@@ -57,13 +57,17 @@ void in_child() noexcept {
 // Does everything early that takes locks of the C library or memory of the program's heap: a hook may be called while
 // the program holds any lock, or in the middle of its allocator (docs/design/recorder-calls.md). The loader calls
 // this before every other constructor (-z initfirst), so there is only one thread and no event has been missed.
-void begin(int, char**, char** environment) noexcept {
-  const hidden_thread now;
-  (void)next();
-  if (!attach(environment) || !set_up()) return;
+bool start() noexcept {
+  if (!set_up()) return false;
   prepare_threads();
   ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
   started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
+  return true;
+}
+void begin(int, char**, char** environment) noexcept {
+  const hidden_thread now;
+  (void)next();
+  if (attach(environment)) start();
 }
 // The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
 using constructor = void (*)(int, char**, char**);
@@ -87,6 +91,8 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 }
 
 }  // namespace
+
+bool start_late(long file) noexcept { return next() != nullptr && attach_to(file) && start(); }
 
 counting_site find_heap_site(thread& self, const caller& caller) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {

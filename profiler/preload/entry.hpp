@@ -112,6 +112,12 @@ class hidden_thread {
   format::thread_record* counts_;
 };
 
+// Begins to record a program that has run without the recorder, in the region of the file. Returns false if there is no
+// memory.
+bool start_late(long file) noexcept;
+// Finds out how the operators new and delete behind ours allocate (new_delete.cpp).
+void try_operators_out() noexcept;
+
 // The site of a stack, and the thread's counters for its allocations there.
 struct counting_site {
   std::uint32_t site;

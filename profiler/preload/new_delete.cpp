@@ -173,10 +173,10 @@ TARN_DELETE(operator delete(void* p, size_t n, align_val_t a), delete_11, (void*
 TARN_DELETE(operator delete[](void* p, size_t n, align_val_t a), delete_12, (void* p, size_t n, align_val_t a), "_ZdaPvmSt11align_val_t", void(void*, size_t, align_val_t), (p, n, a))
 // clang-format on
 
-namespace {
+namespace tarn::preload {
 
 // Runs before the program's own constructors.
-[[gnu::constructor(102)]] void try_all_out() noexcept {
+[[gnu::constructor(102)]] void try_operators_out() noexcept {
   constexpr align_val_t a{32};
   const nothrow_t t{};
   const auto plain = [](auto* call) { return call(1); };
@@ -203,4 +203,4 @@ namespace {
   try_out(next_new_6, aligned, next_delete_12, drop_sized_aligned);
 }
 
-}  // namespace
+}  // namespace tarn::preload

@@ -24,9 +24,26 @@ constinit std::atomic<std::size_t> early_used = 0;
   std::abort();
 }
 
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], _end[];
+
+// Returns where to look for the functions behind ours: after this library if it is preloaded, else in the scope of the
+// program, which has run without it. A preloaded library's functions are the ones that the program finds.
+void* scope_behind() noexcept {
+  static constinit std::atomic<void*> scope = RTLD_DEFAULT;  // not known yet
+  void* handle = scope.load(std::memory_order_relaxed);
+  if (handle != RTLD_DEFAULT) return handle;
+  constexpr const char* seldom_defined = "thrd_create";
+  const auto function = reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, seldom_defined));
+  const bool is_ours =
+      function >= reinterpret_cast<std::uintptr_t>(__ehdr_start) && function < reinterpret_cast<std::uintptr_t>(_end);
+  handle = is_ours ? RTLD_NEXT : ::dlopen(nullptr, RTLD_LAZY);
+  scope.store(handle, std::memory_order_relaxed);  // every thread finds the same
+  return handle;
+}
+
 template <class Function>
 void look_up(Function& function, const char* name) noexcept {
-  function = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+  function = reinterpret_cast<Function>(::dlsym(scope_behind(), name));
 }
 
 void look_all_up() noexcept {
@@ -62,7 +79,7 @@ const allocator* look_for_next() noexcept {
 
 void* next_function(const char* name) noexcept {
   const hidden_thread now;  // dlsym allocates a message for a missing name; the next call frees it
-  return ::dlsym(RTLD_NEXT, name);
+  return ::dlsym(scope_behind(), name);
 }
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {

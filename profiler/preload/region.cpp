@@ -271,6 +271,8 @@ bool attach(const char* const* environment) noexcept {
   return done;
 }
 
+bool attach_to(long file) noexcept { return map_region(file, nullptr); }
+
 void note_unrecorded_fork() noexcept {
   if (first == nullptr && is_recorded()) header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
 }

@@ -13,6 +13,10 @@ namespace tarn::preload {
 // a second thread. Returns false when nothing is recorded here.
 bool attach(const char* const* environment) noexcept;
 
+// Maps the region of the file, and closes the file, in a process that has run without one. Returns false when it cannot
+// be mapped.
+bool attach_to(long file) noexcept;
+
 // Takes a region of its own, in place of the parent's, in a child that fork made of a recorded process. The child's
 // one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
 bool follow_fork() noexcept;

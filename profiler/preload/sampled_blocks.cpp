@@ -82,6 +82,15 @@ bool set_up_sampled() noexcept {
   return grow();
 }
 
+void forget_sampled() noexcept {
+  const holding held(held_by);
+  for (std::size_t index = 0; index < slots; ++index) {
+    if (table[index].block != nullptr) leave_filter(table[index].block);
+    table[index] = {};
+  }
+  used = 0;
+}
+
 bool note_sampled(const void* block, const allocation_record& born) noexcept {
   const holding held(held_by);
   if (used * 2 >= slots && !grow()) return false;

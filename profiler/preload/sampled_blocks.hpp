@@ -14,5 +14,7 @@ allocation_record take_sampled(const void* block) noexcept;
 
 // Empties the table. Call it once before everything else, and again in a child of fork.
 bool set_up_sampled() noexcept;
+// Empties it while other threads may use it.
+void forget_sampled() noexcept;
 
 }  // namespace tarn::preload

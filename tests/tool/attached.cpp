@@ -1,14 +1,18 @@
 // Allocates and locks in several threads, checks its own answers, and obeys lines on its input: the subject of
 // recordings that begin or end while a program runs.
 //
-//   attached [THREADS]    "blocks N" allocates N large blocks at one place, "fork" has a child do so and checks its
-//   end;
-//                         at the end of its input it prints how many answers were wrong and exits with 3.
+//   attached [THREADS]
+//
+// It obeys the lines of its input. "blocks N" allocates N large blocks at one place, "fork" has a child do so and
+// checks its end, "plugin FILE N" loads a library that does so, and "exec" becomes cat. At the end of its input it
+// prints how many answers were wrong, and exits with 3.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -81,8 +85,11 @@ void work(unsigned seed) {
 void bear_threads() {
   while (!ends) {
     std::thread([] { check_and_free(make_block(static_cast<unsigned>(rounds++ * 7))); }).join();
-    const std::lock_guard held(shared_mutex);
-    ++shared_sum;
+    {
+      const std::lock_guard held(shared_mutex);
+      ++shared_sum;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 
@@ -103,6 +110,15 @@ void fork_a_child() {
   if (::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) ++wrong;
 }
 
+void run_plugin(const std::string& words) {
+  const std::size_t space = words.rfind(' ');
+  void* const plugin = ::dlopen(words.substr(0, space).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) std::abort();
+  const auto allocate = reinterpret_cast<void (*)(int)>(::dlsym(plugin, "allocate_in_plugin"));
+  allocate(std::atoi(words.c_str() + space));
+  ::dlclose(plugin);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -114,6 +130,8 @@ int main(int count, char** words) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line.starts_with("blocks ")) allocate_large(std::atoi(line.c_str() + 7));
     if (line == "fork") fork_a_child();
+    if (line.starts_with("plugin ")) run_plugin(line.substr(7));
+    if (line == "exec") ::execlp("cat", "cat", nullptr);
     std::cout << "done" << std::endl;
   }
   ends = true;

@@ -1,0 +1,145 @@
+// `tarn record --pid`: records a process that runs already, until a signal, its end, or --for.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/record_request.hpp"
+#include "profiler/collect/watched_process.hpp"
+#include "profiler/launch/attachment.hpp"
+#include "profiler/launch/library.hpp"
+
+namespace tarn::command {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+// Address space, of which a page takes memory once it is touched.
+constexpr std::uint64_t attached_region_bytes = std::uint64_t{1} << 30;
+
+volatile std::sig_atomic_t is_interrupted = 0;
+void interrupt(int) { is_interrupted = 1; }
+
+// From here on a signal ends the recording and not this process, which has to detach first.
+void detach_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = interrupt;
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+std::vector<std::string> words_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", process), std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
+
+// Returns null where another `tarn record` uses the region.
+std::unique_ptr<process_recording> open_region(const std::string& path, bool is_new, std::uint32_t sources,
+                                               std::uint64_t interval) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {  // held as long as this process lives
+    ::close(file);
+    return nullptr;
+  }
+  return is_new ? std::make_unique<process_recording>(file, sources, interval, attached_region_bytes)
+                : std::make_unique<process_recording>(file, sources, interval);
+}
+
+format::end_facts end_of(const process_recording& recording, const watched_process& process) {
+  format::end_facts end = recording.so_far();
+  const std::optional<int> status = process.status();
+  const auto seen = recording.region().ending();
+  if (status) {
+    end.is_running = false;
+    end.by_signal = WIFSIGNALED(*status);
+    end.status = static_cast<std::uint32_t>(end.by_signal ? WTERMSIG(*status) : WEXITSTATUS(*status));
+  } else if (seen) {
+    end.is_running = false;
+    end.status = seen->status;
+  }
+  return end;
+}
+
+void wait_until(const watched_process& process, steady::time_point until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
+  pollfd descriptor{process.descriptor(), POLLIN, 0};
+  ::poll(&descriptor, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
+}
+
+}  // namespace
+
+void record_attached(const record_request& request) {
+  using enum format::kind;
+  const pid_t process = request.process;
+  const recording_bounds bounds = bounds_of(request);
+  const std::string library = find_library("libtarn-record.so", request.library);
+  std::uint32_t sources = request.heap ? source_bit(heap_kind) : 0;
+  if (request.locks) sources |= source_bit(lock_kind);
+  if (sources == 0) sources = source_bit(heap_kind) | source_bit(lock_kind);
+  require_attachable(process);
+  format::program_facts facts = facts_of(words_of(process), sources, false);
+  facts.process = static_cast<std::uint64_t>(process);
+  try {  // before the process is touched
+    const format::writer check(request.every.empty() ? request.output : request.output + ".1");
+  } catch (const std::system_error& error) {
+    fail(exit_code::io_error, "{}", error.what());
+  }
+  const watched_process watched(static_cast<std::uint32_t>(process));
+  detach_on_signals();
+  std::unique_ptr<process_recording> recording;
+  std::unique_ptr<bounded_recording> files;
+  const auto begin = [&] {
+    files = std::make_unique<bounded_recording>(*recording, request.output, bounds);
+    files->begin_late(facts);
+  };
+  const attachment attached = attach_to(process, library, [&](const std::string& path, bool is_new) {
+    recording = open_region(path, is_new, sources, request.interval);
+    if (recording == nullptr) return false;
+    begin();
+    return true;
+  });
+  fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
+             process, milliseconds(attached.stopped));
+  while (is_interrupted == 0 && !watched.has_ended() && !files->is_over()) {
+    wait_until(watched, files->next());
+    if (!watched.has_ended()) files->write_changes();
+  }
+  if (watched.has_ended()) {
+    recording->write_changes();
+    recording->write_end(end_of(*recording, watched));
+    fmt::print(stderr, "tarn: process {} has ended\n", process);
+  } else {
+    std::string reason;
+    try {
+      const std::chrono::nanoseconds stopped = detach_from(process);
+      reason = fmt::format("process {} goes on; one thread stood still for {:.1f} ms", process, milliseconds(stopped));
+    } catch (const failure& error) {
+      reason = error.what();
+    }
+    files->end_early();
+    fmt::print(stderr, "tarn: {}\n", reason);
+  }
+  print_summary(sources, *recording);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,37 @@
+// What `tarn record` is asked for, whether it starts the program or finds it running.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/collect/process_recording.hpp"
+#include "profiler/collect/recording_bounds.hpp"
+
+namespace tarn::command {
+
+// The sampling interval in bytes, where each block counts as 256 bytes more: one small block in some hundreds is
+// sampled.
+constexpr std::uint64_t default_interval = 128 * 1024;
+
+struct record_request {
+  std::string output = "tarn.rec";
+  std::string library;
+  bool heap = false, locks = false, syscalls = false;
+  bool full = false, follow = false;
+  std::uint64_t interval = default_interval;
+  std::string duration, every;
+  std::size_t keep = 0;
+  int process = 0;  // a running one
+};
+
+recording_bounds bounds_of(const record_request& request);
+// Returns the facts without the number of the process.
+format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full);
+void print_summary(std::uint32_t sources, const process_recording& recording);
+
+// Records the running process `request.process`, and leaves it as it was.
+void record_attached(const record_request& request);
+
+}  // namespace tarn::command

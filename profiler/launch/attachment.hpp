@@ -1,0 +1,32 @@
+// Loads the recorder into a process that runs, and lets it hook that process's functions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tarn::command {
+
+// How long the one thread stood still that did the work, and the region that the process counts in.
+struct attachment {
+  std::chrono::nanoseconds stopped{};
+  std::string region;  // its path
+  bool is_new = true;  // false: the process was recorded before, and its region goes on
+};
+
+// Throws a failure with the reason why the process cannot be recorded from now on, and the cure.
+void require_attachable(pid_t process);
+
+// Loads `library` unless it is there, and hooks the functions. `prepare` makes a region of the memory file of a path,
+// or takes the region that it is; it returns false for one that another `tarn record` uses.
+attachment attach_to(pid_t process, const std::string& library,
+                     const std::function<bool(const std::string& path, bool is_new)>& prepare);
+
+// Gives the functions back. Returns how long the thread stood still that did it. Throws a failure where the recorder is
+// no longer in the process.
+std::chrono::nanoseconds detach_from(pid_t process);
+
+}  // namespace tarn::command

@@ -1,0 +1,112 @@
+#include "profiler/launch/remote_process.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+
+remote_process::remote_process(pid_t process)
+    : process_(process), memory_(::open(fmt::format("/proc/{}/mem", process).c_str(), O_RDWR | O_CLOEXEC)) {
+  if (memory_ < 0) {
+    fail(exit_code::io_error, "no permission to change process {}: {}; try sudo", process, system_error_text(errno));
+  }
+}
+remote_process::~remote_process() { ::close(memory_); }
+
+bool remote_process::read(remote_address address, void* target, std::size_t bytes) const {
+  return ::pread(memory_, target, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+}
+bool remote_process::write(remote_address address, const void* source, std::size_t bytes) const {
+  return ::pwrite(memory_, source, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+}
+
+std::string remote_process::text_at(remote_address address) const {
+  std::string text;
+  for (char letter = 0; text.size() < 1000 && read(address + text.size(), &letter, 1) && letter != '\0';)
+    text += letter;
+  return text;
+}
+
+std::vector<remote_mapping> remote_process::mappings() const {
+  std::vector<remote_mapping> list;
+  std::ifstream file(fmt::format("/proc/{}/maps", process_));
+  for (std::string line; std::getline(file, line);) {
+    remote_mapping mapping{};
+    std::array<char, 5> rights{};
+    int path_begin = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %*s %*s %n", &mapping.start, &mapping.end, rights.data(),
+                    &mapping.offset, &path_begin) < 4)
+      continue;
+    mapping.is_code = rights[2] == 'x';
+    mapping.path = line.substr(std::min(line.size(), static_cast<std::size_t>(path_begin)));
+    list.push_back(std::move(mapping));
+  }
+  return list;
+}
+
+remote_address remote_process::module_start(std::string_view name) const {
+  for (const remote_mapping& mapping : mappings()) {
+    if (mapping.offset == 0 && mapping.path.find(name) != std::string::npos) return mapping.start;
+  }
+  return 0;
+}
+
+remote_address remote_process::function_of(remote_address start, std::string_view name) const {
+  const auto header = value_at<Elf64_Ehdr>(start);
+  if (!header || header->e_phentsize != sizeof(Elf64_Phdr)) return 0;
+  remote_address bias = start, dynamic = 0;
+  for (unsigned number = 0; number < header->e_phnum; ++number) {
+    const auto part = value_at<Elf64_Phdr>(start + header->e_phoff + number * sizeof(Elf64_Phdr));
+    if (!part) return 0;
+    if (part->p_type == PT_LOAD && part->p_offset == 0) bias = start - part->p_vaddr;
+    if (part->p_type == PT_DYNAMIC) dynamic = part->p_vaddr;
+  }
+  remote_address symbols = 0, strings = 0, hash = 0;
+  for (remote_address entry = bias + dynamic;; entry += sizeof(Elf64_Dyn)) {
+    const auto facts = value_at<Elf64_Dyn>(entry);
+    if (!facts || facts->d_tag == DT_NULL) break;
+    const remote_address value = facts->d_un.d_ptr < start ? bias + facts->d_un.d_ptr : facts->d_un.d_ptr;
+    if (facts->d_tag == DT_SYMTAB) symbols = value;
+    if (facts->d_tag == DT_STRTAB) strings = value;
+    if (facts->d_tag == DT_GNU_HASH) hash = value;
+  }
+  std::uint32_t wanted = 5381;
+  for (const char letter : name) wanted = wanted * 33 + static_cast<unsigned char>(letter);
+  const auto table = value_at<std::array<std::uint32_t, 4>>(hash);
+  if (symbols == 0 || strings == 0 || !table || (*table)[0] == 0) return 0;
+  const auto [buckets, first, filter_words, shift] = *table;
+  const remote_address heads = hash + 16 + std::uint64_t{filter_words} * 8;
+  const remote_address chains = heads + std::uint64_t{buckets} * 4;
+  auto index = value_at<std::uint32_t>(heads + std::uint64_t{wanted % buckets} * 4).value_or(0);
+  for (; index >= first; ++index) {
+    const auto chained = value_at<std::uint32_t>(chains + std::uint64_t{index - first} * 4);
+    const auto symbol = value_at<Elf64_Sym>(symbols + std::uint64_t{index} * sizeof(Elf64_Sym));
+    if (!chained || !symbol) return 0;
+    if ((*chained | 1) == (wanted | 1) && symbol->st_shndx != SHN_UNDEF && text_at(strings + symbol->st_name) == name)
+      return bias + symbol->st_value;
+    if ((*chained & 1) != 0) return 0;
+  }
+  return 0;
+}
+
+remote_address remote_process::find_code(std::string_view module_name, std::string_view bytes) const {
+  for (const remote_mapping& mapping : mappings()) {
+    if (!mapping.is_code || mapping.path.find(module_name) == std::string::npos) continue;
+    std::string code(mapping.end - mapping.start, '\0');
+    if (!read(mapping.start, code.data(), code.size())) continue;
+    if (const std::size_t place = code.find(bytes); place != std::string::npos) return mapping.start + place;
+  }
+  return 0;
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,59 @@
+// Reads and writes the memory of another process, and finds functions in it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tarn::command {
+
+using remote_address = std::uint64_t;
+
+struct remote_mapping {
+  remote_address start, end;
+  std::uint64_t offset;
+  bool is_code;
+  std::string path;  // empty, or as in /proc/PID/maps
+  bool has(remote_address address) const { return address >= start && address < end; }
+};
+
+class remote_process {
+ public:
+  // Throws a failure where the process may not be read.
+  explicit remote_process(pid_t process);
+  remote_process(const remote_process&) = delete;
+  remote_process& operator=(const remote_process&) = delete;
+  ~remote_process();
+
+  pid_t number() const { return process_; }
+  // Both return false where not all of it is mapped.
+  bool read(remote_address address, void* target, std::size_t bytes) const;
+  bool write(remote_address address, const void* source, std::size_t bytes) const;
+  // Returns the text that begins there, without what is beyond 1,000 bytes.
+  std::string text_at(remote_address address) const;
+
+  std::vector<remote_mapping> mappings() const;
+  // Returns the start of the first mapping of a file whose path contains `name`; 0 if there is none.
+  remote_address module_start(std::string_view name) const;
+  // Returns the address of the function that the module at `start` exports by the name; 0 if it does not.
+  remote_address function_of(remote_address start, std::string_view name) const;
+  // Returns the first place in code of the module where these bytes lie; 0 if there is none.
+  remote_address find_code(std::string_view module_name, std::string_view bytes) const;
+
+ private:
+  template <class Value>
+  std::optional<Value> value_at(remote_address address) const {
+    Value value;
+    return read(address, &value, sizeof value) ? std::optional<Value>(value) : std::nullopt;
+  }
+
+  pid_t process_;
+  int memory_;
+};
+
+}  // namespace tarn::command

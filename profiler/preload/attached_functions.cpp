@@ -1,0 +1,341 @@
+// Hooks the functions of a program that has run without a recorder, and gives them back.
+//
+// `tarn record --pid` stops one thread where it holds no lock of the C library, lets it load this library, and calls
+// tarn_recorder_attach() in it. Each loaded module has a table of the addresses of the functions that it calls. The
+// addresses of the functions behind our hooks are replaced there by those of attached_functions.S; detaching writes
+// them back, by looking for ours again, so nothing has to be remembered of a module that may have gone. A thread that
+// is in a hook then returns through it: the library and its counters stay mapped.
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "profiler/preload/base/lock.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/next.hpp"
+#include "profiler/preload/region.hpp"
+#include "profiler/preload/sampled_blocks.hpp"
+#include "profiler/preload/stacks/stack.hpp"
+#include "profiler/preload/threads.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+#define TARN_HIDDEN __attribute__((visibility("hidden")))
+
+using namespace tarn::preload;
+
+namespace {
+
+struct attached_function {
+  void* hook;
+  void* next;
+  void* stub;  // the entry point in attached_functions.S
+  const char* name;
+};
+
+}  // namespace
+
+extern "C" {
+extern TARN_HIDDEN attached_function tarn_attached_begin[], tarn_attached_loader[], tarn_attached_end[];
+extern TARN_HIDDEN const char __ehdr_start[];
+// 0 while nothing is recorded; otherwise the number of the attachment. A thread compares it with the last one that it
+// has seen: at the first hook of each attachment it forgets the locks that it held in the one before.
+TARN_HIDDEN [[gnu::used]] constinit std::uint32_t tarn_attached_state = 0;
+TARN_HIDDEN [[gnu::used]] constinit thread_local std::uint32_t tarn_seen_state = 0;
+}
+
+namespace {
+
+using address = std::uintptr_t;
+
+constexpr std::size_t name_slots = 256;  // a power of two, at least twice the names
+constinit attached_function* by_name[name_slots] = {};
+constinit std::size_t definers[name_slots] = {};
+constinit std::uint32_t attachments = 0;
+constinit unsigned long long modules_seen = 0;
+constinit lock patching;
+
+std::uint32_t hash_of(const char* name) noexcept {  // that of DT_GNU_HASH
+  std::uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+std::size_t slot_of(const char* name) noexcept {
+  std::size_t slot = hash_of(name) % name_slots;
+  while (by_name[slot] != nullptr && std::strcmp(by_name[slot]->name, name) != 0) slot = (slot + 1) % name_slots;
+  return slot;
+}
+
+// The parts of a loaded module that matter here. All addresses are absolute.
+struct module {
+  address base = 0, low = 0, high = 0;    // low, high: of all its segments
+  address fixed_low = 0, fixed_high = 0;  // the part that is read-only after relocation
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* hash = nullptr;
+  const ElfW(Rela) * tables[2] = {};
+  std::size_t counts[2] = {};
+  bool is_program = false;
+};
+
+module module_of(const dl_phdr_info& info) noexcept {
+  constexpr address page = 4096;
+  module place;
+  place.base = info.dlpi_addr;
+  place.low = UINTPTR_MAX;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (const ElfW(Phdr)* part = info.dlpi_phdr; part != info.dlpi_phdr + info.dlpi_phnum; ++part) {
+    const address start = place.base + part->p_vaddr, end = start + part->p_memsz;
+    if (part->p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(start);
+    if (part->p_type == PT_LOAD && start < place.low) place.low = start;
+    if (part->p_type == PT_LOAD && end > place.high) place.high = end;
+    if (part->p_type == PT_GNU_RELRO) place.fixed_low = start & ~(page - 1), place.fixed_high = end & ~(page - 1);
+  }
+  // The loader has replaced most of these offsets by addresses.
+  const auto absolute = [&](address value) { return value < place.low ? place.base + value : value; };
+  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
+    const address value = dynamic->d_un.d_ptr;
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB: place.symbols = reinterpret_cast<const ElfW(Sym)*>(absolute(value)); break;
+      case DT_STRTAB: place.strings = reinterpret_cast<const char*>(absolute(value)); break;
+      case DT_GNU_HASH: place.hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
+      case DT_RELA: place.tables[0] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
+      case DT_JMPREL: place.tables[1] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
+      case DT_RELASZ: place.counts[0] = value / sizeof(ElfW(Rela)); break;
+      case DT_PLTRELSZ: place.counts[1] = value / sizeof(ElfW(Rela)); break;
+      default: break;
+    }
+  }
+  return place;
+}
+
+// Returns whether the module exports a function of the name.
+bool defines(const module& place, const char* name) noexcept {
+  if (place.hash == nullptr || place.symbols == nullptr || place.strings == nullptr) return false;
+  const std::uint32_t buckets = place.hash[0], first = place.hash[1], filter_words = place.hash[2];
+  const std::uint32_t* const heads = place.hash + 4 + std::size_t{filter_words} * 2;
+  const std::uint32_t* const chains = heads + buckets;
+  if (buckets == 0) return false;
+  const std::uint32_t hash = hash_of(name);
+  std::uint32_t index = heads[hash % buckets];
+  if (index < first) return false;
+  for (;; ++index) {
+    const std::uint32_t chained = chains[index - first];
+    if ((chained | 1) == (hash | 1) && place.symbols[index].st_shndx != SHN_UNDEF &&
+        std::strcmp(place.strings + place.symbols[index].st_name, name) == 0)
+      return true;
+    if ((chained & 1) != 0) return false;
+  }
+}
+
+// Calls `take` for each loaded module but this one and the loader, which has no table that other modules share.
+template <class Take>
+void for_each_module(Take take) noexcept {
+  struct walk_state {
+    Take& take;
+    bool is_first;
+  } state{take, true};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* given) {
+        auto& now = *static_cast<walk_state*>(given);
+        module place = module_of(*info);
+        place.is_program = now.is_first;
+        now.is_first = false;
+        const char* const slash = info->dlpi_name == nullptr ? nullptr : std::strrchr(info->dlpi_name, '/');
+        const bool is_loader = slash != nullptr && std::strncmp(slash, "/ld-", 4) == 0;
+        const auto image_start = reinterpret_cast<address>(__ehdr_start);
+        const bool is_own = image_start >= place.low && image_start < place.high;
+        if (!is_loader && !is_own && place.symbols != nullptr && place.strings != nullptr) now.take(place, *info);
+        return 0;
+      },
+      &state);
+}
+
+// Calls `change` for each place in the module that holds the address of a function of ours, or may hold it later.
+template <class Change>
+void for_each_address(const module& place, Change change) noexcept {
+  for (std::size_t table = 0; table < 2; ++table) {
+    for (std::size_t index = 0; place.tables[table] != nullptr && index < place.counts[table]; ++index) {
+      const ElfW(Rela)& record = place.tables[table][index];
+      const auto type = ELF64_R_TYPE(record.r_info);
+      const std::size_t number = ELF64_R_SYM(record.r_info);
+      if (number == 0 || record.r_addend != 0) continue;
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+      const ElfW(Sym)& symbol = place.symbols[number];
+      const std::size_t slot = slot_of(place.strings + symbol.st_name);
+      if (by_name[slot] == nullptr) continue;
+      // A function that was not called yet has the address of the module's own code, which asks the loader.
+      auto& held = *reinterpret_cast<std::atomic<address>*>(place.base + record.r_offset);
+      const address value = held.load(std::memory_order_relaxed);
+      const bool is_unresolved = type == R_X86_64_JUMP_SLOT && symbol.st_shndx == SHN_UNDEF && value >= place.low &&
+                                 value < place.high && (place.is_program || definers[slot] == 1);
+      change(*by_name[slot], held, value, is_unresolved);
+    }
+  }
+}
+
+// Makes the part of a module that is read-only after relocation writable while it lives.
+class writable_addresses {
+ public:
+  explicit writable_addresses(const module& place) noexcept : place_(place) { protect(PROT_READ | PROT_WRITE); }
+  writable_addresses(const writable_addresses&) = delete;
+  writable_addresses& operator=(const writable_addresses&) = delete;
+  ~writable_addresses() { protect(PROT_READ); }
+
+ private:
+  void protect(int rights) const noexcept {
+    if (place_.fixed_low < place_.fixed_high)
+      raw_call(SYS_mprotect, place_.fixed_low, place_.fixed_high - place_.fixed_low, rights);
+  }
+  const module& place_;
+};
+
+template <class Choose>
+long change_addresses(Choose choose) noexcept {
+  long changed = 0;
+  for_each_module([&](const module& place, const dl_phdr_info& info) {
+    modules_seen = info.dlpi_adds;
+    bool is_needed = false;
+    for_each_address(place, [&](const attached_function& function, auto&, address value, bool is_unresolved) {
+      is_needed = is_needed || choose(function, value, is_unresolved) != value;
+    });
+    if (!is_needed) return;
+    const writable_addresses now(place);
+    for_each_address(place, [&](const attached_function& function, auto& held, address value, bool is_unresolved) {
+      const address wanted = choose(function, value, is_unresolved);
+      if (wanted == value) return;
+      held.store(wanted, std::memory_order_release);  // release: a thread that jumps there finds the table filled
+      ++changed;
+    });
+  });
+  return changed;
+}
+
+long hook_all() noexcept {
+  return change_addresses([](const attached_function& function, address value, bool is_unresolved) {
+    const bool is_next = function.next != nullptr && value == reinterpret_cast<address>(function.next);
+    return is_next || (is_unresolved && function.next != nullptr) ? reinterpret_cast<address>(function.stub) : value;
+  });
+}
+
+long give_all_back() noexcept {
+  return change_addresses([](const attached_function& function, address value, bool) {
+    return value == reinterpret_cast<address>(function.stub) ? reinterpret_cast<address>(function.next) : value;
+  });
+}
+
+// Returns null for a function that only the program's file names: that address is an entry of its own table.
+void* function_behind(const char* name) noexcept {
+  void* const function = next_function(name);
+  if (function == nullptr) return nullptr;
+  Dl_info facts;
+  const ElfW(Sym)* symbol = nullptr;
+  const bool is_known =
+      ::dladdr1(function, &facts, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) != 0;
+  return is_known && symbol != nullptr && symbol->st_shndx == SHN_UNDEF ? nullptr : function;
+}
+
+bool fill_table() noexcept {
+  Dl_info facts;
+  void* own_map = nullptr;
+  if (::dladdr1(__ehdr_start, &facts, &own_map, RTLD_DL_LINKMAP) == 0) return false;
+  for (attached_function* function = tarn_attached_begin; function != tarn_attached_end; ++function) {
+    function->next = function_behind(function->name);
+    function->hook = function < tarn_attached_loader ? ::dlsym(own_map, function->name) : function->next;
+    if (function->hook == nullptr || function->hook == function->next) {
+      if (function < tarn_attached_loader) function->next = nullptr;
+    }
+    by_name[slot_of(function->name)] = function;
+  }
+  for_each_module([](const module& place, const dl_phdr_info&) {
+    for (std::size_t slot = 0; slot < name_slots; ++slot) {
+      if (by_name[slot] != nullptr && defines(place, by_name[slot]->name)) ++definers[slot];
+    }
+  });
+  return true;
+}
+
+// A child of fork has the hooks in its tables, and records nothing.
+void forget_in_child() noexcept { tarn_attached_state = 0; }
+
+long begin_once(long file) noexcept {
+  if (!start_late(file)) return -ENOMEM;
+  if (raw_call(SYS_gettid) != raw_call(SYS_getpid)) thread::note_stack({});
+  ::pthread_atfork(nullptr, nullptr, forget_in_child);
+  return fill_table() ? 0 : -ENOENT;
+}
+
+}  // namespace
+
+extern "C" {
+
+TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) noexcept {
+  const bool is_first = tarn_seen_state == 0;
+  tarn_seen_state = __atomic_load_n(&tarn_attached_state, __ATOMIC_RELAXED);
+  if (is_inside()) return;
+  if (!is_first) {
+    entry guard;
+    if (guard) guard.self().locks = {};
+  } else if (raw_call(SYS_gettid) == raw_call(SYS_getpid)) {
+    thread::note_stack(main_stack());
+  }
+}
+
+// The loader's functions take its lock themselves, so their callers may take it here.
+TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcept {
+  if (is_inside()) return;
+  const hidden_thread now;
+  unsigned long long loads = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* given) {
+        *static_cast<unsigned long long*>(given) = info->dlpi_adds;
+        return 1;
+      },
+      &loads);
+  if (loads == modules_seen) return;
+  const holding held(patching);
+  if (tarn_attached_state != 0) hook_all();
+}
+
+// Begins to record in the region of the file, or goes on in the region of before if `file` is negative. Returns the
+// number of addresses that lead to hooks now, or an errno as its negative.
+TARN_EXPORT long tarn_recorder_attach(long file) noexcept {
+  if (tarn_attached_state != 0) return -EALREADY;
+  {
+    const hidden_thread now;
+    if (file >= 0) {
+      if (const long problem = begin_once(file); problem != 0) return problem;
+    } else {
+      forget_sampled();
+      resume_recording();
+    }
+    const holding held(patching);
+    __atomic_store_n(&tarn_attached_state, ++attachments, __ATOMIC_RELEASE);
+    const long hooked = hook_all();
+    if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
+    if (hooked == 0) return -ENOENT;
+  }
+  if (file >= 0) try_operators_out();
+  return static_cast<long>(attachments);
+}
+
+// Gives all addresses back. Returns 0, or an errno as its negative where nothing is recorded.
+TARN_EXPORT long tarn_recorder_detach() noexcept {
+  if (tarn_attached_state == 0) return -EALREADY;
+  const hidden_thread now;
+  const holding held(patching);
+  give_all_back();
+  __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
+  end_recording();
+  return 0;
+}
+
+}  // extern "C"
