@@ -9,15 +9,15 @@ namespace tarn::heaps {
 /// Finds the slabs of blocks. It is fastest when a block lies in the same unit as the one before.
 class block_finder {
  public:
-  freed_blocks find(void* block) noexcept {
+  [[gnu::always_inline]] freed_blocks find(void* block) noexcept {
     const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
     if (address >> detail::unit_shift != unit_) [[unlikely]] {
       unit_ = address >> detail::unit_shift;
-      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);                         // acquire: page_map::set says why
+      key_ = pages::page_map::key_of_block(block);
       if (key_ == 0 || class_in(key_) >= detail::class_count) [[unlikely]] {  // a second free let the slab go
         base::fault_double_free("free", block, find_block("free", block).bytes);
       }
-      home_ = pages::page_map::slab_of(block);
+      home_ = pages::page_map::home_of(block);
       shape_ = &pages::shapes.classes[class_in(key_)];
       // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
       start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);

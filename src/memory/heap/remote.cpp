@@ -90,15 +90,6 @@ void heap::send_all() noexcept {
 
 // Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
 void heap::send_group(void** blocks, std::size_t count) noexcept {
-  std::uintptr_t unit = 0;
-  for (std::size_t index = 0; index < count; ++index) {
-    const std::uintptr_t block_unit = reinterpret_cast<std::uintptr_t>(blocks[index]) >> detail::unit_shift;
-    if (block_unit != unit) {
-      unit = block_unit;
-      __builtin_prefetch(static_cast<pages::remote_frees*>(pages::page_map::slab_of(blocks[index])), 1);
-      __builtin_prefetch(&owner_in(detail::key_of(blocks[index]))->state);
-    }
-  }
   freed_blocks words[group];
   std::size_t used = 0;
   block_finder finder;
@@ -110,9 +101,13 @@ void heap::send_group(void** blocks, std::size_t count) noexcept {
       }
       words[used - 1].freed |= located.freed;
     } else {
-      __builtin_prefetch(&located.home->remote_words[located.word], 1);
+      __builtin_prefetch(static_cast<pages::remote_frees*>(located.home), 1);
+      __builtin_prefetch(&owner_in(located.key)->state);
       words[used++] = located;
     }
+  }
+  for (std::size_t index = 0; index < used; ++index) {
+    __builtin_prefetch(&words[index].home->remote_words[words[index].word], 1);
   }
   for (std::size_t index = 0; index < used; ++index) {
     owner_in(words[index].key)->receive(words[index]);
@@ -132,13 +127,13 @@ void heap::receive(const freed_blocks& blocks) noexcept {
     note_posted();
   }
   const size_class index = class_in(blocks.key);
-  const std::size_t block_bytes = detail::size_of(index);
+  const std::size_t block_bytes = pages::shapes.classes[index].block_bytes;
   if (const std::uint64_t again = sent.before & blocks.freed; again != 0) [[unlikely]] {
     base::fault_double_free("free", blocks.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
                             block_bytes);
   }
-  if ((sent.before | blocks.freed) == pages::full_word(index, blocks.word)) {
-    note_waiting(static_cast<std::size_t>(std::popcount(sent.before | blocks.freed)) * block_bytes);
+  if (const std::uint64_t waiting = sent.before | blocks.freed; waiting == pages::full_word(index, blocks.word)) {
+    note_waiting(static_cast<std::size_t>(std::popcount(waiting)) * block_bytes);
   }
 }
 

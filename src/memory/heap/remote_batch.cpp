@@ -23,6 +23,8 @@ struct owner_group {
   remote_batch* batch = nullptr;
 };
 constexpr std::size_t groups_in_batch = 16;
+/// Where the first blocks, this many, all have different owners, the batch is not divided.
+constexpr std::size_t first_look = 32;
 
 // Heaps are records of one size, one after the other.
 std::size_t group_of(const heap* owner) noexcept {
@@ -71,8 +73,12 @@ bool heap::hand_over_whole(std::size_t count) noexcept {
 std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   owner_group groups[groups_in_batch];
   std::uint8_t numbers[remote_batch::capacity];
+  std::size_t largest = 0;
   for (std::size_t position = 0; position < count; ++position) {
-    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(blocks[position]);  // acquire: page_map::set says why
+    if (position == first_look && largest == 1) {
+      return count;  // there are so many owners that hardly one has enough of the blocks
+    }
+    const std::uintptr_t key = pages::page_map::key_of_block(blocks[position]);
     std::size_t group = group_of(owner_in(key));
     if (groups[group].owner != nullptr && groups[group].owner != owner_in(key)) {
       group = (group + 1) % groups_in_batch;  // so that two owners always find a group each
@@ -84,7 +90,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
     numbers[position] = groups_in_batch;
     if (chosen.owner == owner_in(key)) {
       numbers[position] = static_cast<std::uint8_t>(group);
-      ++chosen.count;
+      largest = std::max(largest, ++chosen.count);
       chosen.bytes += detail::size_of(class_in(key));
     }
   }
