@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <tarn/io/journal.hpp>
+#include <tarn/io/plain_format.hpp>
 #include <tarn/io/writer.hpp>
 
 #include <cstddef>
@@ -18,10 +19,10 @@ template <class... Arguments>
 void print(writer& output, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = output.room();
   char* place = output.reserve(room);
-  std::size_t size = fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
+  std::size_t size = detail::format_message(place, room, format, fmt::make_format_args(arguments...));
   if (size > room) {
     place = output.reserve(size);
-    size = fmt::vformat_to_n(place, size, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
+    size = detail::format_message(place, size, format, fmt::make_format_args(arguments...));
   }
   output.commit(size);
 }
@@ -37,7 +38,7 @@ void print_line(writer& output, fmt::format_string<Arguments...> format, Argumen
 template <class... Arguments>
 std::uint64_t print_line(journal& log, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   return log.append_with([&](char* place, std::size_t room) {
-    return fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
+    return detail::format_message(place, room, format, fmt::make_format_args(arguments...));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tarn/detail/fast_clock.hpp>
 #include <tarn/io/journal.hpp>
+#include <tarn/io/plain_format.hpp>
 
 #include <algorithm>
 #include <array>
@@ -114,7 +115,7 @@ class log_line {
   void message(fmt::string_view format, fmt::format_args arguments, std::size_t limit) {
     const std::size_t start = size_;
     const std::size_t room = start < room_ ? std::min(room_ - start, limit) : 0;
-    const std::size_t wanted = fmt::vformat_to_n(place_ + start, room, format, arguments).size;
+    const std::size_t wanted = detail::format_message(place_ + start, room, format, arguments);
     size_ += std::min(wanted, limit);
     if (wanted <= room) {
       escape(start);
@@ -171,30 +172,43 @@ class log_line {
     append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", value).size)});
   }
 
+  struct digit_pairs {
+    char text[100][2];
+    consteval digit_pairs() noexcept : text{} {
+      for (int number = 0; number < 100; ++number) {
+        text[number][0] = static_cast<char>('0' + number / 10);
+        text[number][1] = static_cast<char>('0' + number % 10);
+      }
+    }
+    const char* operator[](std::uint32_t number) const noexcept { return text[number]; }
+  };
+
   /// Reads the clock. The date and the time of day are formatted once a second in each thread.
   void append_time() noexcept {
+    constexpr std::int64_t second_ns = 1'000'000'000;
     struct formatted {
-      std::time_t second;
+      std::int64_t start_ns;  // of the second
       char text[21];
     };
-    static thread_local formatted last{-1, {}};
+    static constexpr digit_pairs pairs;
+    static constinit thread_local formatted last{-second_ns, {}};
     const std::int64_t now = tarn::detail::fast_now_ns();
-    const std::time_t second = now / 1'000'000'000;
-    if (second != last.second) {
+    // A clock that was set back makes a large number here.
+    std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(last.start_ns);
+    if (passed_ns >= std::uint64_t{second_ns}) [[unlikely]] {
+      const std::time_t second = now / second_ns;
       std::tm parts = {};
       ::gmtime_r(&second, &parts);
       std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S.", &parts);
-      last.second = second;
+      last.start_ns = second * second_ns;
+      passed_ns = static_cast<std::uint64_t>(now - last.start_ns);
     }
+    const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
     char text[27];
     std::memcpy(text, last.text, 20);
-    auto micros = static_cast<std::uint32_t>(now % 1'000'000'000) / 1000;
-    for (int digit = 24; digit >= 20; digit -= 2) {
-      const std::uint32_t pair = micros % 100;
-      micros /= 100;
-      text[digit] = static_cast<char>('0' + pair / 10);
-      text[digit + 1] = static_cast<char>('0' + pair % 10);
-    }
+    std::memcpy(text + 20, pairs[micros / 10'000], 2);
+    std::memcpy(text + 22, pairs[micros / 100 % 100], 2);
+    std::memcpy(text + 24, pairs[micros % 100], 2);
     text[26] = 'Z';
     append({text, sizeof text});
   }
@@ -225,11 +239,16 @@ class log_line {
       return std::any_of(text, text + size, needs_escape);
     }
     bytes hits = {};
-    for (std::size_t offset = 0; offset < size; offset += step) {
+    const auto look = [&](const char* window) {
       bytes part;
-      std::memcpy(&part, text + std::min(offset, size - step), step);
+      std::memcpy(&part, window, step);
       hits |= reinterpret_cast<bytes>((part < ' ') | (part == '"') | (part == '\\'));
+    };
+    const char* const last = text + size - step;
+    for (; text < last; text += step) {
+      look(text);
     }
+    look(last);
     std::uint64_t halves[2];
     std::memcpy(halves, &hits, sizeof halves);
     return (halves[0] | halves[1]) != 0;
@@ -284,7 +303,6 @@ inline constexpr std::size_t beside_a_cut_message = 256;
 inline void write_log_line(journal& target, log_form form, std::string_view head,
                            std::initializer_list<log_field> fields, fmt::string_view format,
                            fmt::format_args arguments) {
-  const std::size_t longest = target.longest_line();
   target.append_with([&](char* place, std::size_t room) {
     log_line line(place, room, form);
     line.begin(head);
@@ -296,7 +314,7 @@ inline void write_log_line(journal& target, log_form form, std::string_view head
     if (line.size() <= room) [[likely]] {
       return line.size();
     }
-    if (room < longest) {
+    if (const std::size_t longest = target.longest_line(); room < longest) {
       return longest;  // asks for the room that the longest line has
     }
     log_line cut(place, room, form);
@@ -320,8 +338,9 @@ inline void write_log_line(journal& target, log_form form, std::string_view head
 /// is queued and no thread is started. Threads: any number log at once, and change the level. Each line has the time in
 /// UTC with microseconds. A line that is longer than the journal's longest line is cut: it has the beginning of its
 /// message, no fields, and the field cut=true. Quotes and control characters are escaped; text must be UTF-8 if the
-/// form is JSON. Errors: fmt::format_error for an invalid format that is only known at run time; there is then no
-/// line. `Floor` removes calls of lower levels when the program is compiled. Cost: a dropped line is one load.
+/// form is JSON. Errors: std::logic_error in a forked child, which needs a journal of its own; fmt::format_error for an
+/// invalid format that is only known at run time; there is then no line. `Floor` removes calls of lower levels when the
+/// program is compiled. Cost: a dropped line is one load.
 template <level Floor = level::trace>
 class basic_logger {
  public:

@@ -247,6 +247,27 @@ TEST(journal, a_forked_child_must_open_its_own) {
   EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"parent", "parent again"}));
 }
 
+// The child may destroy what it inherited, and its own journal needs another path while the parent has the first one.
+TEST(journal, a_forked_child_leaves_the_inherited_one_to_its_parent) {
+  const io_test::folder folder;
+  auto log = std::make_unique<journal>(folder.path("log"), small);
+  log->append("parent");
+  const auto child = support::in_child([&] {
+    if (io_test::thrown<error>([&] { journal same_path(folder.path("log")); }).empty()) return 1;
+    log.reset();
+    journal own_journal(folder.path("own"), small);
+    own_journal.append("child");
+    return 0;
+  });
+  EXPECT_EQ(child, support::ending{});
+  EXPECT_EQ(
+      io_test::thrown<error>([&] { journal second_journal(folder.path("log")); }),
+      folder.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
+  log->append("parent again");
+  EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"parent", "parent again"}));
+  EXPECT_EQ(texts_of(folder.path("own")), (std::vector<std::string>{"child"}));
+}
+
 TEST(journal, what_is_no_journal_stays_as_it_is) {
   const io_test::folder folder;
   const std::string text = io_test::text(1, 10'000, 100);

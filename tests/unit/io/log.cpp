@@ -2,7 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
+#include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -161,6 +168,51 @@ TEST_F(log_test, the_time_is_that_of_the_system) {
     ASSERT_GE(now, before - correction_ns) << calls;
     ASSERT_LE(now, system_ns() + correction_ns) << calls;
   }
+}
+
+// A process that logs is killed at a random moment: each line whose call had returned is there.
+TEST_F(log_test, two_hundred_kills_lose_no_line) {
+  const std::string path = path_ + "-killed";
+  struct progress {
+    std::atomic<bool> is_started;
+    std::atomic<int> returned;
+  };
+  auto* const seen = static_cast<progress*>(
+      mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(seen, MAP_FAILED);
+  io_test::numbers random(7);
+  for (int kill_number = 0; kill_number < 200; ++kill_number) {
+    std::filesystem::remove(path);
+    seen->is_started = false;
+    seen->returned = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      journal file(path, {.bytes = 4 << 20, .chunk = 4096, .prepare = 0});
+      logger log(file, "killed");
+      for (int line = 0; line < 20'000; ++line) {
+        log.info("line {} of {}", line, "many");
+        seen->returned.store(line + 1, std::memory_order_relaxed);
+        seen->is_started.store(true, std::memory_order_relaxed);
+      }
+      _exit(0);
+    }
+    while (!seen->is_started.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1000)));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const journal_reader reader(path);
+    int next = 0;
+    for (const auto& line : reader.lines()) {
+      if (line.state == tarn::io::journal_line::condition::torn) continue;
+      const std::string end = " level=info logger=killed msg=\"line " + std::to_string(next++) + " of many\"";
+      ASSERT_EQ(line.text.substr(line.text.find(' ')), end);
+    }
+    const int returned = seen->returned;
+    ASSERT_GE(next, returned) << "a line is lost";
+    ASSERT_LE(next, returned + 1) << "of one more the call may be done and not noted";
+  }
+  std::filesystem::remove(path);
+  munmap(seen, sizeof(progress));
 }
 
 TEST_F(log_test, threads_log_at_once) {

@@ -1,0 +1,108 @@
+// The quick path of formatted lines gives what {fmt} gives, byte by byte.
+#include <tarn/io/plain_format.hpp>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using tarn::io::detail::format_message;
+using tarn::io::detail::format_plainly;
+
+struct pair_of_numbers {
+  int first, second;
+};
+
+}  // namespace
+
+template <>
+struct fmt::formatter<pair_of_numbers> {
+  static constexpr auto parse(format_parse_context& context) { return context.begin(); }
+  template <class Context>
+  auto format(const pair_of_numbers& written, Context& context) const {
+    return fmt::format_to(context.out(), "<{} {}>", written.first, written.second);
+  }
+};
+
+namespace {
+
+// Formats into every room up to the whole result, and compares. Nothing behind the room may change.
+template <class... Arguments>
+void compare(std::string_view format, const Arguments&... arguments) {
+  const std::string wanted = fmt::vformat(format, fmt::make_format_args(arguments...));
+  for (std::size_t room = 0; room <= wanted.size() + 9; ++room) {
+    std::string place(room + 8, '#');
+    ASSERT_EQ(format_message(place.data(), room, format, fmt::make_format_args(arguments...)), wanted.size());
+    const std::size_t size = std::min(room, wanted.size());
+    ASSERT_EQ(std::string_view(place).substr(0, size), std::string_view(wanted).substr(0, size)) << format;
+    ASSERT_EQ(std::string_view(place).substr(room), "########") << format;
+  }
+}
+
+template <class... Arguments>
+bool is_plain(std::string_view format, const Arguments&... arguments) {
+  char place[200];
+  return format_plainly(place, place + sizeof place, format, fmt::make_format_args(arguments...)) != nullptr;
+}
+
+TEST(plain_format, writes_what_fmt_writes) {
+  compare("");
+  compare("a text without arguments, of more than eight bytes");
+  compare("{}", 0);
+  compare("{}{}{}", 1, "", std::string("x"));
+  compare("served {} in {} us for {}", std::string("/some/path"), 12345, std::string_view("someone"));
+  compare("{} {} {} {}", true, false, 'c', '\0');
+  compare("{} {}", std::numeric_limits<int>::min(), std::numeric_limits<unsigned>::max());
+  compare("{} {}", std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::uint64_t>::max());
+  compare("{} {} {}", static_cast<short>(-3), static_cast<unsigned char>(200), static_cast<signed char>(-1));
+  compare("y{}yyyyyyy{}zzzzzzz|||||||~~~~~~~", 1, 2);
+  compare("\xff\x80\xfb\xfd{}\x7a\x7c", 7);
+}
+
+TEST(plain_format, leaves_everything_else_to_fmt) {
+  compare("{{}} {{{}}}", 1);
+  compare("12345678}}90{{", 1);
+  compare("{:>8} {:x} {:.2f} {:02}", 1, 255, 1.5, 3);
+  compare("{1} {0}", "a", "b");
+  compare("{} {} {}", 1.5, 2.25f, 1.0L);
+  compare("{}", static_cast<const void*>(nullptr));
+  compare("{} {}", pair_of_numbers{1, 2}, 3);
+  __extension__ const __int128 wide = -1;
+  compare("{}", wide);
+  EXPECT_TRUE(is_plain("{} is {}", 1, "2"));
+  EXPECT_FALSE(is_plain("{} is {:x}", 1, 2));
+  EXPECT_FALSE(is_plain("{}", 1.5));
+}
+
+TEST(plain_format, an_invalid_format_is_an_error_of_fmt) {
+  char place[64];
+  for (const std::string_view format : {"{", "}", "{} {}", "{} }", "12345678{", "{}{", "{2}", "{x}"}) {
+    const int number = 1;
+    EXPECT_THROW(format_message(place, sizeof place, format, fmt::make_format_args(number)), fmt::format_error)
+        << format;
+  }
+  const char* const nothing = nullptr;
+  EXPECT_THROW(format_message(place, sizeof place, "{}", fmt::make_format_args(nothing)), fmt::format_error);
+}
+
+TEST(plain_format, agrees_with_fmt_about_random_formats) {
+  std::minstd_rand random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string format;
+    for (std::size_t parts = random() % 8; parts != 0; --parts) {
+      const char* const choices[] = {"{}", "{}", "a", "y", "{{", "}}", "zz|~", "some text ", "\x7f\x80"};
+      format += choices[random() % std::size(choices)];
+    }
+    const int number = static_cast<int>(random()) >> random() % 31;
+    const std::string text(random() % 20, 'x');
+    compare(format, number, text, -number, true, text, 'c', 1U, number);
+  }
+}
+
+}  // namespace
