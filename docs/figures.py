@@ -13,12 +13,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLES = [  # document, name of the table, folder whose figures.py makes it, its function
     ("README.md", "bench-summary", "bench", "short_table"),
     ("docs/reference/figures.md", "bench", "bench", "table"),
-    ("docs/reference/figures.md", "lab", "lab", "table"),
+    ("docs/reference/figures.md", "lab", "bench/lab", "table"),
 ]
 
 
 def generate(folder, function):
-    spec = importlib.util.spec_from_file_location(f"{folder}_figures", ROOT / folder / "figures.py")
+    spec = importlib.util.spec_from_file_location(f"{pathlib.Path(folder).name}_figures", ROOT / folder / "figures.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return getattr(module, function)()

@@ -4,7 +4,7 @@ import re
 
 import tree
 
-FOLDERS = ["include", "src", "profiler", "bench", "lab", "examples", "tests"]
+FOLDERS = ["include", "src", "profiler", "bench", "examples", "tests"]
 # The parts of a file in which "//" begins no comment come first.
 TOKEN = re.compile(
     r'R"(?P<end>[^()\\\s]{0,16})\(.*?\)(?P=end)"'

@@ -18,7 +18,7 @@ import comments
 import prose
 import tree
 
-FOLDERS = ["include", "src", "profiler", "bench", "lab", "examples", "tests"]
+FOLDERS = ["include", "src", "profiler", "bench", "examples", "tests"]
 # Typography is left out: the documents are plain text, with straight quotes.
 PUBLISHED_CHECKS = dict.fromkeys(
     ["archaism", "cliches", "hedging", "industrial_language", "lexical_illusions", "malapropisms", "misc",

@@ -10,7 +10,7 @@ import re
 
 import tree
 
-FOLDERS = ["include", "src", "profiler", "bench", "lab", "examples", "tests"]
+FOLDERS = ["include", "src", "profiler", "bench", "examples", "tests"]
 PYTHON_FOLDERS = [*FOLDERS, "docs", "web"]
 REFUSED = frozenset(
     "all any as at both by each else few found from here how in into is it its known made many more most much none of "

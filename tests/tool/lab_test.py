@@ -62,7 +62,7 @@ class Small(unittest.TestCase):
 
     def test_results(self):
         names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]
-        names.remove("appserver")  # takes seconds for each form: lab/programs_test.py has it
+        names.remove("appserver")  # takes seconds for each form: bench/lab/programs_test.py has it
         told = json.loads(lab(*names, *self.small, "--json", "-"))
         self.assertEqual([experiment["name"] for experiment in told["experiments"]], names)
         self.assertEqual(told["format"], 1)

@@ -1,11 +1,12 @@
-"""The table of the lab, made from the newest full run in lab/record."""
+"""The table of the lab, made from the newest full run in bench/lab/record."""
 
 import csv
-import math
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from runner.averages import geometric_mean  # noqa: E402  pylint: disable=wrong-import-position
 
 # What is compared, in times: experiment, words, sweep, dividend, divisor, measure; the original's figure; ours.
 LINES = [
@@ -37,7 +38,7 @@ def newest(folder):
         if facts.get("kind of run") == "full":
             runs.append((facts["date"], machine.parent, facts))
     if not runs:
-        sys.exit(f"no full run in {folder}: tarn lab --record lab/record")
+        sys.exit(f"no full run in {folder}: tarn lab --record bench/lab/record")
     return max(runs, key=lambda run: run[:2])[1:]
 
 
@@ -73,7 +74,7 @@ class Run:
 
 
 def table():
-    folder, facts = newest(ROOT / "lab" / "record")
+    folder, facts = newest(ROOT / "bench" / "lab" / "record")
     run = Run(folder)
     place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
     load = facts["load average at start"].split()[0]
@@ -87,7 +88,7 @@ def table():
         if experiment not in run.verdicts:
             continue
         beside = run.beside_best(experiment, sweep, ours) if ours else []
-        mean = math.exp(sum(map(math.log, beside)) / len(beside)) if beside else None
+        mean = geometric_mean(beside)
         lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, dividend, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
     return "\n".join(lines)
