@@ -31,9 +31,9 @@ constexpr std::uint64_t least_steps = 4, most_steps = 256, calls_of_block = 4;
 constexpr std::int32_t many_steps = 1 << 16;
 constexpr std::uint32_t most_weight = 2048;
 constexpr std::uint16_t first_weight = 16;  // of threads that begin when the process has used up its full counts
-// What a dispatched call and a window take, in nanoseconds, and which part of its processor time a thread may spend on
-// them: one in so many.
-constexpr std::uint64_t call_ns = 1200, window_ns = 2500, share_of_time = 40;
+// What a dispatched call and a window take of a server's time, in nanoseconds, which is twice what they take in a loop:
+// the caches are cold after them. And which part of its processor time a thread may spend on them: one in so many.
+constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
 
 // So many calls of a process all count, so that short programs have no estimates. Then the largest weight that a thread
 // may choose doubles after so many dispatched calls, so that programs of medium length have small errors.
