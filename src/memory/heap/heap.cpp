@@ -266,7 +266,7 @@ void heap::spill(size_class index) noexcept {
   top_of(index) = bottom_of(class_entry.front, index) + kept;
   shrink();
   if (space == &central()) {
-    pages::space::note_retained(free_bytes());
+    note_retained(free_bytes());
   }
 }
 

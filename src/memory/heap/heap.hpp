@@ -334,6 +334,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void discard_inbox() noexcept;
   static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
   void note_posted() noexcept;
+  static void note_retained(std::size_t bytes) noexcept;
   void note_waiting(std::size_t bytes) noexcept;
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;

@@ -22,6 +22,7 @@ constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;
 constinit heap_statistics registry::past_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
+constinit std::atomic<std::uint32_t> registry::heap_count_{0};
 constinit registry::counts registry::counts_{};
 
 heap* registry::make(pages::space& space) noexcept {
@@ -29,7 +30,7 @@ heap* registry::make(pages::space& space) noexcept {
   if (memory == nullptr) {
     return nullptr;
   }
-  heap* const created = ::new (memory) heap(space, static_cast<std::uint32_t>(++counts_.heaps));
+  heap* const created = ::new (memory) heap(space, heap_count_.fetch_add(1, std::memory_order_relaxed) + 1);
   created->next_heap = heaps_.load(std::memory_order_relaxed);
   // release: a thread that walks the list sees a constructed heap.
   heaps_.store(created, std::memory_order_release);
@@ -108,7 +109,9 @@ void registry::destroy(heap* empty) noexcept {
 
 registry::counts registry::count() noexcept {
   const hold guard(mutex_);
-  return counts_;
+  counts now = counts_;
+  now.heaps = heap_count();
+  return now;
 }
 
 heap_statistics registry::past() noexcept {

@@ -39,6 +39,9 @@ class registry {
     }
   }
 
+  /// Returns how many heaps were ever made. It only grows, and other threads may see it late.
+  static std::size_t heap_count() noexcept { return heap_count_.load(std::memory_order_relaxed); }
+
   struct counts {
     std::uint64_t heaps, started, abandoned, adopted;
   };
@@ -64,6 +67,7 @@ class registry {
   static base::list<heap> spare_;
   static heap_statistics past_;
   static std::atomic<std::uint32_t> idle_count_;
+  static std::atomic<std::uint32_t> heap_count_;
   static counts counts_;
 };
 

@@ -9,6 +9,7 @@
 #include "memory/heap/free_mark.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
@@ -140,8 +141,11 @@ void heap::receive(const freed_blocks& blocks) noexcept {
 // A slab or a batch is in the inbox. A batch counts as a slab, because it keeps slabs from going back.
 void heap::note_posted() noexcept {
   tend_if_idle();
-  pages::space::note_retained((posts.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
+  note_retained((posts.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
 }
+
+// Many heaps with a little each are as much as one with much: this one stands for all.
+void heap::note_retained(std::size_t bytes) noexcept { pages::space::note_retained(bytes * registry::heap_count()); }
 
 // -------------------------------------------------------------- collecting
 

@@ -133,6 +133,47 @@ CASE(idle_reaches_sleepers) {
   free_all(0);
 }
 
+enum { sleepers = 100, blocks_of_sleeper = 500, size_in_sleeper = 3000 };
+static char* slept_on[sleepers][blocks_of_sleeper];
+static pthread_barrier_t all_turn;
+
+static void* free_and_sleep(void* argument) {
+  char** const blocks = argument;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < blocks_of_sleeper; ++i) memset(blocks[i] = malloc(size_in_sleeper), 1, size_in_sleeper);
+    pthread_barrier_wait(&all_turn);
+    if (round == 0) {
+      for (int i = 0; i < blocks_of_sleeper; ++i) free(blocks[i]);
+    }
+    pthread_barrier_wait(&all_turn);  // the main thread measures, or frees and measures
+    pthread_barrier_wait(&all_turn);
+  }
+  return NULL;
+}
+
+// Many threads that each free a little, less than is worth the start of a helper, and then sleep: the memory goes back
+// as that of one thread with much. So does what another thread frees for them.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_reaches_many_sleepers) {
+  if (guarded()) return;  // a quarantine keeps what was freed
+  pthread_t threads[sleepers];
+  memset(slept_on, 0, sizeof slept_on);
+  const size_t most_resident = resident_kib() + 8 * 1024 + sleepers * 160;  // of 150 MB
+  CHECK(pthread_barrier_init(&all_turn, NULL, sleepers + 1) == 0);
+  for (int i = 0; i < sleepers; ++i) CHECK(pthread_create(&threads[i], NULL, free_and_sleep, slept_on[i]) == 0);
+  for (int round = 0; round < 2; ++round) {
+    pthread_barrier_wait(&all_turn);
+    if (round == 1) {
+      for (int i = 0; i < sleepers * blocks_of_sleeper; ++i) free(slept_on[i % sleepers][i / sleepers]);
+    }
+    pthread_barrier_wait(&all_turn);
+    wait_until_small(most_resident);
+    pthread_barrier_wait(&all_turn);
+  }
+  for (int i = 0; i < sleepers; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 enum { wave_blocks = 2000000, wave_size = 100 };
 static char* wave_block[wave_blocks];
 
