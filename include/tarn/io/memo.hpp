@@ -21,6 +21,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +30,16 @@ namespace tarn::detail {
 
 /// Returns milliseconds of a monotonic clock.
 std::uint64_t memo_now_ms() noexcept;
+
+/// Tells two versions of a file apart.
+struct file_stamp {
+  std::uint64_t device = 0, inode = 0, bytes = 0;
+  std::int64_t modified_ns = 0, changed_ns = 0;  ///< both 0: there is no such file
+  bool operator==(const file_stamp&) const = default;
+};
+file_stamp stamp_of(const char* path) noexcept;
+/// Returns false if a change of the file may have left the stamp as it is: times of files have a step of milliseconds.
+bool is_settled(const file_stamp& stamp) noexcept;
 
 }  // namespace tarn::detail
 
@@ -45,6 +56,11 @@ struct memo_options {
   std::uint64_t live_ms = 0;
   /// The time that "there is none" is valid, in milliseconds. 0: the same as live_ms.
   std::uint64_t negative_live_ms = 0;
+  /// In the last milliseconds of an answer's validity, one of those who want it asks anew, once, and the others get the
+  /// old answer meanwhile. If that fails, the caller gets the old one, too. So a popular answer never expires. 0: off.
+  std::uint64_t refresh_ms = 0;
+  /// The time between two looks at the file that an answer follows, in milliseconds. A look is a call of stat(2).
+  std::uint64_t check_ms = 100;
   /// The number of shards, a power of two. Writers of different shards do not contend.
   std::size_t shards = 16;
   /// Replaces the clock, for tests.
@@ -60,6 +76,8 @@ struct memo_statistics {
   std::uint64_t shared_loads = 0;   ///< threads that waited for another thread's question
   std::uint64_t evictions = 0;      ///< answers that were evicted
   std::uint64_t expirations = 0;    ///< answers that were too old
+  std::uint64_t refreshes = 0;      ///< the part of loads that replaced an answer before it was too old
+  std::uint64_t file_changes = 0;   ///< answers whose file had changed, or may have
   /// answers that are remembered now
   std::size_t entries = 0;
   /// bytes of these, as `memo_options::bytes` counts them
@@ -82,11 +100,17 @@ class memo {
   /// negative_live_ms.
   using lifetime = std::function<std::uint64_t(const Key&, const std::optional<Value>&)>;
 
+  /// Returns the path of the file that the answer to this key is made from; empty: none. When the file is changed,
+  /// replaced, created or removed, the answer is asked for anew, `memo_options::check_ms` later at most.
+  using followed_file = std::function<std::string(const Key&)>;
+
   /// Remembers answers of `load`. `weigh` is for a limit in bytes; without it an entry counts as its own size.
-  explicit memo(loader load, memo_options options = {}, weigher weigh = {}, lifetime lives = {})
+  explicit memo(loader load, memo_options options = {}, weigher weigh = {}, lifetime lives = {},
+                followed_file follows = {})
       : load_(std::move(load)),
         weigh_(std::move(weigh)),
         lives_(std::move(lives)),
+        follows_(std::move(follows)),
         options_(options),
         shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))) {
     const std::size_t entries_each = std::max<std::size_t>(1, options.entries / shards_.size());
@@ -107,7 +131,7 @@ class memo {
     if (tarn::detail::reader_places* const mine = tarn::detail::idle_places()) [[likely]] {
       const tarn::detail::read_section reading(*mine, generations_.current());
       node* const entry = reading.is_pinned() ? table_.find(hash, key) : nullptr;
-      if (entry != nullptr && !is_old(*entry)) [[likely]] {
+      if (entry != nullptr && !is_due(*entry)) [[likely]] {
         count_hit(mine->index, *entry);
         return entry->value;
       }
@@ -171,6 +195,8 @@ class memo {
       sum.shared_loads += part.counts.shared_loads;
       sum.evictions += part.counts.evictions;
       sum.expirations += part.counts.expirations;
+      sum.refreshes += part.counts.refreshes;
+      sum.file_changes += part.counts.file_changes;
       sum.entries += part.clock.size();
       sum.bytes += part.bytes;
     }
@@ -178,16 +204,26 @@ class memo {
   }
 
  private:
+  struct followed {
+    std::string path;
+    tarn::detail::file_stamp stamp;  // from before the question
+    bool is_settled;
+  };
+
   struct node {
     // The fields that a hit reads stand together.
     std::atomic<node*> next{nullptr};
     std::uint64_t hash;
     Key key;
     std::optional<Value> value;
-    std::uint64_t good_until_ms;    // 0: forever
-    std::atomic<bool> used{false};  // set by a hit since the clock's hand passed
-    std::size_t place = 0;          // index in the clock
+    std::atomic<std::uint64_t> due_ms{0};  // from then on a hit takes a closer look; 0: never
+    std::atomic<bool> used{false};         // set by a hit since the clock's hand passed
+    std::size_t place = 0;                 // index in the clock
     std::size_t bytes;
+    std::uint64_t good_until_ms = 0;         // 0: forever
+    std::atomic<bool> is_attended{false};    // a thread refreshes it, or looks at its file
+    std::atomic<bool> is_outdated{false};    // its file has changed
+    std::unique_ptr<const followed> source;  // null: it follows no file
 
     node(std::uint64_t hash_, const Key& key_, std::optional<Value> value_)
         : hash(hash_), key(key_), value(std::move(value_)) {}
@@ -301,8 +337,46 @@ class memo {
   }
   shard& shard_of(std::uint64_t hash) noexcept { return shards_[(hash & table_.mask) >> shift_]; }
 
+  bool is_due(const node& entry) const noexcept {
+    const std::uint64_t due_ms = entry.due_ms.load(std::memory_order_relaxed);
+    return due_ms != 0 && options_.now_ms() >= due_ms;
+  }
   bool is_old(const node& entry) const noexcept {
-    return entry.good_until_ms != 0 && options_.now_ms() >= entry.good_until_ms;
+    return (entry.good_until_ms != 0 && options_.now_ms() >= entry.good_until_ms) ||
+           entry.is_outdated.load(std::memory_order_relaxed);
+  }
+
+  // Looks closer at an entry that is due and not old. The caller reads, so that the entry stays. Returns true if the
+  // caller is to refresh it.
+  bool attend(node& entry) const noexcept {
+    if (!is_due(entry) || entry.is_attended.exchange(true, std::memory_order_relaxed)) {
+      return false;
+    }
+    if (entry.source != nullptr) {
+      if (!entry.source->is_settled || tarn::detail::stamp_of(entry.source->path.c_str()) != entry.source->stamp) {
+        entry.is_outdated.store(true, std::memory_order_relaxed);
+        return false;
+      }
+    }
+    const std::uint64_t now_ms = options_.now_ms();
+    if (entry.good_until_ms != 0 && now_ms + options_.refresh_ms >= entry.good_until_ms) {
+      return true;  // it stays attended: one attempt is enough
+    }
+    set_due(entry, now_ms);
+    entry.is_attended.store(false, std::memory_order_relaxed);
+    return false;
+  }
+
+  // Sets the time of the next closer look: at the file, for a refresh, or at the end.
+  void set_due(node& entry, std::uint64_t now_ms) const noexcept {
+    std::uint64_t due_ms = 0;
+    if (entry.good_until_ms != 0) {
+      due_ms = entry.good_until_ms > options_.refresh_ms ? entry.good_until_ms - options_.refresh_ms : 1;
+    }
+    if (entry.source != nullptr && (due_ms == 0 || now_ms + options_.check_ms < due_ms)) {
+      due_ms = now_ms + std::max<std::uint64_t>(options_.check_ms, 1);
+    }
+    entry.due_ms.store(due_ms, std::memory_order_relaxed);
   }
 
   void count_hit(std::uint32_t index, node& hit) noexcept {
@@ -322,22 +396,40 @@ class memo {
 
   // Serves threads that are new here, that read something else at present, or that run without membarrier.
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
+    std::optional<std::optional<Value>> old_answer;
     {
       const tarn::detail::read_section reading(generations_.current());
       if (node* const kept = table_.find(hash, key); kept != nullptr && !is_old(*kept)) {
-        count_hit(tarn::detail::own_places->index, *kept);
-        return kept->value;
+        const bool is_refreshed = attend(*kept);
+        if (!is_old(*kept)) {
+          count_hit(tarn::detail::own_places->index, *kept);
+          if (!is_refreshed) {
+            return kept->value;
+          }
+          old_answer.emplace(kept->value);
+        }
       }
     }
-    return ask(shard_of(hash), hash, key);
+    return old_answer ? refresh(shard_of(hash), hash, key, std::move(*old_answer)) : ask(shard_of(hash), hash, key);
   }
 
   void set_lifetime(node& entry, std::uint64_t live_ms) const noexcept {
-    entry.good_until_ms = live_ms == 0 ? 0 : options_.now_ms() + live_ms;
+    const std::uint64_t now_ms = options_.now_ms();
+    entry.good_until_ms = live_ms == 0 ? 0 : now_ms + live_ms;
+    set_due(entry, now_ms);
   }
 
-  std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer) const {
+  std::unique_ptr<const followed> source_of(const Key& key) const {
+    std::string path = follows_ ? follows_(key) : std::string();
+    if (path.empty()) return nullptr;
+    const tarn::detail::file_stamp stamp = tarn::detail::stamp_of(path.c_str());
+    return std::make_unique<const followed>(followed{std::move(path), stamp, tarn::detail::is_settled(stamp)});
+  }
+
+  std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer,
+                                  std::unique_ptr<const followed> source = nullptr) const {
     auto entry = std::make_unique<node>(hash, key, std::move(answer));
+    entry->source = std::move(source);
     const std::uint64_t live =
         entry->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
     set_lifetime(*entry, lives_ ? lives_(entry->key, entry->value) : live);
@@ -394,8 +486,8 @@ class memo {
         count_rare_hit(stripes, answer);
         return answer;
       }
+      ++(kept->is_outdated.load(std::memory_order_relaxed) ? part.counts.file_changes : part.counts.expirations);
       part.remove(*kept);
-      ++part.counts.expirations;
     }
     for (const std::shared_ptr<flight>& running : part.flights) {
       if (Equal()(running->key, key)) {
@@ -405,6 +497,23 @@ class memo {
         return wait_for(*earlier);
       }
     }
+    return load(part, lock, hash, key);
+  }
+
+  // Asks anew for an answer that is still valid, unless somebody does already.
+  std::optional<Value> refresh(shard& part, std::uint64_t hash, const Key& key, std::optional<Value> old_answer) {
+    std::unique_lock lock(part.mutex);
+    for (const std::shared_ptr<flight>& running : part.flights) {
+      if (Equal()(running->key, key)) return old_answer;
+    }
+    ++part.counts.refreshes;
+    std::optional<std::optional<Value>> answer;
+    tarn::detail::call_or([&] { answer.emplace(load(part, lock, hash, key)); }, [] {});  // a failure is counted
+    return answer ? *answer : old_answer;
+  }
+
+  // Asks. The caller holds the lock, and has found neither an answer nor a thread that asks.
+  std::optional<Value> load(shard& part, std::unique_lock<spin_mutex>& lock, std::uint64_t hash, const Key& key) {
     const auto mine = std::make_shared<flight>(key);
     part.flights.push_back(mine);
     ++part.counts.loads;
@@ -413,8 +522,9 @@ class memo {
     std::unique_ptr<node> fresh;
     tarn::detail::call_or(
         [&] {
+          auto source = source_of(key);  // before the question: a change during it is seen
           mine->answer.emplace(load_(key));
-          fresh = make_node(hash, key, *mine->answer);
+          fresh = make_node(hash, key, *mine->answer, std::move(source));
         },
         [&] { mine->failure = std::current_exception(); });
     lock.lock();
@@ -447,6 +557,7 @@ class memo {
   loader load_;
   weigher weigh_;
   lifetime lives_;
+  followed_file follows_;
   memo_options options_;
   std::vector<shard> shards_;
   unsigned shift_ = 0;  // the shift from a bucket to its shard

@@ -1,11 +1,17 @@
 #include <tarn/io/memo.hpp>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -56,6 +62,132 @@ TEST(memo, remembers_that_there_is_none) {
   EXPECT_EQ(sizes.get(""), std::nullopt);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(sizes.statistics().negative_hits, 1u);
+}
+
+// One caller asks anew before the answer is too old; a failure of that is nobody's.
+TEST(memo, answers_are_refreshed_before_they_are_old) {
+  int asked = 0;
+  bool fails = false;
+  memo<int, int> answers(
+      [&](const int&) -> std::optional<int> {
+        if (fails) throw std::runtime_error("no answer");
+        return ++asked;
+      },
+      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
+  now = 1000;
+  EXPECT_EQ(answers.get(1), 1);
+  now = 1079;
+  EXPECT_EQ(answers.get(1), 1);
+  now = 1080;
+  EXPECT_EQ(answers.get(1), 2);  // valid until 1180
+  now = 1159;
+  EXPECT_EQ(answers.get(1), 2);
+  fails = true;
+  now = 1160;
+  EXPECT_EQ(answers.get(1), 2) << "the old answer is valid";
+  EXPECT_EQ(answers.get(1), 2);
+  EXPECT_EQ(answers.statistics().failures, 1u) << "one attempt is made";
+  now = 1180;
+  EXPECT_THROW(answers.get(1), std::runtime_error);
+  fails = false;
+  EXPECT_EQ(answers.get(1), 3);
+  const auto seen = answers.statistics();
+  EXPECT_EQ(seen.refreshes, 2u);
+  EXPECT_EQ(seen.expirations, 1u);
+  EXPECT_EQ(seen.loads, 5u);
+}
+
+TEST(memo, others_get_the_old_answer_while_one_refreshes) {
+  std::atomic<int> asked{0};
+  std::atomic<bool> is_waiting{false}, may_end{false};
+  memo<int, int> answers(
+      [&](const int&) -> std::optional<int> {
+        const int number = ++asked;
+        if (number == 2) {
+          is_waiting = true;
+          while (!may_end) std::this_thread::yield();
+        }
+        return number;
+      },
+      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
+  now = 1000;
+  EXPECT_EQ(answers.get(1), 1);
+  now = 1090;
+  std::thread refresher([&] { EXPECT_EQ(answers.get(1), 2); });
+  while (!is_waiting) std::this_thread::yield();
+  EXPECT_EQ(answers.get(1), 1);
+  EXPECT_EQ(answers.get(1), 1);
+  may_end = true;
+  refresher.join();
+  EXPECT_EQ(answers.get(1), 2);
+  EXPECT_EQ(asked, 2);
+}
+
+class followed_file : public testing::Test {
+ protected:
+  followed_file() { now = 1000; }
+  ~followed_file() override { std::filesystem::remove(path_); }
+  // The file gets a time long ago, so that its stamp is settled, and another one for each version.
+  void write(const std::string& text) {
+    std::ofstream(path_) << text;
+    const timespec times[2] = {{1000 + ++version_, 0}, {1000 + version_, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
+  }
+  std::optional<std::string> load() {
+    ++asked_;
+    std::ifstream file(path_);
+    if (!file) return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
+  std::string path_ = testing::TempDir() + "followed-" + std::to_string(getpid());
+  int version_ = 0;
+  int asked_ = 0;
+  memo<int, std::string> texts_{[this](const int&) { return load(); },
+                                {.check_ms = 50, .now_ms = test_clock},
+                                {},
+                                {},
+                                [this](const int& key) { return key == 0 ? std::string() : path_; }};
+};
+
+TEST_F(followed_file, is_read_again_when_it_has_changed) {
+  EXPECT_EQ(texts_.get(1), std::nullopt);
+  write("one");
+  now = 1049;
+  EXPECT_EQ(texts_.get(1), std::nullopt) << "nobody looks before";
+  now = 1050;
+  EXPECT_EQ(texts_.get(1), "one");
+  write("two");
+  now = 1100;
+  EXPECT_EQ(texts_.get(1), "two");
+  std::filesystem::remove(path_);
+  now = 1150;
+  EXPECT_EQ(texts_.get(1), std::nullopt);
+  EXPECT_EQ(texts_.statistics().file_changes, 3u);
+}
+
+// The time of the change of a file that was just written may be that of its next change, too.
+TEST_F(followed_file, is_read_again_while_its_time_is_new) {
+  write("one");
+  EXPECT_EQ(texts_.get(1), "one");
+  now = 1050;
+  EXPECT_EQ(texts_.get(1), "one");
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(followed_file, is_not_looked_at_for_keys_without_one) {
+  EXPECT_EQ(texts_.get(0), std::nullopt);
+  write("one");
+  now = 100'000;
+  EXPECT_EQ(texts_.get(0), std::nullopt);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(followed_file, is_not_read_again_while_it_stays) {
+  texts_.get(2);
+  for (now = 1000; now < 2000; now += 10) EXPECT_EQ(texts_.get(2), std::nullopt);
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(texts_.statistics().hits, 100u);
 }
 
 TEST(memo, answers_grow_old) {
