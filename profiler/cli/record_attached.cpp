@@ -107,22 +107,22 @@ void record_attached(const record_request& request) {
   const watched_process watched(static_cast<std::uint32_t>(process));
   detach_on_signals();
   std::unique_ptr<process_recording> recording;
-  std::unique_ptr<bounded_recording> files;
-  const auto begin = [&] {
-    files = std::make_unique<bounded_recording>(*recording, request.output, bounds);
-    files->begin_late(facts);
-  };
   const attachment attached = attach_to(process, library, [&](const std::string& path, bool is_new) {
     recording = open_region(path, is_new, sources, request.interval);
-    if (recording == nullptr) return false;
-    begin();
-    return true;
+    return recording != nullptr;
   });
+  bounded_recording files(*recording, request.output, bounds);
+  try {
+    files.begin_late(facts);
+  } catch (const std::system_error& error) {
+    detach_from(process);
+    fail(exit_code::io_error, "{}", error.what());
+  }
   fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
              process, milliseconds(attached.stopped));
-  while (is_interrupted == 0 && !watched.has_ended() && !files->is_over()) {
-    wait_until(watched, files->next());
-    if (!watched.has_ended()) files->write_changes();
+  while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
+    wait_until(watched, files.next());
+    if (!watched.has_ended()) files.write_changes();
   }
   if (watched.has_ended()) {
     recording->write_changes();
@@ -136,7 +136,7 @@ void record_attached(const record_request& request) {
     } catch (const failure& error) {
       reason = error.what();
     }
-    files->end_early();
+    files.end_early();
     fmt::print(stderr, "tarn: {}\n", reason);
   }
   print_summary(sources, *recording);

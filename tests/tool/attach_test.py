@@ -204,6 +204,35 @@ class Attach(unittest.TestCase):
         self.assertIn("exclude each other", self.refused(program.pid, "--", "true", code=2))
         self.finish(program)
 
+    def test_a_static_program_is_left_alone(self):
+        reads, writes = os.pipe()
+        self.addCleanup(os.close, reads)
+        os.set_blocking(writes, False)
+        while True:  # the program then waits in its first output
+            try:
+                os.write(writes, b"x" * 4096)
+            except BlockingIOError:
+                break
+        os.set_blocking(writes, True)
+        program = subprocess.Popen([PATHS.static], stdout=writes)
+        os.close(writes)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.assertIn("is statically linked or uses another C library", self.refused(program.pid, code=126))
+
+    def test_another_users_program_is_left_alone(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs two users")
+        program = self.program()
+        try:
+            result = subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "-o", "/dev/null"], user=65534,
+                                    capture_output=True, text=True, check=False, timeout=HANG_S)
+        except PermissionError:
+            self.skipTest("the other user may not run the command")
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertRegex(result.stderr, r"^tarn: process \d+ belongs to another user \(number 0\); try sudo .*\n$")
+        self.finish(program)
+
     def test_a_traced_program_is_left_alone(self):
         program = self.program()
         libc = ctypes.CDLL(None, use_errno=True)
