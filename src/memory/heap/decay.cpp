@@ -9,10 +9,19 @@
 namespace tarn::heaps {
 namespace {
 
+using namespace base::units;
+
 /// One decay gives at most this many batches to the slabs, so that no single call takes long.
 constexpr std::uint32_t most_decayed = 1024;
 
 constexpr std::uint32_t calls_between_ticks = 64;
+
+/// Blocks may stay in depots, where they are cheapest to take again, until the heap needs new memory. Then the depots
+/// may keep a little, and an eighth of the heap's slabs.
+std::uint64_t depot_budget(const heap& owner) noexcept { return 1_MiB + owner.slab_bytes.get() / 8; }
+
+/// A smaller heap that grows keeps what is idle until it has grown by so much.
+constexpr std::uint64_t least_growth = 512_KiB;
 
 /// Growth within this time after a shrink means that the shrink came too early. Without another such regret, the size
 /// from which a heap shrinks halves in this time.
@@ -31,6 +40,48 @@ void heap::tick() noexcept {
     next_decay_ms = now + delay_ms / 4;
   }
   space->purge(now, delay_ms);
+}
+
+// Runs when the heap has taken a run from the space.
+void heap::note_run(const pages::slab& run) noexcept {
+  grows = run.zeroed;
+  new_bytes += grows ? run.units * pages::unit_bytes : 0;
+}
+
+// Runs before the heap takes `units` from the space for blocks of class `wanted`. Memory that nobody has touched costs
+// a page fault for each page and adds to the peak; what lies idle in the heap costs less. So a heap that grows gives
+// cached runs to the space that were not used since its last growth. Whenever it has grown by a thirty-second, it also
+// gives up its depots and idle front magazines (docs/design/giving-back.md).
+void heap::make_room(size_class wanted, std::size_t units) noexcept {
+  if ((grows || space->index().dirty_units() < units) && large.may_hold()) {
+    visit_large_cache(false);
+  }
+  const bool has_grown = new_bytes >= least_growth + slab_bytes.get() / 32;
+  if (has_grown || depot_bytes.get() > depot_budget(*this)) {
+    empty_depots();
+  }
+  if (has_grown) {
+    new_bytes = 0;
+    if (!policy.hardened()) {  // its freed blocks wait
+      drop_idle_fronts(wanted);
+    }
+  }
+}
+
+// Gives the blocks of front magazines to their slabs, and empty slabs to the space: those of classes that were not used
+// since the last time, and of all classes of long blocks, whose slabs are the largest.
+void heap::drop_idle_fronts(size_class wanted) noexcept {
+  used.for_each([&](size_class index) {
+    class_state& class_entry = classes[index];
+    if (index != wanted && (index >= pages::first_wide || class_entry.seen_top == top_of(index))) {
+      drop_front(index);
+      pages::slab* const last = class_entry.available.front();
+      if (last != nullptr && last->empty()) {
+        lose(last, true);
+      }
+    }
+    class_entry.seen_top = top_of(index);
+  });
 }
 
 // Returns to the slabs what was not needed since the last decay. False: more is left for the next tick.

@@ -14,10 +14,6 @@ namespace {
 
 using namespace base::units;
 
-/// Blocks may stay in depots, where they are cheapest to take again, until the heap needs new memory. Then the depots
-/// may keep a little, and an eighth of the heap's slabs.
-std::size_t depot_budget(const heap& owner) noexcept { return 1_MiB + owner.slab_bytes.get() / 8; }
-
 /// Returns the bytes of a large block that lie in a segment, which can be reserved in advance. The largest blocks
 /// have mappings of their own.
 std::size_t bytes_in_segment(const pages::slab& block) noexcept { return block.home != nullptr ? block.bytes : 0; }
@@ -186,15 +182,16 @@ bool heap::fill_from_slabs(size_class index) noexcept {
 }
 
 pages::slab* heap::new_slab(size_class index) noexcept {
-  if (depot_bytes.get() > depot_budget(*this)) {
-    empty_depots();
-    if (pages::slab* const emptied = classes[index].available.front()) {
-      return emptied;
-    }
+  make_room(index, pages::shapes.classes[index].units);
+  if (pages::slab* const emptied = classes[index].available.front()) {
+    return emptied;
   }
   pages::slab* source = adopt_slab(index);
   if (source == nullptr) {
     source = space->allocate_slab(index, address());
+    if (source != nullptr) {
+      note_run(*source);
+    }
   }
   if (source != nullptr) {
     used.insert(index);
@@ -252,7 +249,7 @@ void heap::spill(size_class index) noexcept {
   void** const bottom = bottom_of(class_entry.front, index);
   // The arrays take memory too: for small blocks nearly as much as the blocks.
   magazine* const fresh =
-      depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
+      depot_arrays * detail::magazine_bytes <= 256_KiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + moved, kept * sizeof(void*));
     class_entry.behind.push(class_entry.front);
@@ -321,9 +318,7 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
 }
 
 pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept {
-  if (depot_bytes.get() > depot_budget(*this)) {
-    empty_depots();
-  }
+  make_room(detail::class_count, base::divide_up(bytes, pages::unit_bytes));
   pages::slab* home = space->allocate_large(bytes, alignment, address());
   if (home == nullptr && bytes <= pages::most_large_bytes) {
     reclaim();
@@ -338,6 +333,7 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
   large_allocated.fetch_add(1, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(home->bytes, std::memory_order_relaxed);
   note_peak();
+  note_run(*home);
   open_large_cache(*home);
   return home;
 }

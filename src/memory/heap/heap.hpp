@@ -165,6 +165,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
   std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
+  std::uint64_t new_bytes = 0;    ///< taken in runs that nobody had touched, since idle blocks were given up for it
+  bool grows = false;             ///< the last run was such a one
   site_table* sites = nullptr;    ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
   std::size_t eager_bytes = 0;    ///< bytes that release() keeps
   quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
@@ -349,6 +351,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void drop_front(size_class index) noexcept;
   void tick() noexcept;
   bool decay() noexcept;
+  void note_run(const pages::slab& run) noexcept;
+  void make_room(size_class wanted, std::size_t units) noexcept;
+  void drop_idle_fronts(size_class wanted) noexcept;
   void shrink() noexcept;
   void note_growth() noexcept;
   void empty_depots() noexcept;

@@ -64,6 +64,9 @@ class large_cache : large_runs {
                              units_in(shared_[bin_of(units)].load(std::memory_order_relaxed)) >= units);
   }
 
+  /// Returns false if the cache has been empty since the last visit that emptied it. Any thread.
+  bool may_hold() const noexcept { return open_.load(std::memory_order_relaxed) != 0; }
+
   /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `by_owner` is true for the owner.
   bool put(pages::slab& run, bool by_owner) noexcept {
     if (!serves(run.units)) [[unlikely]] {

@@ -61,11 +61,18 @@ void run_index::insert(segment& added) noexcept {
   update(added);
 }
 
+// Counts `now` dirty units of a segment instead of those that are counted.
+void run_index::add_dirty(const segment& changed, std::size_t now) noexcept {
+  if (!changed.kept) {
+    dirty_units_.store(dirty_units() + now - changed.indexed_dirty, std::memory_order_relaxed);
+  }
+}
+
 void run_index::remove(segment& removed) noexcept {
   leave_bin(removed);
   if (removed.indexed_dirty != 0) {
     dirty_.remove(&removed);
-    dirty_units_ -= removed.kept ? 0 : removed.indexed_dirty;
+    add_dirty(removed, 0);
     --dirty_count_;
   } else {
     clean_.remove(&removed);
@@ -90,7 +97,7 @@ void run_index::update(segment& changed) noexcept {
     clean_.push_back(&changed);
     --dirty_count_;
   }
-  dirty_units_ += changed.kept ? 0 : changed.dirty_units - changed.indexed_dirty;
+  add_dirty(changed, changed.dirty_units);
   changed.indexed_dirty = changed.dirty_units;
 }
 
@@ -133,7 +140,7 @@ bool run_index::is_valid() const noexcept {
       --segments;
     }
   }
-  return valid && segments == without_room && dirty == dirty_units_ && dirty_segments == dirty_count_;
+  return valid && segments == without_room && dirty == dirty_units() && dirty_segments == dirty_count_;
 }
 
 }  // namespace tarn::pages

@@ -7,6 +7,7 @@
 // (docs/design/run-index.md).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,8 +33,9 @@ class run_index {
   /// Returns the first segment with dirty units, in the order in which they became dirty or were moved.
   segment* first_dirty() const noexcept { return dirty_.front(); }
   std::size_t dirty_segments() const noexcept { return dirty_count_; }
-  /// Returns the dirty units of all segments, except reserved ones, which the memory policy leaves alone.
-  std::size_t dirty_units() const noexcept { return dirty_units_; }
+  /// Returns the dirty units of all segments, except reserved ones, which the memory policy leaves alone. Any thread
+  /// may call it without the lock, and gets a count of a moment ago.
+  std::size_t dirty_units() const noexcept { return dirty_units_.load(std::memory_order_relaxed); }
   void move_to_end_of_dirty(segment& seen) noexcept {
     dirty_.remove(&seen);
     dirty_.push_back(&seen);
@@ -61,13 +63,14 @@ class run_index {
   static std::size_t bin_of(std::size_t units) noexcept;
   void enter_bin(segment& entered) noexcept;
   void leave_bin(segment& left) noexcept;
+  void add_dirty(const segment& changed, std::size_t now) noexcept;
 
   segment* bins_[bin_count] = {};  ///< lists through bin_previous and bin_next
   std::uint64_t occupied_ = 0;     ///< bins that are not empty
   base::list<segment> clean_;
   base::list<segment> dirty_;
   std::size_t dirty_count_ = 0;
-  std::size_t dirty_units_ = 0;
+  std::atomic<std::size_t> dirty_units_{0};  ///< written under the lock
   mutable std::uint64_t steps_ = 0;
 };
 

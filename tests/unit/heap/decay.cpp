@@ -47,6 +47,24 @@ TEST_F(decay_test, what_waits_in_depots_is_little_once_others_need_memory) {
   }
 }
 
+// A buffer that grows through the classes of long blocks leaves an idle slab in each, which otherwise stays while the
+// clock stands.
+TEST_F(decay_test, a_heap_that_grows_gives_up_what_is_idle) {
+  heap& tested = make();
+  const size_class long_class = class_of(20'000);
+  burst(tested, class_of(1'000), 200);
+  burst(tested, long_class, 1);
+  ASSERT_GT(tested.depot_bytes.get(), 0u);
+  ASSERT_NE(tested.classes[long_class].front, nullptr);
+  for (std::size_t bytes = 0; bytes < 2_MiB; bytes += 64) {
+    static_cast<void>(allocate(tested, class_of(64)));
+  }
+  EXPECT_EQ(tested.depot_bytes.get(), 0u);
+  EXPECT_EQ(tested.classes[long_class].front, nullptr);
+  EXPECT_TRUE(tested.classes[long_class].available.empty());
+  EXPECT_TRUE(tested.is_valid());
+}
+
 TEST_F(decay_test, an_unused_class_gives_everything_back) {
   heap& tested = make();
   const size_class index = class_of(1'000);

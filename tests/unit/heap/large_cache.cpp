@@ -37,6 +37,8 @@ TEST_F(large_cache, a_steady_pair_takes_no_lock) {
 
 TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
   heap& tested = start();
+  give(tested, take(tested, 200 * unit_bytes));
+  tested.visit_large_cache(true);  // the space has touched memory now, so nothing below takes new one
   void* const first = take(tested, 63 * unit_bytes);
   give(tested, first);
   EXPECT_EQ(take(tested, 60 * unit_bytes), first);
@@ -47,6 +49,24 @@ TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
   EXPECT_NE(shorter, first) << "it would waste a third";
   give(tested, longer);
   give(tested, shorter);
+}
+
+// Otherwise a buffer that grows leaves a run of each length behind.
+TEST_F(large_cache, a_heap_that_grows_gives_up_idle_runs) {
+  heaps::central().purge_all();
+  heap& tested = start();
+  for (std::size_t units = 8; units < 64; units += 8) {
+    give(tested, take(tested, units * unit_bytes));
+  }
+  ASSERT_GT(tested.large.count().runs, 1u);
+  std::vector<void*> blocks;
+  for (std::size_t bytes = 0; bytes < 32_MiB; bytes += 64_KiB) {
+    blocks.push_back(allocate(tested, class_of(64_KiB)));
+  }
+  EXPECT_EQ(tested.large.count().runs, 0u);
+  for (void* const block : blocks) {
+    give(tested, block);
+  }
 }
 
 TEST_F(large_cache, it_keeps_a_block_that_left_its_segment) {
