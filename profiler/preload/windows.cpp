@@ -271,13 +271,16 @@ void release_window() noexcept {
 void tarn_next_window() noexcept {
   using namespace tarn::preload;
   // A handler's hook may interrupt a decision, which then goes on as if there had been no hook. A handler that jumps
-  // out leaves a decision whose frame is no longer in use, below this one.
+  // out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it looks like an
+  // interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the estimate is wrong.
   constexpr std::uintptr_t near = std::uintptr_t{8} << 20;
+  constexpr std::uint32_t most_waits = 32;
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (own_window.decision != 0 && frame - own_window.decision >= near) {
+  if (own_window.decision != 0 && frame - own_window.decision >= near && ++own_window.waits < most_waits) {
     tarn_steps_left = 0;
     return;
   }
+  own_window.waits = 0;
   own_window.decision = frame;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   decide();

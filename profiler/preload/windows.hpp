@@ -56,6 +56,7 @@ struct call_window {
   std::uint32_t siblings;    // in phase `inherited`: those that were made before this one in the same block
   std::uint32_t gap;         // steps before this block that were not dispatched
   std::uintptr_t decision;   // the frame of the decision that is being made; 0: none
+  std::uint32_t waits;       // hooks that have waited for that decision
   std::uint64_t random;
   std::uint32_t steps;                  // of this block
   std::uint64_t closed_at, opened_at;   // processor time of the thread, in nanoseconds

@@ -1,6 +1,7 @@
 // Makes system calls in every way that programs use: each mode does the same work in each round and checks
 // the results. Arguments: the mode and the number of rounds.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -217,6 +218,48 @@ static void ended_stacks(void) {
   if (round % 100 == 0) CHECK(mapped_kib() - first_kib < 24 << 10);
 }
 
+// Jumps out of the recorder, where a signal interrupts it, onto another stack that is far from the one before.
+static ucontext_t stacks[2];
+static volatile sig_atomic_t jumps_left;
+static void jump_out(int signal, siginfo_t* information, void* context) {
+  (void)signal, (void)information;
+  Dl_info facts;
+  const void* const interrupted = (void*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  if (jumps_left == 0 || dladdr(interrupted, &facts) == 0 || strstr(facts.dli_fname, "libtarn-record") == NULL) return;
+  setcontext(&stacks[--jumps_left % 2]);
+}
+__attribute__((noinline)) static void after_jumps(void) {
+  for (int round = 0; round < 2000000; ++round) getppid();
+}
+static void until_jumps_end(void) {
+  while (jumps_left != 0) getppid();
+  after_jumps();
+  exit(0);
+}
+static void* send_signals(void* target_thread) {
+  while (jumps_left == 0) sched_yield();
+  while (jumps_left != 0) pthread_kill(*(pthread_t*)target_thread, SIGUSR1);
+  return NULL;
+}
+static void left_decisions(void) {
+  enum { bytes = 32 << 20 };
+  struct sigaction action = {.sa_sigaction = jump_out, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+  for (int index = 0; index < 2; ++index) {
+    CHECK(getcontext(&stacks[index]) == 0);
+    stacks[index].uc_stack.ss_sp = calloc(1, bytes);
+    stacks[index].uc_stack.ss_size = bytes;
+    makecontext(&stacks[index], until_jumps_end, 0);
+  }
+  for (int round = 0; round < 20000; ++round) getppid();
+  static pthread_t us;
+  us = pthread_self();
+  pthread_t sender;
+  CHECK(pthread_create(&sender, NULL, send_signals, &us) == 0);
+  jumps_left = 200;
+  until_jumps_end();
+}
+
 static void jump(int signal) {
   (void)signal;
   getppid();
@@ -411,6 +454,7 @@ int main(int count, char** words) {
                {"storm", storm},
                {"restricted", restricted_children},
                {"own_threads", own_threads},
+               {"left_decisions", left_decisions},
                {"ended_stacks", ended_stacks}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {

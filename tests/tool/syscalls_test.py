@@ -198,6 +198,11 @@ class Syscalls(unittest.TestCase):
             if call["name"] == "vfork":
                 self.assertEqual([frame["function"] for frame in call["stack"]][:2], ["restricted_children", "main"])
 
+    def test_a_decision_that_is_left_for_another_stack_ends(self):
+        site = self.site(self.record(PATHS.calls, "left_decisions", "1"), "getppid", "after_jumps")
+        self.assert_estimated(site, 2_000_000)
+        self.assertLess(site["error"], 0.5)
+
     def test_threads_leave_no_signal_stacks_behind(self):
         for modes in [], ["--full"]:
             with self.subTest(modes=modes):
