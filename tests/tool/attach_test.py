@@ -185,8 +185,13 @@ class Attach(unittest.TestCase):
 
     def test_it_is_bounded_in_time_and_files(self):
         program = self.program()
-        recorder = self.record(program, "--for", "300ms", "--every", "100ms", "--keep", "2")
-        self.end(recorder, interrupt=False)
+        self.assertIn("goes on", self.end(self.record(program, "--for", "300ms"), interrupt=False))
+        (self.folder / "rec").unlink()
+        recorder = self.record(program, "--every", "50ms", "--keep", "2")
+        for _ in polls():
+            if max((int(path.suffix[1:]) for path in self.folder.iterdir()), default=0) >= 4:
+                break
+        self.end(recorder)
         self.assertEqual(len(list(self.folder.iterdir())), 2)
         self.finish(program)
 
