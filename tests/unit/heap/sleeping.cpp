@@ -129,12 +129,14 @@ TEST_F(sleeping_test, an_owner_that_comes_by_keeps_its_slabs) {
   heap& busy = start();
   heap& sender = start();
   const size_class index = class_of(512);
-  const auto blocks = allocate_many(busy, index, reclaimable_bytes / 512);
-  tick(busy);
+  constexpr std::size_t blocks_in_ms = heaps::first_reclaim_bytes / 512 / 2;
+  const auto blocks = allocate_many(busy, index, 40 * blocks_in_ms);
+  fake::advance_ms(1'000);
+  tick(busy);  // decays
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
     give(sender, blocks[position]);
-    if (position % (heaps::first_reclaim_bytes / 512 / 2) == 0) {
+    if (position % blocks_in_ms == 0) {
       fake::advance_ms(1);  // in all more than the time after which it would count as asleep, but less than a decay
       tick(busy);           // slow calls that do not check the inbox
     }
