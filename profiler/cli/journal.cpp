@@ -1,4 +1,4 @@
-// `tarn journal cat|tail|check|append`: shows what is in a journal, also while a program appends to it.
+// `tarn journal cat|tail|export|check|append`: shows what is in a journal, also while a program appends to it.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,6 +36,8 @@ struct journal_request {
   std::optional<std::size_t> last;
   bool is_followed = false;
   std::string since, level;  // as the user wrote them
+  bool is_otlp = false;
+  std::string service = "unknown_service";  // the name that OpenTelemetry uses where there is none
   log_selection selection;
   io::journal_options creation;
 };
@@ -203,13 +205,21 @@ void tail(const journal_request& given) {
     fail(exit_code::usage, "--other-lines: needs --level or --since");
   constexpr std::size_t usual = 10;
   tail_output lines(request);
-  // A time alone asks for all lines since then.
-  if (request.last || request.since.empty()) lines.keep_last(request.last.value_or(usual));
+  // A time alone asks for all lines since then, and an export for all lines.
+  if (request.last || (request.since.empty() && !request.selection.otlp_service)) {
+    lines.keep_last(request.last.value_or(usual));
+  }
   if (request.is_followed) return follow(request, lines);
   const io::journal_reader reader(request.path);
   for (const io::journal_line& line : reader.lines()) lines.add(line.number, line.state, line.text);
   lines.print_kept();
   lines.close();
+}
+
+void export_lines(const journal_request& given) {
+  journal_request request = given;
+  request.selection.otlp_service = given.service;
+  tail(request);
 }
 
 void check(const journal_request& request) {
@@ -257,7 +267,7 @@ CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::s
 
 void add_journal(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("journal", "Read a journal or append to it: cat, tail, check, append.");
+      application.add_subcommand("journal", "Read a journal or append to it: cat, tail, export, check, append.");
   command->require_subcommand(1);
   const auto request = std::make_shared<journal_request>();
   const char* const numbers = "print the number and a tab before each line";
@@ -266,15 +276,23 @@ void add_journal(CLI::App& application) {
   CLI::App* const last = add(*command, "tail", "Print the newest lines.", request, tail);
   last->add_flag("--numbers", request->has_numbers, numbers);
   last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all");
-  last->add_flag("-f,--follow", request->is_followed,
-                 "then print what is appended, also after a rotation, until SIGINT or SIGTERM");
-  last->add_option(
-      "--since", request->since,
-      "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d");
-  last->add_option("--level", request->level, "only lines of a logger of this level or above");
-  last->add_flag("--other-lines", request->selection.with_other_lines,
-                 "with --since or --level, also print lines that no logger wrote");
+  const auto add_selection = [&](CLI::App& chooser) {
+    chooser.add_flag("-f,--follow", request->is_followed,
+                     "then print what is appended, also after a rotation, until SIGINT or SIGTERM");
+    chooser.add_option(
+        "--since", request->since,
+        "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d");
+    chooser.add_option("--level", request->level, "only lines of a logger of this level or above");
+    chooser.add_flag("--other-lines", request->selection.with_other_lines,
+                     "with --since or --level, also print lines that no logger wrote");
+  };
+  add_selection(*last);
   last->add_flag("--json", request->selection.as_json, "print each line as a JSON object");
+  CLI::App* const exported =
+      add(*command, "export", "Print all lines in another program's format, oldest first.", request, export_lines);
+  exported->add_flag("--otlp", request->is_otlp, "as OTLP/JSON, one LogsData object for each line")->required();
+  exported->add_option("--service", request->service, "value of service.name; unknown_service");
+  add_selection(*exported);
   add(*command, "check", "Print a summary; exit code 1 if the journal is damaged (a torn line is not damage).", request,
       check);
   CLI::App* const append_command = add(

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "profiler/base/failure.hpp"
@@ -124,6 +126,61 @@ std::optional<log_record> parse_json(std::string_view line) {
   return record;
 }
 
+// Returns a time of a logger as OTLP has it.
+std::string unix_nanoseconds(const std::string& time) {
+  std::tm parts{};
+  const char* const fraction = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S.", &parts);
+  std::uint64_t micros = 0;
+  if (fraction != nullptr) std::from_chars(fraction, time.c_str() + time.size(), micros);
+  return std::to_string((static_cast<std::uint64_t>(::timegm(&parts)) * 1'000'000 + micros) * 1000);
+}
+
+// An AnyValue: the mapping of protobuf to JSON writes 64-bit numbers as texts.
+ordered_json otlp_value(const ordered_json& value) {
+  if (value.is_boolean()) return {{"boolValue", value}};
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return {{"stringValue", value.dump()}};
+  if (value.is_number_integer()) return {{"intValue", value.dump()}};
+  if (value.is_number()) return {{"doubleValue", value}};
+  if (value.is_string()) return {{"stringValue", value}};
+  if (value.is_null()) return ordered_json::object();
+  return {{"stringValue", value.dump()}};
+}
+ordered_json otlp_attribute(std::string_view name, const ordered_json& value) {
+  return {{"key", name}, {"value", otlp_value(value)}};
+}
+
+// Returns a LogsData with one record, as opentelemetry-proto's logs.proto has it.
+std::string otlp_line(const std::string& service, std::uint64_t number, std::string_view line,
+                      const std::optional<log_record>& record) {
+  constexpr unsigned severities[] = {1, 5, 9, 13, 17, 21};  // SEVERITY_NUMBER_TRACE … SEVERITY_NUMBER_FATAL
+  static_assert(std::size(severities) == levels);
+  ordered_json scope = ordered_json::object(), written, attributes;
+  attributes.push_back(otlp_attribute("tarn.journal.line", number));
+  if (record) {
+    written["timeUnixNano"] = unix_nanoseconds(record->time);
+    written["severityNumber"] = severities[record->level];
+    written["severityText"] = io::level_name(static_cast<io::level>(record->level));
+    for (const auto& [name, text] : record->members) {
+      const ordered_json value = ordered_json::parse(text);
+      if (name == "msg") {
+        written["body"] = otlp_value(value);
+      } else if (name == "logger") {
+        scope["name"] = value;
+      } else if (name != "time" && name != "level") {
+        attributes.push_back(otlp_attribute(name, value));
+      }
+    }
+  } else {
+    written["body"] = otlp_value(line);
+  }
+  written["attributes"] = std::move(attributes);
+  const ordered_json resource = {{"attributes", ordered_json::array({otlp_attribute("service.name", service)})}};
+  const ordered_json scope_logs = {{"scope", scope}, {"logRecords", ordered_json::array({written})}};
+  const ordered_json resource_logs = {{"resource", resource}, {"scopeLogs", ordered_json::array({scope_logs})}};
+  return ordered_json{{"resourceLogs", ordered_json::array({resource_logs})}}.dump(
+      -1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 [[noreturn]] void refuse_since(const std::string& text) {
   fail(exit_code::usage,
        "--since {}: is neither a time in UTC (2026-11-22T10:00:00Z, 2026-11-22) nor an age (90s, 10m, 2h, 7d)", text);
@@ -146,11 +203,12 @@ std::optional<log_record> parse_log_line(std::string_view line) {
 
 std::optional<std::string> log_selection::shown(std::uint64_t number, std::string_view line) const {
   std::optional<log_record> record;
-  if (is_filter() || as_json) record = parse_log_line(line);
+  if (is_filter() || as_json || otlp_service) record = parse_log_line(line);
   if (is_filter()) {
     if (!record && !with_other_lines) return std::nullopt;
     if (record && (record->time < since || (level && record->level < *level))) return std::nullopt;
   }
+  if (otlp_service) return otlp_line(*otlp_service, number, line, record);
   if (!as_json) return has_numbers ? fmt::format("{}\t{}", number, line) : std::string(line);
   std::string object = "{";
   if (has_numbers) object += fmt::format("\"number\":{},", number);

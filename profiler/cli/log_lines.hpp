@@ -27,6 +27,7 @@ struct log_selection {
   bool with_other_lines = false;     // also those that no logger wrote, although time or level are chosen
   bool as_json = false;
   bool has_numbers = false;
+  std::optional<std::string> otlp_service;  // each line is a LogsData of OTLP/JSON, of a service of this name
 
   bool is_filter() const { return !since.empty() || level.has_value(); }
 

@@ -130,6 +130,67 @@ class Journal(unittest.TestCase):
         self.assertEqual([json.loads(line)["number"] for line in self.tail("--json", "--numbers")], [1, 2, 3, 4, 5])
         self.assertEqual(len(self.tail("--json", "--level", "warning")), 2)
 
+    def test_otlp(self):
+        self.append("\n".join(LOGGED) + "\n")
+        exported = [json.loads(line) for line in self.tarn("export", "--otlp", "--service", "shop", "log")[0].splitlines()]
+        self.assertEqual(len(exported), 5)
+        self.assertEqual(exported[1], {"resourceLogs": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+            "scopeLogs": [{"scope": {"name": "http"}, "logRecords": [{
+                "timeUnixNano": "1795341600000000000", "severityNumber": 9, "severityText": "info",
+                "body": {"stringValue": "served /page"},
+                "attributes": [
+                    {"key": "tarn.journal.line", "value": {"intValue": "2"}},
+                    {"key": "ms", "value": {"intValue": "3"}},
+                    {"key": "ratio", "value": {"doubleValue": 0.5}},
+                    {"key": "cached", "value": {"boolValue": True}},
+                    {"key": "id", "value": {"stringValue": "007"}},
+                    {"key": "to", "value": {"stringValue": "a b"}},
+                    {"key": "none", "value": {"stringValue": ""}}]}]}]}]})
+        records = [line["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0] for line in exported]
+        self.assertEqual(records[2], {"body": {"stringValue": "free text"}, "attributes": [
+            {"key": "tarn.journal.line", "value": {"intValue": "3"}}]})
+        self.assertEqual([record.get("severityNumber") for record in records], [5, 9, None, 13, 17])
+        self.assertEqual(records[4]["timeUnixNano"], "1795347000250000000")
+        self.assertEqual(records[4]["body"]["stringValue"], 'a "b"\n\x01')
+        errors = self.tarn("export", "--otlp", "--level", "error", "log")[0].splitlines()
+        self.assertEqual(len(errors), 1)
+        self.assertIn('"service.name","value":{"stringValue":"unknown_service"}', errors[0])
+        self.assertIn("--otlp", self.tarn("export", "log", code=2)[1])
+
+    # The names that opentelemetry-proto publishes (logs.proto, common.proto, resource.proto), in protobuf's JSON form.
+    def test_otlp_has_only_published_names(self):
+        published = {
+            "LogsData": {"resourceLogs": ["ResourceLogs"]},
+            "ResourceLogs": {"resource": "Resource", "scopeLogs": ["ScopeLogs"], "schemaUrl": str},
+            "Resource": {"attributes": ["KeyValue"], "droppedAttributesCount": int},
+            "ScopeLogs": {"scope": "InstrumentationScope", "logRecords": ["LogRecord"], "schemaUrl": str},
+            "InstrumentationScope": {"name": str, "version": str, "attributes": ["KeyValue"], "droppedAttributesCount": int},
+            "LogRecord": {"timeUnixNano": str, "observedTimeUnixNano": str, "severityNumber": int, "severityText": str,
+                          "body": "AnyValue", "attributes": ["KeyValue"], "droppedAttributesCount": int, "flags": int,
+                          "traceId": str, "spanId": str, "eventName": str},
+            "KeyValue": {"key": str, "value": "AnyValue"},
+            "AnyValue": {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": float, "bytesValue": str},
+        }
+
+        def verify(message, value):
+            if isinstance(message, list):
+                self.assertIsInstance(value, list)
+                for member in value:
+                    verify(message[0], member)
+            elif isinstance(message, str):
+                self.assertIsInstance(value, dict)
+                for name, member in value.items():
+                    self.assertIn(name, published[message], message)
+                    verify(published[message][name], member)
+            else:
+                self.assertIs(type(value), message)
+
+        nested = '{"time":"2026-11-22T10:00:05.000000Z","level":"critical","msg":"m","list":[1],"large":18446744073709551615}'
+        self.append("\n".join([*LOGGED, nested]) + "\n")
+        for line in self.tarn("export", "--otlp", "log")[0].splitlines():
+            verify("LogsData", json.loads(line))
+
     def test_a_line_that_only_looks_like_a_loggers(self):
         lines = [BEGINNING, BEGINNING + "loud logger=a msg=b", BEGINNING + "info logger=a", BEGINNING + 'info logger=a msg="b',
                  BEGINNING + "info logger=a msg=b  c=d", BEGINNING + "info logger=a msg=b =d", "time=now level=info logger=a msg=b",
