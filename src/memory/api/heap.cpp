@@ -24,6 +24,8 @@ namespace {
 using namespace base::units;
 
 constexpr std::size_t default_segment_bytes = 4_MiB;
+/// A heap with initial memory finds room for its records, mostly magazines, without a system call.
+constexpr std::size_t prepared_records = 512_KiB;
 
 heaps::heap* inner(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
 
@@ -73,6 +75,9 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   if (created == nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
+  }
+  if (options.initial != 0) {
+    pages::metadata::prepare(prepared_records);
   }
   if (options.strict) {
     created->add_trait(heaps::heap_trait::strict);

@@ -52,6 +52,23 @@ bool start_region(std::size_t least) noexcept {
   return true;
 }
 
+// Makes the region writable up to `end` at least. Returns false when the system refuses.
+bool open_until(const char* end) noexcept {
+  if (end <= writable_end) {
+    return true;
+  }
+  const auto missing = static_cast<std::size_t>(end - writable_end);
+  const auto left = static_cast<std::size_t>(region_end - writable_end);
+  const std::size_t step = base::align_up(missing, step_bytes);
+  const std::size_t opened = step < left ? step : left;
+  if (!platform::make_writable(writable_end, opened)) {
+    return false;
+  }
+  writable_end += opened;
+  committed += opened;
+  return true;
+}
+
 }  // namespace
 
 void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
@@ -64,19 +81,18 @@ void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
     }
     start = next;
   }
-  if (start + bytes > writable_end) {
-    const auto missing = static_cast<std::size_t>(start + bytes - writable_end);
-    const auto left = static_cast<std::size_t>(region_end - writable_end);
-    const std::size_t step = base::align_up(missing, step_bytes);
-    const std::size_t opened = step < left ? step : left;
-    if (!platform::make_writable(writable_end, opened)) {
-      return nullptr;
-    }
-    writable_end += opened;
-    committed += opened;
+  if (!open_until(start + bytes)) {
+    return nullptr;
   }
   next = start + bytes;
   return start;
+}
+
+void metadata::prepare(std::size_t bytes) noexcept {
+  const platform::locked hold(mutex);
+  if (next != nullptr && bytes <= static_cast<std::size_t>(region_end - next)) {
+    (void)open_until(next + bytes);  // allocate() reports a failure
+  }
 }
 
 std::size_t metadata::committed_bytes() noexcept {

@@ -21,6 +21,9 @@ class metadata {
   /// thread.
   static void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
 
+  /// Lets the next allocations of `bytes` together make no system call, if the region has so much left. Any thread.
+  static void prepare(std::size_t bytes) noexcept;
+
   /// Returns the bytes that are writable in all regions. They only grow, in steps. For tests.
   static std::size_t committed_bytes() noexcept;
 

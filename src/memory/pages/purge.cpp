@@ -47,17 +47,19 @@ void space::purge_excess(std::size_t freed) noexcept {
 // free memory has been used for the whole delay: a program that works in waves would have to map them again. Under a
 // limit of the address space they stay, because an aligned segment might not fit again.
 void space::drop_unused() noexcept {
-  for (;;) {
-    segment* const unused = runs_.find(options_.segment_units);
-    if (unused == nullptr || unused->kept || unused->free_units != unused->units || unused->dirty_units != 0) {
+  runs_.for_each([this, is_limited = false, is_known = false](segment& visited) mutable {
+    if (visited.kept || visited.free_units != visited.units || visited.dirty_units != 0) {
       return;
     }
-    if (platform::address_space_limit() != 0) {
-      return;
+    if (!is_known) {
+      is_limited = platform::address_space_limit() != 0;
+      is_known = true;
     }
-    runs_.remove(*unused);
-    unused->destroy();
-  }
+    if (!is_limited) {
+      runs_.remove(visited);
+      visited.destroy();
+    }
+  });
 }
 
 // Returns the segment that has been dirty for the longest time, or null if none is dirty. The segment moves to the

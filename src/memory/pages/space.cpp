@@ -25,6 +25,9 @@ constexpr std::size_t most_singles = 4096;
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 constinit std::atomic<std::size_t> singles_in_process{0};
 
+/// Segments do not begin small under a lower limit on address space.
+constexpr std::size_t little_address_space = 2_GiB;
+
 /// More free memory than this is worth the start of a helper.
 constexpr std::size_t much_retained = 4_MiB;
 /// Caches may always keep this much.
@@ -107,12 +110,24 @@ segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) n
   return created;
 }
 
+// Locked memory (mlockall) is resident as soon as it is mapped, so a segment is no larger than what is in use already.
+// Where address space is short, a few large segments waste less of it.
+std::size_t space::next_segment_units() const noexcept {
+  const std::size_t limit = platform::address_space_limit();
+  if (options_.first_units >= options_.segment_units || (limit != 0 && limit < little_address_space)) {
+    return options_.segment_units;
+  }
+  const std::size_t used = used_.load(std::memory_order_relaxed) / unit_bytes;
+  const std::size_t units = used < options_.first_units ? options_.first_units : used;
+  return units < options_.segment_units ? units : options_.segment_units;
+}
+
 slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   // Any run of this length has an aligned part that is long enough.
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes - 1 : 0;
   segment* source = runs_.find(units + slack);
   if (source == nullptr) {
-    source = add_segment(units + slack, options_.segment_units);
+    source = add_segment(units + slack, next_segment_units());
     if (source == nullptr) {
       return nullptr;
     }

@@ -20,7 +20,8 @@ namespace tarn::pages {
 enum class purging : std::uint8_t { never, after_delay, at_once };
 
 struct space_options {
-  std::size_t segment_units = most_units;        ///< least units of a new segment
+  std::size_t segment_units = most_units;        ///< least units of a new segment, where much is in use
+  std::size_t first_units = most_units;          ///< least units of the first one: later ones double what is in use
   std::size_t alignment = std::size_t{2} << 20;  ///< alignment of segments
   std::size_t limit = 0;                         ///< bytes that may be handed out; 0: no limit
   purging purge = purging::after_delay;          ///< when free memory goes back to the system
@@ -99,6 +100,7 @@ class space {
 
  private:
   slab* take_run(std::size_t units, std::size_t alignment) noexcept;
+  std::size_t next_segment_units() const noexcept;
   segment* add_segment(std::size_t least_units, std::size_t wanted_units) noexcept;
   slab* map_single(std::size_t units, std::size_t alignment) noexcept;
   void forget_single(slab& gone) noexcept;

@@ -24,6 +24,8 @@ namespace {
 
 using heaps::registry;
 
+constexpr std::size_t first_segment_bytes = std::size_t{4} << 20;
+
 constinit char** environment = nullptr;
 
 // Runs as early as the loader allows: before other constructors start threads or install fork handlers
@@ -62,9 +64,11 @@ bool set_up() noexcept {
   }
   wanted.huge_wanted = options.thp == base::thp_mode::enabled;
   wanted.huge_refused = options.thp == base::thp_mode::disabled;
+  wanted.first_units = first_segment_bytes / pages::unit_bytes;
   if (options.increment != 0) {
     const std::size_t units = base::divide_up(options.increment, pages::unit_bytes);
     wanted.segment_units = units < 32 ? 32 : units > pages::most_units ? pages::most_units : units;
+    wanted.first_units = wanted.segment_units;
   }
   heaps::central().configure(wanted);
   process = registry::create(heaps::central(), "process");
