@@ -89,7 +89,7 @@ quiet_region::quiet_region(const char* name, on_noise policy) noexcept : name_(n
 quiet_region::quiet_region(const char* name, noise_log& log) noexcept : name_(name), log_(&log) { enter(); }
 
 void quiet_region::enter() noexcept {
-  detail::tell_recorder_of_region(name_);
+  tarn::detail::tell_recorder_of_region(name_);
   quiet_heap::listen(listener::hear_heap);
   quiet_heap::is_ours();  // under a sanitizer this is what installs its hook
   outer_ = innermost;
@@ -99,7 +99,7 @@ void quiet_region::enter() noexcept {
 }
 
 quiet_region::~quiet_region() {
-  detail::tell_recorder_of_end();
+  tarn::detail::tell_recorder_of_end();
   if (outer_ == nullptr && is_watched) platform::unwatch_calls();
   const platform::unwatched ours;
   quiet_heap::is_heard = outer_ != nullptr;

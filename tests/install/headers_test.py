@@ -60,8 +60,8 @@ class Headers(unittest.TestCase):
                 with self.subTest(compiler=job[0], flags=job[2:]):
                     self.assertEqual(errors[:2000], "")
 
-    def text_of_all(self):
-        return "".join(f"#include <{header}>\n" for header in self.headers)
+    def text_of_all(self, order=1):
+        return "".join(f"#include <{header}>\n" for header in self.headers[::order])
 
     def test_flags_are_one_folder(self):
         self.assertEqual([flag for flag in self.flags if not flag.startswith(("-I", "-DTARN_"))], [])
@@ -79,6 +79,9 @@ class Headers(unittest.TestCase):
     def test_what_a_program_may_ask_of_its_compiler(self):
         self.find_errors([(compiler, self.text_of_all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
             [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"], ["-fsanitize=thread"]]])
+
+    def test_headers_in_another_order(self):  # names of one header must not hide those that another one uses
+        self.find_errors([(COMPILERS[-1], self.text_of_all(order=-1), *self.flags)])
 
     def test_c_header_in_c(self):
         for standard in ["-std=c11", "-std=c99"]:

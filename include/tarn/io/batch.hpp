@@ -206,10 +206,10 @@ class batch {
   template <class Visit>
     requires(!std::is_null_pointer_v<std::decay_t<Visit>>)
   void run(Visit&& visit) {
-    detail::runs_before_it_returns<Visit&, batch_content&>();
-    detail::runs_before_it_returns<Visit&, batch_written&>();
-    detail::runs_before_it_returns<Visit&, batch_opened&>();
-    detail::runs_before_it_returns<Visit&, batch_status&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_content&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_written&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_opened&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_status&>();
     using type = std::remove_reference_t<Visit>;
     run([](batch_result& result, void* function) { show(result, *static_cast<type*>(function)); },
         const_cast<std::remove_const_t<type>*>(std::addressof(visit)), std::is_invocable_v<type&, batch_content&>);
