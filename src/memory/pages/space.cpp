@@ -337,13 +337,13 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   return resized;
 }
 
-// Runs in caches count as handed out, so the caches may keep as much as the program uses and 64 MiB.
+// Runs in caches count as handed out, so the caches may keep a seventh of what the program uses, or 32 MiB.
 bool space::grant_caching(std::size_t bytes) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
   }
   const std::size_t total = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (total > least_cached + used_.load(std::memory_order_relaxed) / 2) {
+  if (total > std::max(least_cached, used_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }
