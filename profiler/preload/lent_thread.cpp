@@ -9,8 +9,6 @@
 
 namespace tarn::preload {
 
-constinit thread_local bool child_is_restricted = false;
-
 namespace {
 
 constinit thread_local bool lent = false;

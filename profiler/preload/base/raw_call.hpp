@@ -29,7 +29,7 @@ long word_of_call(Word value) noexcept {
 // each might end the program, and continues with the memory that it has.
 extern constinit std::atomic<bool> restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 // The same for a child of vfork, which runs in this thread's memory (lent_thread.hpp).
-extern constinit thread_local bool child_is_restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+inline constinit thread_local bool child_is_restricted = false;
 inline bool is_restricted() noexcept { return child_is_restricted || restricted.load(std::memory_order_relaxed); }
 
 // Returns the result, or an errno as its negative.
