@@ -45,20 +45,42 @@ void add_cell(site& site, const format::heap_key& key, const format::heap_counts
   }
 }
 
-// Returns a factor for each thread that scales its samples to its totals. The totals are exact even if few of its
-// blocks are sampled.
+// The allocations of one thread, or of several together: the exact number, and the sum of what samples stand for.
+struct sampled_total {
+  double exact = 0, estimated = 0, variance = 0;
+
+  void add(const sampled_total& addend) {
+    exact += addend.exact;
+    estimated += addend.estimated;
+    variance += addend.variance;
+  }
+  // Returns whether about a hundred samples or more are behind the estimate.
+  bool is_precise() const { return estimated != 0 && variance <= estimated * estimated / 100; }
+  double factor() const { return estimated != 0 && exact != 0 ? exact / estimated : 1; }
+};
+
+// Returns a factor for each thread that scales its samples to the exact total: to that of the thread if it has many
+// samples, otherwise to that of all other threads of its image together. A thread that allocates little mostly has no
+// sample, and the sample of another one stands for it: scaled to its own total, such a sample would be lost.
 std::vector<double> corrections_of(const format::recording& recording) {
   std::vector<double> factors(recording.threads.size(), 1.0);
   if (recording.program.mode != "sampled") return factors;
-  std::vector<std::uint64_t> estimated(recording.threads.size());
+  std::vector<sampled_total> threads(recording.threads.size());
   for (const auto& [key, value] : recording.cells) {
-    if (key.owner < estimated.size()) estimated[key.owner] += value[counter::blocks];
+    if (key.owner >= threads.size()) continue;
+    threads[key.owner].estimated += static_cast<double>(value[counter::blocks]);
+    threads[key.owner].variance += static_cast<double>(value[counter::spread]);
   }
-  for (std::size_t index = 0; index < factors.size(); ++index) {
-    const std::uint64_t exact = recording.threads[index].allocations;
-    if (estimated[index] != 0 && exact != 0)
-      factors[index] = static_cast<double>(exact) / static_cast<double>(estimated[index]);
+  std::vector<sampled_total> images(recording.images + 1U);
+  const auto image_of = [&](std::size_t thread) -> sampled_total& {
+    return images[std::min(recording.threads[thread].image, recording.images)];
+  };
+  for (std::size_t index = 0; index < threads.size(); ++index) {
+    threads[index].exact = static_cast<double>(recording.threads[index].allocations);
+    if (!threads[index].is_precise()) image_of(index).add(threads[index]);
   }
+  for (std::size_t index = 0; index < threads.size(); ++index)
+    factors[index] = threads[index].is_precise() ? threads[index].factor() : image_of(index).factor();
   return factors;
 }
 

@@ -75,5 +75,26 @@ TEST(findings, samples_add_up_to_what_each_thread_is_known_to_have_allocated) {
   EXPECT_EQ(find(recording).sites[0].sums[format::blocks], 460U) << "counted, each of them";
 }
 
+TEST(findings, a_sample_stands_for_the_threads_that_have_none) {
+  constexpr unsigned brief_threads = 1000;
+  format::recording recording = recording_of({{.blocks = 50'000, .own_frees = 50'000}}, brief_threads + 1);
+  recording.program.mode = "sampled";
+  recording.threads[0].allocations = 40'000;
+  recording.cells[{1, 0, 0}][format::spread] = 5'000'000;  // some 500 samples
+  recording.sites.push_back({0, {0x1001, 0x2001}});
+  for (unsigned thread = 1; thread <= brief_threads; ++thread) {
+    recording.threads[thread].allocations = 10;
+    if (thread % 40 != 0) continue;  // 25 samples of 368 blocks each
+    format::heap_counts& sampled = recording.cells[{2, thread, thread}];
+    sampled[format::blocks] = sampled[format::frees] = 368;
+    sampled[format::spread] = 368 * 367;
+  }
+  const heap_findings findings = find(recording);
+  ASSERT_EQ(findings.sites.size(), 2U);
+  EXPECT_EQ(findings.sites[0].sums[format::blocks], 40'000U) << "a thread with many samples has its own total";
+  EXPECT_NEAR(static_cast<double>(findings.sites[1].sums[format::blocks]), 10 * brief_threads, 25);
+  EXPECT_GT(findings.sites[1].error, 0.3);
+}
+
 }  // namespace
 }  // namespace tarn::analyse
