@@ -233,12 +233,15 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
   const std::vector<std::uint32_t> images = add_whole_jobs(jobs);
   if (jobs.empty()) return;
   const std::vector<replayed> results = replay_all(jobs);
-  if (results.size() == jobs.size()) correct_drop_in(images, std::span(results).subspan(changed));
+  const bool is_complete = results.size() == jobs.size();
   for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
     const combined_replay result = {results[index], growth_of(replayed_changes[index]->sums)};
-    for (const site* const site : replayed_changes[index]->sites)
+    for (const site* const site : replayed_changes[index]->sites) {
       replayed_[{site->number, site->merged_sites.size()}] = result;
+      correct_heap_cost(*site, result.result.now);
+    }
   }
+  if (is_complete) correct_drop_in(images, std::span(results).subspan(changed));
 }
 
 std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& jobs) const {
@@ -258,6 +261,15 @@ std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& job
   return images;
 }
 
+void analysis::correct_heap_cost(const site& site, const call_ns& now) {
+  if (now.overlapping == 0 && now.mispredicted == 0) return;  // it was not replayed
+  const range before = predictor_.predict(site).now_ns;
+  const range after = cost_of(now, as_double(site.sums[format::blocks]), site.error, misprediction_rate_of(recording_));
+  range& heap_ns = whole_.heap_ns;
+  heap_ns.low = std::max(heap_ns.low + after.low - before.low, 0.0);
+  heap_ns.high = std::max(heap_ns.high + after.high - before.high, heap_ns.low);
+}
+
 void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results) {
   std::vector<double> blocks(images.size());
   range saved_ns;
@@ -273,7 +285,8 @@ void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::sp
   }
   for (std::size_t index = 0; index < images.size(); ++index)
     saved_ns += cost_of(results[index].drop_in, blocks[index], 0, misprediction_rate_of(recording_));
-  whole_.drop_in_saves_ns = saved_ns;
+  // The excerpts may show a part of the run in which the heap cost more than on average.
+  whole_.drop_in_saves_ns = {std::min(saved_ns.low, whole_.heap_ns.low), std::min(saved_ns.high, whole_.heap_ns.high)};
 }
 
 range analysis::ms_per_second(const range& ns) const {

@@ -130,6 +130,7 @@ class analysis {
   }
   // Adds a job for each image that has enough excerpts, and returns these images.
   std::vector<std::uint32_t> add_whole_jobs(std::vector<replay_job>& jobs) const;
+  void correct_heap_cost(const site& site, const call_ns& now);
   void correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results);
   const deciding_frames& deciding();
   std::vector<caller> callers_of(const site& site);

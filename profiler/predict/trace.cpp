@@ -221,7 +221,6 @@ replay_job job_of(const format::recording& recording, const std::vector<std::uin
 
 replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
   replay_job job = job_of(recording, chosen);
-  job.is_filled = true;  // a program writes to what it asks for
   job.is_whole = true;
   return job;
 }

@@ -169,11 +169,13 @@ void print_program(analyse::analysis& analysis, const paint& style) {
                         seconds(recording.part.to_ns / 1000));
   }
   if (recording.ended) {
-    times += fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s",
+    times += fmt::format("; {:.2f} s, {:.2f} s of processor time, of which recording the heap took {} s",
                          seconds(recording.end.wall_us), seconds(recording.end.user_us + recording.end.system_us),
                          range_text(whole.recorder_ns * 1e-9));
   }
   fmt::print("{}{}; {}\n", end_text(recording), times, counted(recording.threads.size(), "thread"));
+  if (recording.ended && (!recording.acquisitions.empty() || !recording.calls.empty()))
+    fmt::print("Recording locks and system calls took some of it, too; how much is not known.\n");
 }
 
 void print_heap_summary(analyse::analysis& analysis) {

@@ -173,7 +173,6 @@ TEST(replay, the_drop_in_is_predicted_from_whole_excerpts) {
   analysis.replay({}, 0, [](const std::vector<replay_job>& jobs) {
     EXPECT_EQ(jobs.size(), 1U);
     EXPECT_TRUE(jobs.front().is_whole);
-    EXPECT_TRUE(jobs.front().is_filled);
     replayed result;
     result.drop_in = {20, 20, 20};
     return std::vector<replayed>{result};
@@ -181,6 +180,17 @@ TEST(replay, the_drop_in_is_predicted_from_whole_excerpts) {
   const double replayed_ns = 1001 * 20.0, priced_ns = 500 * 90.0;  // the latter by the cost model
   EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.low, replayed_ns * 0.75 + priced_ns);
   EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.high, replayed_ns * 1.25 + priced_ns);
+}
+
+TEST(replay, the_drop_in_saves_no_more_than_the_heap_costs) {
+  analysis analysis(excerpted(400, 300), cheap_remedies());
+  analysis.replay({}, 0, [](const std::vector<replay_job>&) {
+    replayed result;
+    result.drop_in = {1e6, 1e6, 1e6};
+    return std::vector<replayed>{result};
+  });
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.low, analysis.whole().heap_ns.low);
+  EXPECT_DOUBLE_EQ(analysis.whole().drop_in_saves_ns.high, analysis.whole().heap_ns.high);
 }
 
 TEST(replay, a_replay_that_answers_too_little_leaves_the_cost_model) {
