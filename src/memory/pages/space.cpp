@@ -337,17 +337,18 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   return resized;
 }
 
-// Runs in caches count as handed out, so the caches may keep a seventh of what the program uses, or 32 MiB.
+// Runs in caches count as handed out, so the caches may keep a seventh of what the program uses, or 32 MiB, and the run
+// that exceeds this: a steady pair of the largest size never takes a lock.
 bool space::grant_caching(std::size_t bytes) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
   }
-  const std::size_t total = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (total > std::max(least_cached, used_.load(std::memory_order_relaxed) / 8)) {
+  const std::size_t others = cached_.fetch_add(bytes, std::memory_order_relaxed);
+  if (others > std::max(least_cached, used_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }
-  if (total >= much_retained && may_purge_later() && when_retaining != nullptr) {
+  if (others + bytes >= much_retained && may_purge_later() && when_retaining != nullptr) {
     when_retaining();
   }
   return true;

@@ -55,7 +55,8 @@ TEST_F(steady, one_thread_does_not_enter_the_kernel_in_a_million_operations) {
       }
     }
   };
-  expect_no_calls(operate, 400'000, 1'000'000);
+  // The most bytes in use at a time grow for long, ever more rarely.
+  expect_no_calls(operate, 800'000, 1'000'000);
   std::ranges::for_each(slots, give);
 }
 
