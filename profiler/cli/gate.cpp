@@ -105,6 +105,12 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
     const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
                                     : limit.metric == limit::metric_kind::system_calls ? "system calls"
                                                                                        : "heap";
+    if (limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted) {
+      fail(exit_code::io_error,
+           "{}: \"{}\" cannot be checked: the program restricted its system calls (seccomp), and later "
+           "ones were not recorded",
+           path, limit.text);
+    }
     if (!has(needed) || (needed == "heap" && !records_heap(recording)))
       fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.text, needed);
   }

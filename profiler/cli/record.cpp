@@ -208,10 +208,6 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
 
 void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
-  if (region.is_restricted()) {
-    fmt::print(stderr,
-               "tarn: the program restricted its system calls (seccomp); later system calls were not recorded\n");
-  }
   for (const std::string& line : unrecorded_text(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
   if (region.images() == 0) {
     if (region.problem() != 0) {

@@ -151,6 +151,7 @@ unrecorded_facts region_file::unrecorded() const {
   }
   if (const std::uint64_t other_programs = header_->unrecorded_others.load()) facts.programs["others"] = other_programs;
   facts.forks = header_->unrecorded_forks.load();
+  facts.is_restricted = header_->restricted.load() != 0;
   return facts;
 }
 

@@ -67,9 +67,6 @@ class region_file {
   // Ends the recording: the program's hooks count nothing from now on.
   void stop() { set_sources(0); }
 
-  // Returns whether the program has restricted its system calls (seccomp).
-  bool is_restricted() const { return header_->restricted.load() != 0; }
-
   unsigned images() const { return header_->images.load(); }
   // Returns the errno that kept the last image from recording; 0 if nothing did.
   int problem() const { return static_cast<int>(header_->problem.load()); }

@@ -9,6 +9,8 @@ namespace tarn::command {
 
 std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts) {
   std::vector<std::string> lines;
+  if (facts.is_restricted)
+    lines.emplace_back("the program restricted its system calls (seccomp); later system calls were not recorded");
   if (!facts.became.empty()) {
     lines.push_back(fmt::format("not recorded: the program that replaced it by exec, {}",
                                 facts.why.empty() ? facts.became + ": the loader did not obey LD_PRELOAD" : facts.why));

@@ -224,6 +224,7 @@ void read_unrecorded(decoder& input, recording& result) {
   facts.became = input.text();
   facts.why = input.text();
   facts.forks = input.number();
+  facts.is_restricted = input.number(1) != 0;
   while (!input.at_end()) {
     std::string name(input.text());
     facts.programs[std::move(name)] = input.number();

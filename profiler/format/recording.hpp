@@ -177,8 +177,9 @@ struct unrecorded_facts {
   std::string why;                                // the reason, if it is known
   std::map<std::string, std::uint64_t> programs;  // programs that it started (last part of the path), and how often
   std::uint64_t forks = 0;                        // processes that fork created, including the ones in `programs`
+  bool is_restricted = false;                     // it restricted its system calls: later ones are not recorded
   auto operator<=>(const unrecorded_facts&) const = default;
-  bool is_empty() const { return became.empty() && programs.empty() && forks == 0; }
+  bool is_empty() const { return became.empty() && programs.empty() && forks == 0 && !is_restricted; }
 };
 
 // A moment is the time of a snapshot by `tarn record`. The changes in a snapshot happened since the moment before.

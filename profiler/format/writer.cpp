@@ -311,6 +311,7 @@ void writer::unrecorded(const unrecorded_facts& facts) {
   output.text(facts.became);
   output.text(facts.why);
   output.number(facts.forks);
+  output.number(facts.is_restricted ? 1 : 0);
   for (const auto& [name, starts] : facts.programs) {
     output.text(name);
     output.number(starts);

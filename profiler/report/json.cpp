@@ -95,7 +95,11 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
 namespace {
 
 json json_of_unrecorded(const format::unrecorded_facts& facts) {
-  return {{"became", facts.became}, {"why", facts.why}, {"programs", facts.programs}, {"forks", facts.forks}};
+  return {{"became", facts.became},
+          {"why", facts.why},
+          {"programs", facts.programs},
+          {"forks", facts.forks},
+          {"restricted", facts.is_restricted}};
 }
 
 json json_of_first_remedies(const analyse::analysis& analysis, const analyse::first_remedies& sum) {

@@ -185,6 +185,11 @@ class Safety(unittest.TestCase):
         for modes in MODES:
             with self.subTest(mode="clock", modes=modes):
                 self.assertEqual(self.record(PATHS.restricted, "clock", modes=modes).stdout, "ended\n")
+        self.record(PATHS.restricted, "prctl", modes=["--syscalls"])
+        self.assertIn("restricted its system calls (seccomp)", self.run_program(PATHS.tarn, "report", "rec").stdout)
+        said = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000", "--requests", "1",
+                                code=3)
+        self.assertIn("cannot be checked: the program restricted its system calls", said.stderr)
         self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
         after = [site["allocations"] for site in self.report()["sites"]
                  if any(frame["function"].startswith("allocate_after") for frame in site["stack"])]
