@@ -155,8 +155,8 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
-        "The CPU times leave out what recording the heap took, not what locks and system calls took; for exact "
-        "figures measure without it: --cpu.\n");
+        "The CPU times leave out what recording the heap took, not what locks and calls took.\n"
+        "For exact figures measure without a recorder: --cpu.\n");
   }
   if (!difference.changes.empty()) {
     fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));

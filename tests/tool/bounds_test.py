@@ -26,7 +26,7 @@ class Bounds(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def start(self, *options):
-        running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--sample", "1024", *options, "-o", "rec", "--",
+        running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", *options, "-o", "rec", "--",
                                     PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(running.kill)
