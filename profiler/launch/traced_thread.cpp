@@ -58,7 +58,7 @@ traced_thread::traced_thread(const remote_process& process, pid_t thread, remote
     const stop reason = wait_for_stop(until);
     if (!is_stopped_) return;
     if (reason == stop::event) break;
-    go_on(false);
+    go_on(false, reason == stop::signal ? arrived_signal_ : 0);
   }
   before_ = get();
 }
@@ -90,12 +90,14 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
     int status = 0;
     const pid_t waited = ::waitpid(thread_, &status, __WALL | WNOHANG);
     if (waited == thread_) {
-      if (!WIFSTOPPED(status)) return stop::unexpected;
+      if (!WIFSTOPPED(status)) return stop::end;
       is_stopped_ = true;
       if (WSTOPSIG(status) == call_stop) return stop::call;
-      return status >> 16 == PTRACE_EVENT_STOP ? stop::event : stop::unexpected;
+      if (status >> 16 == PTRACE_EVENT_STOP) return stop::event;
+      arrived_signal_ = WSTOPSIG(status);
+      return stop::signal;
     }
-    if (waited < 0 && errno != EINTR) return stop::unexpected;
+    if (waited < 0 && errno != EINTR) return stop::end;
     if (steady::now() >= until) {
       // Stops it wherever it is, so that its registers can be restored.
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
@@ -156,7 +158,7 @@ std::int64_t traced_thread::system_call(std::uint64_t number, std::span<const st
   const auto until = steady::now() + call_time;
   for (int stops = 0; stops < 2;) {  // before the call and after it
     const stop reason = run_to_stop(true, until);
-    if (reason == stop::unexpected) fail(exit_code::io_error, "process {} failed in a system call", process_.number());
+    if (reason == stop::signal) fail(exit_code::io_error, "process {} failed in a system call", process_.number());
     ++stops;
   }
   return static_cast<std::int64_t>(get().rax);
@@ -181,7 +183,7 @@ std::uint64_t traced_thread::call(remote_address function, std::span<const std::
   const auto until = steady::now() + call_time;
   for (;;) {
     const stop reason = run_to_stop(true, until);
-    if (reason == stop::unexpected)
+    if (reason == stop::signal)
       fail(exit_code::io_error, "process {} failed while it loaded the recorder", process_.number());
     user_regs_struct now = get();
     if (now.rip != call_instruction_ + 2 || now.rsp != stack_end) continue;

@@ -35,7 +35,7 @@ class traced_thread {
   std::uint64_t call(remote_address function, std::span<const std::uint64_t> arguments, remote_address stack_end);
 
  private:
-  enum class stop { call, event, unexpected };
+  enum class stop { call, event, signal, end };
   stop wait_for_stop(std::chrono::steady_clock::time_point until);
   void go_on(bool to_system_call, int signal = 0);
   stop run_to_stop(bool to_system_call, std::chrono::steady_clock::time_point until);
@@ -47,6 +47,7 @@ class traced_thread {
   pid_t thread_;
   remote_address call_instruction_;
   bool is_stopped_ = false, is_calling_ = false;
+  int arrived_signal_ = 0;  // the one of the last stop::signal, which the thread gets when it goes on with it
   user_regs_struct before_{};
   std::uint64_t mask_before_ = 0;
   std::vector<char> extended_before_;  // the vector registers

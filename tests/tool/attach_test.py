@@ -121,6 +121,12 @@ class Attach(unittest.TestCase):
         self.assertEqual(len(re.findall(r"/memfd:tarn-record ", maps)), 1)
         self.finish(program)
 
+    def test_no_signal_is_lost(self):
+        program = self.start(PATHS.attached, "0", "signals")
+        for _ in range(CYCLES):
+            self.end(self.record(program))
+        self.finish(program)
+
     def test_the_program_ends_while_it_is_recorded(self):
         program = self.program(2)
         recorder = self.record(program)

@@ -1,13 +1,15 @@
 // Allocates and locks in several threads, checks its own answers, and obeys lines on its input: the subject of
 // recordings that begin or end while a program runs.
 //
-//   attached [THREADS]
+//   attached [THREADS [signals]]
 //
+// With "signals" a thread sends the first one signals all the time, and each that is lost is a wrong answer.
 // It obeys the lines of its input. "blocks N" allocates N large blocks at one place, "fork" has a child do so and
 // checks its end, "plugin FILE N" loads a library that does so, and "exec" becomes cat. At the end of its input it
 // prints how many answers were wrong, and exits with 3.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +95,20 @@ void bear_threads() {
   }
 }
 
+std::atomic<unsigned long> handled = 0;
+
+// Signals from SIGRTMIN on are queued and never merged.
+void send_signals(pthread_t target) {
+  constexpr unsigned long most_waiting = 50;
+  unsigned long sent = 0;
+  while (!ends) {
+    if (sent - handled < most_waiting && ::pthread_kill(target, SIGRTMIN) == 0) ++sent;
+  }
+  for (int tenths = 0; handled != sent && tenths < 100; ++tenths)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  wrong += sent - handled;
+}
+
 [[gnu::noinline]] void allocate_large(int count) {
   for (int number = 0; number < count; ++number) {
     void* volatile const start = std::malloc(large_bytes);
@@ -126,6 +142,13 @@ int main(int count, char** words) {
   std::vector<std::thread> workers;
   for (int number = 0; number < threads; ++number) workers.emplace_back(work, static_cast<unsigned>(number * 1000));
   if (threads > 0) workers.emplace_back(bear_threads);
+  if (count > 2) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++handled; };
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGRTMIN, &action, nullptr);
+    workers.emplace_back(send_signals, ::pthread_self());
+  }
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     if (line.starts_with("blocks ")) allocate_large(std::atoi(line.c_str() + 7));
