@@ -4,39 +4,12 @@
 
   .text
 
-// Saves what may hold arguments, calls a function that is given r11, restores them, and jumps to the address at
-// `offset` bytes from r11.
-  .macro call_first function offset
-  .cfi_startproc
-  .irp register, rax, rdi, rsi, rdx, rcx, r8, r9, r11
-  push %\register
-  .cfi_adjust_cfa_offset 8
-  .endr
-  sub $136, %rsp
-  .cfi_adjust_cfa_offset 136
-  .irp index, 0, 1, 2, 3, 4, 5, 6, 7
-  movups %xmm\index, 16 * \index(%rsp)
-  .endr
-  mov %r11, %rdi
-  cld
-  call \function
-  .irp index, 0, 1, 2, 3, 4, 5, 6, 7
-  movups 16 * \index(%rsp), %xmm\index
-  .endr
-  add $136, %rsp
-  .cfi_adjust_cfa_offset -136
-  .irp register, r11, r9, r8, rcx, rdx, rsi, rdi, rax
-  pop %\register
-  .cfi_adjust_cfa_offset -8
-  .endr
-  jmp *\offset(%r11)
-  .cfi_endproc
-  .endm
+#include "profiler/preload/pass_through.h"
 
 begin_thread:
-  call_first tarn_begin_attached_thread 0
+  pass_through tarn_begin_attached_thread
 look_for_modules:
-  call_first tarn_hook_new_modules 8
+  pass_through tarn_hook_new_modules, 8
 
 // An entry of the table: this library's hook, the function behind it, the entry point below, and the name.
   .macro entry name
