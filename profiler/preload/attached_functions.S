@@ -4,7 +4,7 @@
 
   .text
 
-#include "profiler/preload/pass_through.h"
+#include "profiler/preload/pass_through.inc"
 
 begin_thread:
   pass_through tarn_begin_attached_thread

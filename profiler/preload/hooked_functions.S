@@ -4,7 +4,7 @@
 
   .text
 
-#include "profiler/preload/pass_through.h"
+#include "profiler/preload/pass_through.inc"
 
 decide:
   pass_through tarn_next_window
