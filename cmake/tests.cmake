@@ -3,6 +3,7 @@
 #   threads  under ThreadSanitizer
 #   release  on the release build, where the drop-in is the one that is installed
 #   serial   not beside other tests
+#   long     not in a plain `./dev test`
 include(GoogleTest)
 
 # Of a version manager, find_package finds a shell script that finds Python, in three times the time of a short test.

@@ -167,6 +167,12 @@ class Dev(unittest.TestCase):
         self.assertTrue(output.endswith("all is well\n"), output)
         self.assertEqual(self.builds(), ["dev", "release"])
 
+    def test_long_tests_are_left_out_unless_arguments_choose(self):
+        output = self.dev("test", TARN_JOBS="3")
+        self.assertEqual(self.calls("python3"),
+                         [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 --label-exclude ^long$"])
+        self.assertIn("the tests with the label long (./dev test --all)\n", output)
+
     def test_all_tests_include_the_sanitizers(self):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("python3"),

@@ -91,6 +91,23 @@ static inline int guarded(void) {
   return filled;
 }
 
+// Returns true when blocks are hardened: their usable size is exactly what was asked for, and no class of Tarn is odd.
+static inline int hardened(void) {
+  void* blocks[2];
+  int exact = !guarded();
+  for (int i = 0; i < 2; ++i) {
+    blocks[i] = malloc(101);
+    exact = exact && malloc_usable_size(blocks[i]) == 101;
+  }
+  free(blocks[0]);
+  free(blocks[1]);
+  return exact;
+}
+
+// Returns the bytes that a block of `size` bytes may take beside them, where blocks are guarded or hardened. A hardened
+// block has eight bytes more, so that one of a power of two takes the next class.
+static inline size_t block_extra(size_t size) { return guarded() ? guarded_extra : hardened() ? size / 8 + 16 : 0; }
+
 // Hides a pointer from the compiler, which would otherwise see the misuse and warn or fold it away.
 static inline void* hidden(const void* p) {
   void* volatile copy = (void*)(uintptr_t)p;

@@ -30,9 +30,9 @@ static inline size_t take_all(size_t size, size_t limit) {
 // in small blocks, whose descriptions take room, too.
 static inline void check_usable_bytes(size_t wanted) {
   const size_t sizes[] = {1024, 1024, 100, 20000, 300000, 64, 3000000, 1024};
-  const size_t extra = guarded() ? guarded_extra : 0;
   for (int i = 0; i < 8; ++i) {
     const size_t least = sizes[i] < 500 ? wanted / 4 * 3 : wanted;
+    const size_t extra = block_extra(sizes[i]);
     CHECK(take_all(sizes[i], SIZE_MAX) > least / (sizes[i] + extra) * sizes[i]);
   }
 }

@@ -98,7 +98,8 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 // ------------------------------------------------------------------- heaps
 
 // The calling thread's heap, if the caller may use its magazines and its quarantine without any lock: then it is equal
-// to detail::local. Otherwise it differs.
+// to detail::local. Otherwise it differs: a heap that counts its calls, or samples each of them, has a quarantine, too,
+// and takes its lock.
 constinit thread_local heap* usual_heap [[gnu::tls_model("initial-exec")]] = nullptr;
 [[gnu::always_inline]] inline bool is_usual(const heap* self) noexcept { return self == usual_heap; }
 
@@ -133,10 +134,15 @@ heap* ready_heap() noexcept {
   self.deallocate(block, index);
 }
 
-// Puts a block of this heap that was wiped into the quarantine, and another one into the magazine.
-[[gnu::always_inline]] inline void retire(heap& self, void* block, size_class index, const void* site) noexcept {
+// Puts a block of this heap that was wiped into the quarantine, and returns another one; null: there was none.
+[[gnu::always_inline]] inline void* delay(heap& self, void* block, size_class index, const void* site) noexcept {
   self.delayed->note(block, site);
-  void* const released = index <= heaps::last_delayed ? self.delayed->exchange(block, index) : block;
+  return index <= heaps::last_delayed ? self.delayed->exchange(block, index) : block;
+}
+
+// Does the same, and puts the other block into the magazine. For the usual heap.
+[[gnu::always_inline]] inline void retire(heap& self, void* block, size_class index, const void* site) noexcept {
+  void* const released = delay(self, block, index, site);
   if (released == nullptr) [[unlikely]] {
     return;
   }
@@ -145,6 +151,15 @@ heap* ready_heap() noexcept {
     return give_slow(self, released, index);
   }
   *top++ = released;
+}
+
+// Does the same for a heap that is not the usual one.
+void retire_unusual(heap& self, void* block, size_class index, const void* site) noexcept {
+  if (void* const released = delay(self, block, index, site)) {
+    give_slow(self, released, index);
+  } else if (self.policy.counting()) {  // a call is counted when it comes, not when its block leaves the quarantine
+    self.classes[index].freed.add(1);
+  }
 }
 
 // Neighbours of a filled magazine that change places. More would scatter what a program allocates together over many
@@ -188,6 +203,10 @@ void* no_memory() noexcept {
   return nullptr;
 }
 
+bool has_empty_magazine(const heap& self, size_class index) noexcept {
+  return self.delayed != nullptr && self.classes[index].closed_top[-1] == nullptr;
+}
+
 // Allocates a block of a class whose magazine is empty, or whose heap is not usual. A null `site` is not sampled.
 [[gnu::noinline]] void* allocate_slow(size_class index, std::size_t bytes, std::size_t alignment,
                                       const void* site) noexcept {
@@ -200,11 +219,12 @@ void* no_memory() noexcept {
   if (self == nullptr) {
     return no_memory();
   }
+  const bool is_refilled = has_empty_magazine(*self, index);
   void* const block = detail::allocate_slow(self, index);
   if (block == nullptr) {
     return no_memory();
   }
-  guard::samples::count(1 + (is_usual(self) ? shuffle(*self, index) : 0));
+  guard::samples::count(1 + (is_refilled ? shuffle(*self, index) : 0));
   return finished(block, index, bytes);
 }
 
@@ -342,10 +362,10 @@ void deallocate(void* block, std::size_t said, const void* site) noexcept {
   }
   fault_if_free("free", block);
   check_free(block, said, index);
-  if (is_usual(self) && (key ^ self->address()) == index) {
-    return retire(*self, block, index, site);
-  }
   if (self->delayed != nullptr) {
+    if ((key ^ self->address()) == index) {
+      return is_usual(self) ? retire(*self, block, index, site) : retire_unusual(*self, block, index, site);
+    }
     self->delayed->note(block, site);
   }
   detail::deallocate_slow(self, block);
@@ -439,8 +459,8 @@ namespace {
   if (guard::current_mode.load(std::memory_order_relaxed) != guard::mode::hardened) {
     return;
   }
-  heap* const self = usual_heap;
-  if (self == nullptr || self != detail::local) {
+  const auto* const self = static_cast<const heap*>(detail::local);
+  if (detail::local == &heaps::nobody || self->delayed == nullptr) {
     return;
   }
   for (size_class index = 0; index < detail::class_count; ++index) {

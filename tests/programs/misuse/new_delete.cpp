@@ -120,9 +120,10 @@ CASE(sized_delete_twice) {
   ::operator delete(hidden(p), 64);
 }
 
-// Without TARN_GUARD=1 the size of a sized delete is not checked: the whole block is freed.
+// Without TARN_GUARD=1 or TARN_HARDEN=1 the size of a sized delete is not checked: the whole block is freed.
 //@ tarn-only
 //@ env TARN_GUARD=0
+//@ env TARN_HARDEN=0
 //@ broken-by free_leaks
 //@ limit as=1G
 //@ exit 0

@@ -78,6 +78,49 @@ CASE(harden_behaviour) {
   CHECK(in_order() < fresh_blocks / 2);
 }
 
+// Returns the number of blocks in use that the statistics tell. Each call appends them to the file.
+static long blocks_in_use(void) {
+  static off_t read_so_far = 0;
+  char text[8192] = "";
+  malloc_stats();
+  const int file = open("report", O_RDONLY);
+  CHECK(file >= 0);
+  const ssize_t length = pread(file, text, sizeof text - 1, read_so_far);
+  CHECK(length > 0 && close(file) == 0);
+  read_so_far += length;
+  const char* const sums = strstr(text, "\nall heaps ever");
+  long count = -1;
+  CHECK(sums != NULL && sscanf(sums, " all heaps ever - %*u %*u %ld", &count) == 1);
+  return count;
+}
+
+// Statistics count calls as they come, and take nothing from the quarantine and the random order.
+//@ env TARN_STATS=text
+//@ env TARN_STATS_FILE=report
+//@ broken-by TARN_HARDEN=0 TARN_STATS=off
+CASE(harden_with_statistics) {
+  const size_t sizes[] = {40, 3000, 100000};
+  for (int i = 0; i < 3; ++i) {
+    void* blocks[100];
+    const long before = blocks_in_use();
+    for (int block = 0; block < 100; ++block) blocks[block] = malloc(sizes[i]);
+    CHECK(blocks_in_use() == before + 100);
+    for (int block = 0; block < 97; ++block) free(blocks[block]);
+    CHECK(blocks_in_use() == before + 3);
+  }
+  CHECK(reused_at_once() == 0);
+  CHECK(in_order() < fresh_blocks / 2);
+}
+
+// Samples of each call take nothing from them either: 128 blocks are sampled, and the others wait in the quarantine.
+//@ env TARN_SAMPLE_GUARDS=1
+//@ broken-by TARN_HARDEN=0
+CASE(harden_with_every_block_sampled) {
+  for (int i = 0; i < 200; ++i) CHECK(malloc(64) != NULL && malloc(112) != NULL);
+  CHECK(reused_at_once() == 0);
+  CHECK(in_order() < fresh_blocks / 2);
+}
+
 enum { most_blocks = 1000, freed = 30 };
 
 // Where the limit is reached, the blocks in quarantine are used again before an allocation fails.

@@ -234,7 +234,7 @@ CASE(trim_is_complete) {
 // The allocator starts no thread of its own where little memory waits to be given back.
 //@ broken-by starts_thread
 CASE(no_extra_threads) {
-  if (guarded()) return;  // a quarantine keeps much, and gives it back in bulk
+  if (guarded() || hardened()) return;  // a quarantine keeps much, and gives it back in bulk
   CHECK(thread_count() == 1);
   for (int i = 0; i < 20000; ++i) free(memset(malloc((size_t)i * 100 + 1), 1, (size_t)i * 100 + 1));
   usleep(700000);  // longer than the purge delay
