@@ -50,6 +50,17 @@ struct alignas(128) heap_front {
   batch_cursor cursor;      ///< in the remote-free batch
 };
 
+/// Returns where a heap keeps `top` of a class. A class that is known only at run time is added to the address first:
+/// recent Intel cores forward a store to the next load at no cost only if both name the address by one register, and
+/// malloc and free load what the last call stored (docs/design/magazines.md).
+[[gnu::always_inline]] inline void*** top_in(heap_front* front, size_class index) noexcept {
+  void*** class_top = &front->top[index];
+  if (!__builtin_constant_p(index)) {
+    asm("" : "+r"(class_top));  // else the compiler adds the class again in the load and the store
+  }
+  return class_top;
+}
+
 /// Address space is mapped in units. Each unit has one key: address of the owning heap | size class, or 0 where no
 /// block can be. The owner of the unit writes the key; any thread that holds a block reads it.
 inline constexpr unsigned unit_shift = 16;
@@ -110,10 +121,11 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 
 /// Returns a block of class `index` from `front`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
-  void** const top = front->top[index];
+  void*** const class_top = top_in(front, index);
+  void** const top = *class_top;
   void* block = top[-1];
   if (block != nullptr) [[likely]] {
-    front->top[index] = top - 1;
+    *class_top = top - 1;
   } else {
     block = allocate_slow(front, index);
   }
@@ -140,14 +152,15 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(front, block, index);
     return;
   }
-  void** const top = front->top[index];
+  void*** const class_top = top_in(front, index);
+  void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
     deallocate_slow(front, block, index);
     return;
   }
   note_free(block);
   *top = block;
-  front->top[index] = top + 1;
+  *class_top = top + 1;
   mark_free(block, size_of(index));
 }
 
@@ -158,14 +171,15 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(front, block);
     return;
   }
-  void** const top = front->top[index];
+  void*** const class_top = top_in(front, static_cast<size_class>(index));
+  void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
     deallocate_slow(front, block);
     return;
   }
   note_free(block);
   *top = block;
-  front->top[index] = top + 1;
+  *class_top = top + 1;
   mark_free(block, size_of(static_cast<size_class>(index)));
 }
 

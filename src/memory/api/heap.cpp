@@ -169,12 +169,13 @@ void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
   const detail::size_class index = detail::quick_class_of(bytes);
-  void** const top = front_->top[index];
+  void*** const class_top = detail::top_in(front_, index);
+  void** const top = *class_top;
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]] {
     return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
-  front_->top[index] = top - 1;
+  *class_top = top - 1;
   detail::mark_allocated(block, detail::size_of(index));
   detail::note_allocated(block);
   return block;

@@ -51,11 +51,11 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
 [[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
   const detail::size_class index =
       detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
-  detail::heap_front* const front = detail::local;
-  void** const top = front->top[index];
+  void*** const class_top = detail::top_in(detail::local, index);
+  void** const top = *class_top;
   void* const block = top[-1];
   if (block != nullptr) [[likely]] {
-    front->top[index] = top - 1;
+    *class_top = top - 1;
   }
   return block;
 }
@@ -96,13 +96,14 @@ template <class Slow>
   if (heaps::is_marked(block)) [[unlikely]] {
     return deallocate_again(block, said, __builtin_return_address(0));
   }
-  void** const top = front->top[index];
+  void*** const class_top = detail::top_in(front, static_cast<detail::size_class>(index));
+  void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
     return deallocate_full(block, said, __builtin_return_address(0), static_cast<detail::size_class>(index));
   }
   heaps::mark(block);
   *top = block;
-  front->top[index] = top + 1;
+  *class_top = top + 1;
 }
 
 }  // namespace tarn::drop_in

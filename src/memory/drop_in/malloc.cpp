@@ -96,13 +96,13 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
                                                    const void* site) noexcept {
-  detail::heap_front* const front = detail::local;
-  void** const top = front->top[index];
+  void*** const class_top = detail::top_in(detail::local, index);
+  void** const top = *class_top;
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]] {
     return allocate_refilling(index, bytes, alignment, site);
   }
-  front->top[index] = top - 1;
+  *class_top = top - 1;
   return checked(block, index);
 }
 
