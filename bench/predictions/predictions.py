@@ -2,8 +2,8 @@
 """Do predictions hold? Programs of bench-predictions are recorded as they are, and what `tarn report` predicts of their
 dearest sites is held against what the remedy gains, in processor time without a recorder.
 
-    predictions.py --build DIR [--rounds N] [--json FILE] [--only NAME]     the table
-    predictions.py --build DIR --check                                      small: both forms make the same, sites are found
+    predictions.py --build DIR [--rounds N] [--json FILE] [--only NAME]   the table
+    predictions.py --build DIR --check                                    small: both forms do the same, sites are found
 """
 
 import argparse
@@ -40,26 +40,28 @@ SYSTEM_CALLS = ("filters", "greetings")  # of these the calls are named, not the
 
 
 def offers_of(report, name):
-    """What is offered at the sites that `after` changes: the sites, and (prediction, events, first remedy) of each offer."""
+    """What is offered where `after` changes something: the sites; prediction, events and first remedy of each offer."""
     remedy, function, _ = PROGRAMS[name]
     sites, offers = 0, []
     if name in SYSTEM_CALLS:
         for site in report["syscalls"]:
-            if re.fullmatch(remedy, site["name"]) and any(re.search(function, place["function"]) for place in site["stack"]):
+            if re.fullmatch(remedy, site["name"]) and any(re.search(function, place["function"])
+                                                          for place in site["stack"]):
                 sites += 1
-                if site["predicted"] and "not" not in site["predicted"]:
+                if site["predicted"] and "reason" not in site["predicted"]:
                     offers.append((site["predicted"], site["count"], None))
         return sites, offers
     for site in report["sites"]:
         if re.search(function, site["stack"][site["place"]]["function"] if site["stack"] else ""):
             sites += site["allocations"] >= 1000
             remedies = site["predicted"]["remedies"]
-            offers += [(offer, site["allocations"], remedies[0]["name"]) for offer in remedies if offer["name"] == remedy]
+            offers += [(offer, site["allocations"], remedies[0]["name"]) for offer in remedies
+                       if offer["name"] == remedy]
     return sites, offers
 
 
 def predicted(options, name, rounds):
-    """[low, high] in ns of the remedy at the sites that `after` changes; allocations there; what report offers first."""
+    """[low, high] in ns of the remedy where `after` changes something; allocations there; the report's first offer."""
     with tempfile.TemporaryDirectory() as folder:
         recording = f"{folder}/rec"
         modes = ["--syscalls", "--full"] if name in SYSTEM_CALLS else ["--heap", "--full"]
@@ -69,8 +71,11 @@ def predicted(options, name, rounds):
                               capture_output=True, text=True).stdout
     report = json.loads(text)
     sites, offers = offers_of(report, name)
-    return {"drop_in": report["heap"]["predicted"]["drop_in_saves_ns"], "low": sum(offer["saved_ns"][0] for offer, _, _ in offers), "high": sum(offer["saved_ns"][1] for offer, _, _ in offers),
-            "at_least": any(offer["at_least"] for offer, _, _ in offers), "allocations": sum(events for _, events, _ in offers),
+    return {"drop_in": report["heap"]["predicted"]["drop_in_saves_ns"],
+            "low": sum(offer["saved_ns"][0] for offer, _, _ in offers),
+            "high": sum(offer["saved_ns"][1] for offer, _, _ in offers),
+            "at_least": any(offer["at_least"] for offer, _, _ in offers),
+            "allocations": sum(events for _, events, _ in offers),
             "first": offers[0][2] if offers else None, "sites": sites}
 
 
@@ -119,7 +124,8 @@ def print_drop_in(rows):
     print("|---|--:|--:|--:|--:|---|--:|")
     for name, before, after, low, high in rows:
         gain = before - after
-        print(f"| {name} | {before / 1e6:.0f} ms | {after / 1e6:.0f} ms | {gain / 1e6:.0f} ms | {milliseconds(low, high)} "
+        print(f"| {name} | {before / 1e6:.0f} ms | {after / 1e6:.0f} ms | {gain / 1e6:.0f} ms | "
+              f"{milliseconds(low, high)} "
               f"| {'yes' if low <= gain <= high else 'no'} | {of_the_middle(gain, low, high)} |")
 
 
@@ -134,7 +140,8 @@ def compare(options):
         holds = said["low"] <= got["gain"] and (said["at_least"] or got["gain"] <= said["high"])
         words = milliseconds(said["low"], said["high"]) + (" or more" if said["at_least"] else "")
         table.append({"program": name, "remedy": remedy, "predicted": said, "achieved": got, "holds": holds})
-        print(f"| {name} | {remedy.replace('|', ', ')} | {said['allocations']:,} | {got['before'] / 1e6:.0f} ms | {got['after'] / 1e6:.0f} ms "
+        print(f"| {name} | {remedy.replace('|', ', ')} | {said['allocations']:,} | {got['before'] / 1e6:.0f} ms | "
+              f"{got['after'] / 1e6:.0f} ms "
               f"| {got['gain'] / 1e6:.0f} ms | {words} "
               f"| {'yes' if holds else 'no'} | {of_the_middle(got['gain'], said['low'], said['high'])} |", flush=True)
         if name not in SYSTEM_CALLS:

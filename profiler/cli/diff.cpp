@@ -183,7 +183,7 @@ json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
 
 json json_of(const std::optional<analyse::use>& use) {
   if (!use) return nullptr;
-  return {{"what", use->operation},
+  return {{"operation", use->operation},
           {"function", use->function},
           {"file", use->file},
           {"count", use->count},
@@ -237,7 +237,7 @@ json json_of(const side& before, const side& after, const analyse::difference& d
   for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
     changes.push_back(json_of(difference.changes[index]));
   }
-  return {{"version", 1},
+  return {{"version", 2},
           {"allocations", categories},
           {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
           {"saved_cpu_ns", json_of(saved_cpu(before, after))},

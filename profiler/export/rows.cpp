@@ -10,7 +10,7 @@ std::vector<column> row_columns() {
   std::vector<column> columns = {
       {"program", column_type::text},   {"machine", column_type::text}, {"process", column_type::number},
       {"started", column_type::number}, {"source", column_type::text},  {"category", column_type::text},
-      {"what", column_type::text},      {"thread", column_type::text},  {"freed_by", column_type::text},
+      {"operation", column_type::text}, {"thread", column_type::text},  {"freed_by", column_type::text},
       {"function", column_type::text},  {"file", column_type::text},    {"line", column_type::number},
       {"stack", column_type::text}};
   for (const measure_info& measure : measures) columns.push_back({measure.name, column_type::number});
@@ -38,7 +38,7 @@ void write_rows(const profile& profile, const sink& output) {
                           {"started", recording.program.started},
                           {"source", name(sample.source)},
                           {"category", sample.category},
-                          {"what", sample.operation},
+                          {"operation", sample.operation},
                           {"thread", thread_name(recording, sample.thread)},
                           {"freed_by", thread_name(recording, sample.freed_by)},
                           {"function", own_frames.empty() ? std::string(no_stack) : frame_name(own_frames.front())},

@@ -10,7 +10,7 @@
 
 namespace tarn::lab {
 
-inline constexpr int json_version = 1;
+inline constexpr int json_version = 2;
 
 const char* name_of(role value);
 const char* name_of(holds value);  // "yes", "partly", "no", "unknown"

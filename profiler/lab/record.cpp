@@ -113,7 +113,7 @@ table read_csv(const std::string& text) {
 }
 
 std::string record(const std::string& folder, const std::vector<result>& results, const facts& machine, bool is_quick) {
-  table facts_table = {{"name", "value"}}, verdicts = {{"experiment", "holds", "words", "skipped"}};
+  table facts_table = {{"name", "value"}}, verdicts = {{"experiment", "holds", "text", "skipped"}};
   std::string date = "unknown";
   for (const auto& [name, value] : machine) {
     facts_table.push_back({name, value});

@@ -1,4 +1,4 @@
-// A kept run: a folder with machine.csv (name, value), verdicts.csv (experiment, holds, words, skipped) and
+// A kept run: a folder with machine.csv (name, value), verdicts.csv (experiment, holds, text, skipped) and
 // figures.csv (experiment, sweep, x, form, role, measure, median, low, high), where a measure is "ns" or the name of
 // a count.
 #pragma once

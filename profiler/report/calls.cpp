@@ -49,7 +49,7 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
 
 json predicted(const call_site& site, const analyse::analysis& analysis) {
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
-  if (!saving.not_predicted.empty()) return {{"not", saving.not_predicted}};
+  if (!saving.not_predicted.empty()) return {{"reason", saving.not_predicted}};
   return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.at_least}};
 }
 

@@ -35,7 +35,7 @@ json predicted(const analyse::analysis& analysis, const analyse::site_view& view
                         {"saved_ms_per_second", json_of(analysis.ms_per_second(offer.predicted.saved_ns))},
                         {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},
                         {"calls_saved", offer.predicted.calls_saved},
-                        {"words", offer.suggestion.text},
+                        {"advice", offer.suggestion.text},
                         {"code", offer.suggestion.code},
                         {"risk", offer.suggestion.risk}});
   }
@@ -130,9 +130,9 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
     threads.push_back({{"image", thread.image}, {"id", thread.id}, {"name", thread.name}});
   }
   json document = {
-      {"version", 1},
+      {"version", 2},
       {"program",
-       {{"words", recording.program.arguments},
+       {{"arguments", recording.program.arguments},
         {"process", recording.program.process},
         {"parent", recording.program.parent},
         {"machine", recording.program.machine},

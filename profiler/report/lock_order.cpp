@@ -114,7 +114,7 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
                        {"takes_at", json_of_place(analysis, step.taken_site)}});
     }
     inversions.push_back(
-        {{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"alike", inversion.similar_cycles}});
+        {{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"similar_cycles", inversion.similar_cycles}});
   }
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();
@@ -123,13 +123,13 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
                        {"thread", link.thread},
                        {"waits", link.waits},
                        {"waited_ns", link.nanoseconds},
-                       {"at", json_of_place(analysis, link.site)},
+                       {"waits_at", json_of_place(analysis, link.site)},
                        {"holder", link.holder},
                        {"held_from", json_of_place(analysis, link.holder_site)}});
     }
     chains.push_back({{"links", links}, {"waited_ns", findings.chains[index].nanoseconds}});
   }
-  return {{"inversions", inversions}, {"chains", chains}, {"beyond", findings.unattributed}};
+  return {{"inversions", inversions}, {"chains", chains}, {"unattributed", findings.unattributed}};
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
 json json_of_read_mostly(analyse::analysis& analysis, const lock_group& group) {
   if (!group.read_mostly) return nullptr;
   const analyse::read_mostly_use& use = *group.read_mostly;
-  return {{"known", use.is_known},
+  return {{"is_known", use.is_known},
           {"reads", use.reads},
           {"replacements", use.replacements},
           {"stack", json_of_stack(analysis, use.replacing_site)}};

@@ -20,7 +20,8 @@ class Missing(Exception):
 
 def need(*names):
     """The paths of programs, also of those that servers keep out of PATH."""
-    places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(
+    places = os.pathsep.join([os.environ["PATH"], "/usr/sbin",
+                              *map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(
         "*/bin"), reverse=True))])
     paths = [shutil.which(name, path=places) for name in names]
     if None in paths:
@@ -88,7 +89,7 @@ class Programs:
         """Of the processes that a recorded one started, the one with most allocations where `is_it(words)`."""
         def allocations(path):
             text = self.report(path)
-            return text["heap"]["allocations"] if is_it(text["program"]["words"]) else -1
+            return text["heap"]["allocations"] if is_it(text["program"]["arguments"]) else -1
         return max(file.parent.glob(file.name + ".*"), key=allocations)
 
     def report(self, path):
@@ -121,7 +122,8 @@ class Programs:
             text = json.dumps(rows)
             print(len(text), len(json.loads(text)), len(re.findall(r"\\d+", text)))
             """
-        run([*words, "/usr/bin/python3", "-s", "-c", textwrap.dedent(script)], env={**os.environ, "PYTHONMALLOC": "malloc"})
+        run([*words, "/usr/bin/python3", "-s", "-c", textwrap.dedent(script)],
+            env={**os.environ, "PYTHONMALLOC": "malloc"})
         return {"python": file}
 
     def compiler(self):
@@ -140,9 +142,11 @@ class Programs:
         server, load = need("redis-server", "redis-benchmark")
         port = free_port()
         words, file = self.record("redis")
-        with Server([*words, server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], port,
+        with Server([*words, server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+                    port,
                     cwd=self.folder):
-            run([load, "-p", str(port), "-n", "40000", "-c", "20", "-r", "10000", "-q", "-t", "set,get,lpush,lpop,sadd,hset"])
+            run([load, "-p", str(port), "-n", "40000", "-c", "20", "-r", "10000", "-q", "-t",
+                 "set,get,lpush,lpop,sadd,hset"])
         return {"redis": file}
 
     def nginx(self):
@@ -160,8 +164,10 @@ class Programs:
                    server {{ listen 127.0.0.1:{port}; root {folder}/www; }} }}
             """)
         words, file = self.record("nginx", "--follow")
-        with Server([*words, server, "-p", str(folder), "-e", f"{folder}/errors", "-c", str(folder / "nginx.conf")], port):
-            run([load, "--h1", "-n", "40000", "-c", "8", "-H", "accept-encoding: gzip", f"http://127.0.0.1:{port}/page.html"])
+        with Server([*words, server, "-p", str(folder), "-e", f"{folder}/errors", "-c", str(folder / "nginx.conf")],
+                    port):
+            run([load, "--h1", "-n", "40000", "-c", "8", "-H", "accept-encoding: gzip",
+                 f"http://127.0.0.1:{port}/page.html"])
         return {"nginx master": file, "nginx worker": self.child(file, lambda words: True)}
 
     def postgres(self):
@@ -178,7 +184,8 @@ class Programs:
         words, _ = self.record("postgres", "--follow")
         words[words.index("-o") + 1] = str(folder / "server.rec")
         address = ["-h", "127.0.0.1", "-p", str(port), "-U", user]
-        with Server([*words, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-c", "fsync=off"], port,
+        with Server([*words, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-c", "fsync=off"],
+                    port,
                     cwd=folder, **settings):
             run([load, *address, "-i", "-q", "postgres"])
             run([load, *address, "-c", "2", "-t", "4000", "-n", "postgres"])

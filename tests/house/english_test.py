@@ -12,7 +12,8 @@ import ratchet
 import small_tree
 
 GOOD = {
-    "README.md": "# Title\n\nA short sentence. Another one with `code of code` in it.\n\n| a table | may be long |\n|---|---|\n",
+    "README.md": "# Title\n\nA short sentence. Another one with `code of code` in it.\n\n| a table | may be long |\n"
+                 "|---|---|\n",
     "src/base/text.hpp": "// Formats numbers.\n#pragma once\n\nint sum(int left, int right);  ///< adds two numbers\n",
     "tests/house/ratchet.json": '{"prose": {}, "comments": {}, "names": {}}\n',
 }
@@ -69,7 +70,8 @@ class English(small_tree.SmallTree):
         self.assertEqual(self.findings(), [])
 
     def test_text_that_looks_like_a_comment(self):
-        self.write("src/base/text.cpp", 'const char* a = "// What"; const char* b = R"(\n// What\n)"; char c = \'"\';\n')
+        self.write("src/base/text.cpp",
+                   'const char* a = "// What"; const char* b = R"(\n// What\n)"; char c = \'"\';\n')
         self.assertEqual(self.findings(), [])
 
     def test_name(self):
@@ -83,8 +85,9 @@ class English(small_tree.SmallTree):
                 self.expect("src/base/text.cpp:1:", 'has the name "of"')
 
     def test_word_that_is_no_name(self):
-        self.write("src/base/text.cpp", '// Adds all of these.\n#include <of>\n#error "any" of these\nchar c = \'"\';\n'
-                   'auto text = "of"; auto raw = R"-(of)-"; auto size = 1\'000of + list.all() + list->at(2) + std::any();\n')
+        self.write("src/base/text.cpp",
+                   '// Adds all of these.\n#include <of>\n#error "any" of these\nchar c = \'"\';\nauto text = "of"; '
+                   'auto raw = R"-(of)-"; auto size = 1\'000of + list.all() + list->at(2) + std::any();\n')
         self.assertEqual(self.findings(), [])
 
     def test_name_that_a_base_class_gives(self):
@@ -125,6 +128,22 @@ class English(small_tree.SmallTree):
         self.expect("docs/a.py:1:", 'binds "each"')
         self.write("docs/a.py", "def take(found):\n    return found\n")
         self.expect("docs/a.py:1:", 'binds "found"')
+
+    def test_member_of_json(self):
+        for code in ('json f() { return {{"at", 1}}; }\n', 'auto a = document["same"];\n',
+                     'auto a = "{\\"not\\":1}";\n', 'json a = {{"fine", 1},\n{"what", 2}};\n'):
+            with self.subTest(code):
+                self.write("profiler/base/text.cpp", code)
+                self.expect(f"profiler/base/text.cpp:{code.count(chr(10))}:", "writes the JSON member")
+        self.write("profiler/base/text.cpp",
+                   'json a = {{"takes_at", "at"}}; print(b ? "at" : "by", 2); list c = {"one"};\n')
+        self.assertEqual(self.findings(), [])
+        self.write("profiler/export/speedscope.cpp", 'json a = {{"at", 1}};\n')
+        self.assertEqual(self.findings(), [])
+
+    def test_documented_member_of_json(self):
+        self.write("docs/reference/report-json.md", "| `by_thread`, `at.stack[]` | the part of the run |\n")
+        self.expect("docs/reference/report-json.md:1:", 'documents the JSON member "at"')
 
     def test_right_operand_in_python_is_allowed(self):
         self.write("docs/a.py", "def is_less(self, other):\n    return self < other\n")

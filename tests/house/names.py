@@ -1,7 +1,8 @@
-"""Names in C, C++ and Python: a name is a noun, a verb or a predicate; a preposition, a pronoun or a participle is none.
+"""Names in C, C++, Python and JSON: a noun, a verb or a predicate is a name; a preposition, a pronoun or a participle
+is none.
 
 C and C++ are read as tokens. A parser sees no declaration whose type it does not know, and resolving the includes of
-all files takes minutes.
+all files takes minutes. tests/web/names_test.mjs holds TypeScript to the same list.
 """
 
 import ast
@@ -19,12 +20,19 @@ REFUSED = frozenset(
 KEYWORDS = frozenset(("else", "this"))
 PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 # Programs call these functions by names that are the interface.
-INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with") for name in ("async_shared", "reloadable", "reloadable_map", "shared", "with"))
+INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with")
+                      for name in ("async_shared", "reloadable", "reloadable_map", "shared", "with"))
 # Comments, texts, directives with words of their own, names, numbers, and the rest.
 TOKEN = re.compile(r"""
     //[^\n]* | /\*.*?\*/ | R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'
     | \#[ ]*(?:include|error|warning|pragma)[^\n]* | (?P<name>[A-Za-z_]\w*) | \.?\d(?:[\w.]|'\w|[eEpP][+-])*
     | (?P<member>::|->|\.(?!\.)) | (?P<space>\s+) | (?P<sign>.)""", re.DOTALL | re.VERBOSE)
+# A member of JSON: in a document each name in a table; in code the first text in braces that holds another value, an
+# index, or a name in a text of JSON.
+MEMBER_DOCUMENTS = ("docs/reference/report-json.md", "docs/reference/page-data.md", "docs/guide/lab.md")
+MEMBER_FOLDERS = ("include", "src", "profiler", "bench")
+MEMBER_REFUSED = REFUSED | {"not"}
+FOREIGN_MEMBERS = frozenset(f"profiler/export/{name}.cpp" for name in ("firefox", "perfetto", "speedscope"))
 OVERRIDES = re.compile(r"\([^;{]*\boverride\b")
 
 
@@ -41,6 +49,37 @@ def refused_in(path, text):
         line += token[0].count("\n")
         if name or token["member"] or token["sign"]:
             is_member = bool(token["member"])
+
+
+def members(text):
+    """The members of JSON that a file in C++ writes, each with its line."""
+    line, before = 1, ""
+    for token in TOKEN.finditer(text):
+        part = token[0]
+        if part.startswith('"'):
+            for name in re.findall(r'\\"(\w+)\\":', part):
+                yield line, name
+            after = text[token.end():].lstrip()[:1]
+            if (before == "{" and after == ",") or (before == "[" and after == "]"):
+                yield line, part.strip('"')
+        line += part.count("\n")
+        if not token["space"] and not part.startswith("//"):
+            before = part
+
+
+def check_members(root):
+    for path in tree.files(root, tree.CODE, [name for name in MEMBER_FOLDERS if (pathlib.Path(root) / name).is_dir()]):
+        if path.as_posix() in FOREIGN_MEMBERS:
+            continue
+        for line, name in members(tree.read(root, path)):
+            if name in MEMBER_REFUSED:
+                yield tree.Finding(path, line, f'writes the JSON member "{name}"', "name what it holds")
+    for document in MEMBER_DOCUMENTS:
+        path = pathlib.Path(root) / document
+        for number, text in enumerate(path.read_text(encoding="utf-8").splitlines() if path.is_file() else [], 1):
+            names = re.findall(r"`([^`]*)`", text) if text.startswith("|") else re.findall(r'"(\w+)"(?!\s*\|)', text)
+            for name in sorted(MEMBER_REFUSED.intersection(re.split(r"\W+", " ".join(names)))):
+                yield tree.Finding(document, number, f'documents the JSON member "{name}"', "name what it holds")
 
 
 def bound(node):
@@ -62,7 +101,7 @@ def check_python(root):
 
 
 def check(root):
-    findings = list(check_python(root))
+    findings = [*check_python(root), *check_members(root)]
     for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
         for line, name in sorted(set(refused_in(path, tree.read(root, path)))):
             findings.append(tree.Finding(path, line, f'has the name "{name}"', "name what it is or does"))

@@ -56,7 +56,8 @@ class Small(unittest.TestCase):
     """Every experiment, as small as it can be: all forms do the same work, and the results are whole."""
 
     quick = ("--quick", "--rounds", "1")
-    small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set", "operations=20000",
+    small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set",
+             "operations=20000",
              "--set", "bytes=2000", "--set", "requests=500", "--set", "writes=20000", "--set", "steps=2000",
              "--set", "live=100,200,300", "--set", "replaced=5", "--set", "percent=1")
 
@@ -65,7 +66,7 @@ class Small(unittest.TestCase):
         names.remove("appserver")  # takes seconds for each form: bench/lab/programs_test.py has it
         told = json.loads(lab(*names, *self.small, "--json", "-"))
         self.assertEqual([experiment["name"] for experiment in told["experiments"]], names)
-        self.assertEqual(told["format"], 1)
+        self.assertEqual(told["format"], 2)
         self.assertIn("cpu", told["machine"])
         for experiment in told["experiments"]:
             with self.subTest(experiment["name"]):
@@ -74,7 +75,7 @@ class Small(unittest.TestCase):
                     self.assertIn("it is skipped: ", experiment["skipped"][0])
                     continue
                 self.assertIn(experiment["verdict"]["holds"], ("yes", "partly", "no"))
-                self.assertTrue(experiment["verdict"]["words"])
+                self.assertTrue(experiment["verdict"]["text"])
                 forms = {form["name"] for form in experiment["forms"]}
                 self.assertEqual({row["form"] for row in experiment["rows"]}, forms)
                 self.check_counts(experiment)
@@ -114,7 +115,8 @@ class Small(unittest.TestCase):
         self.assertNotIn("failure", told)
 
     def test_text_is_narrow(self):
-        for line in lab("list", "lock-cost", "growth", *self.quick, "--set", "total=2000", "--set", "pairs=1000", "--set",
+        for line in lab("list", "lock-cost", "growth", *self.quick, "--set", "total=2000", "--set", "pairs=1000",
+                        "--set",
                         "operations=5000", "--set", "steps=2000", "--set", "replaced=5").splitlines():
             self.assertLessEqual(len(line), 100, line)
 
@@ -166,7 +168,8 @@ class Elsewhere(unittest.TestCase):
         self.built = built
 
     def run_here(self, *words, path=""):
-        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True, timeout=HANG_S,
+        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True,
+                              timeout=HANG_S,
                               check=False, env={**os.environ, "PATH": path})
         return done
 
@@ -176,7 +179,7 @@ class Elsewhere(unittest.TestCase):
         self.assertIn("cannot find lab-list in ", done.stderr)
 
     def test_no_peers(self):
-        """No ldconfig in PATH, nor a cache that it could read: only what needs no library runs, and the rest is named."""
+        """No ldconfig in PATH, nor a cache that it could read: what needs no library runs, and the rest is named."""
         shutil.copy(self.built / "lab-list", self.folder / "bin")
         program = self.folder / "bin" / "lab-list"
         program.rename(program.with_name("lab-list.all"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The order in which a program takes locks: what could deadlock, what could not, and who waits for a holder that waits."""
+"""The order in which a program takes locks: what could deadlock, what could not, and who waits for a waiting holder."""
 
 import json
 import os
@@ -40,14 +40,15 @@ class Orders(unittest.TestCase):
         """The one whose steps are in these functions, whatever it begins with."""
         inversions = [inversion for inversion in orders()["inversions"]
                  if len(inversion["steps"]) == len(functions)
-                 and all(any(function in names(step["takes_at"]["stack"]) for step in inversion["steps"]) for function in functions)]
+                 and all(any(function in names(step["takes_at"]["stack"]) for step in inversion["steps"])
+                         for function in functions)]
         self.assertEqual(len(inversions), 1, functions)
         return inversions[0]
 
     def test_two_locks_in_both_orders(self):
         inversion = self.inversion("left_then_right", "right_then_left")
         self.assertFalse(inversion["by_one_thread"])
-        self.assertEqual(inversion["alike"], 1)
+        self.assertEqual(inversion["similar_cycles"], 1)
         first, second = inversion["steps"]
         self.assertEqual([first["times"], second["times"]], [1, 1])
         self.assertNotEqual(first["threads"], second["threads"])
@@ -64,21 +65,22 @@ class Orders(unittest.TestCase):
 
     def test_of_many_locks_at_the_same_places_there_is_one(self):
         inversion = self.inversion("transfer", "transfer")
-        self.assertEqual(inversion["alike"], 2)
+        self.assertEqual(inversion["similar_cycles"], 2)
 
     def test_by_one_thread_alone(self):
         self.assertTrue(self.inversion("both_ways_alone", "both_ways_alone")["by_one_thread"])
 
     def test_nothing_else_is_one(self):
-        self.assertEqual(len(orders()["inversions"]), 4, [[names(step["takes_at"]["stack"]) for step in inversion["steps"]]
+        self.assertEqual(len(orders()["inversions"]), 4,
+                         [[names(step["takes_at"]["stack"]) for step in inversion["steps"]]
                                                           for inversion in orders()["inversions"]])
 
     def test_a_holder_that_waits(self):
         (chain,) = [chain for chain in orders()["chains"]
-                    if "waits_for_the_near_one" in names(chain["links"][0]["at"]["stack"])]
+                    if "waits_for_the_near_one" in names(chain["links"][0]["waits_at"]["stack"])]
         first, second = chain["links"]
         self.assertIn("holds_the_near_one_and_waits", names(first["held_from"]["stack"]))
-        self.assertIn("holds_the_near_one_and_waits", names(second["at"]["stack"]))
+        self.assertIn("holds_the_near_one_and_waits", names(second["waits_at"]["stack"]))
         self.assertIn("holds_the_far_one", names(second["held_from"]["stack"]))
         self.assertEqual(second["thread"], first["holder"])
         self.assertEqual(chain["waited_ns"], min(first["waited_ns"], second["waited_ns"]))

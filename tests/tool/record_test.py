@@ -18,7 +18,8 @@ from paths import HANG_S, PATHS, main, polls
 
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
-SAYS_HOW_OTHERS_END = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2]) >= (6, 15)  # the kernel
+# the kernel
+SAYS_HOW_OTHERS_END = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2]) >= (6, 15)
 # Prints the child's number, and when it began and was killed.
 KILLS_A_CHILD = """
 import os, signal, time
@@ -109,7 +110,7 @@ class Record(unittest.TestCase):
         self.assertRegex(result.stderr, r"^tarn: \d+ allocations at \d+ sites by 4 threads, in rec .*\n$")
         report = self.report()
         self.assertEqual(report["end"]["status"], 7)
-        self.assertEqual(report["program"]["words"], [PATHS.sites, str(ROUNDS), "7"])
+        self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])
         self.check_sites(report)
         text = self.run_tarn("report", "--top", "3", "rec").stdout
         self.assertTrue(any("transient" in line for line in text.splitlines()[2:6]), text)
@@ -136,7 +137,8 @@ class Record(unittest.TestCase):
                     true = sum(site["allocations"] for site in exact["sites"] if site["stack"] and
                                f"::{function}(" in f"::{site['stack'][0]['function']}(")
                     # The error holds in 95 of 100: three times it, in all but one of a hundred million.
-                    self.assertLess(abs(estimate - true), 3 * site["error"] * estimate, f"{function}: {estimate} of {true}")
+                    self.assertLess(abs(estimate - true), 3 * site["error"] * estimate,
+                                    f"{function}: {estimate} of {true}")
                 self.assertEqual(self.site(sampled, "make_temporaries")["category"], "transient")
                 produced = self.site(sampled, "produce")
                 self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("shared", 0))
@@ -186,13 +188,15 @@ class Record(unittest.TestCase):
         refused = self.run_tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
         self.assertIn('"allocations" cannot be checked: the recording has no heap', refused)
 
-        partly = f"{PATHS.own_new} has an operator new of its own: of what that serves, only what it takes from malloc was recorded"
+        partly = (f"{PATHS.own_new} has an operator new of its own: "
+                  "of what that serves, only what it takes from malloc was recorded")
         self.assertIn(partly, self.record(PATHS.own_new).stderr)
         self.assertIn(partly, self.run_tarn("report", "rec").stdout)
         report = self.report()
         self.assertEqual(report["recorder"]["own_heap"], {"module": PATHS.own_new, "functions": ["operator new"]})
         self.assertGreaterEqual(report["heap"]["allocations"], 1000)
-        # Also of children, and not of a program in which their addresses are those of its own entries that lead to ours.
+        # Also of children, and not of a program in which their addresses are those of its own entries that lead to
+        # ours.
         self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", PATHS.own_malloc, "fork")
         (child,) = self.folder.glob("rec.*")
         self.assertIn(unseen, self.run_tarn("report", child.name).stdout)
@@ -232,11 +236,12 @@ class Record(unittest.TestCase):
             children[path.name] = report
         self.assertEqual(len(children), 3)
         whole = [child for child in children.values()
-                 if child["program"]["words"][1:] == [str(ROUNDS), "fork"] and child["heap"]["allocations"] > 5 * ROUNDS]
+                 if child["program"]["arguments"][1:] == [str(ROUNDS), "fork"]
+                 and child["heap"]["allocations"] > 5 * ROUNDS]
         self.assertEqual(len(whole), 1)
         self.check_sites(whole[0])
         forked = [child for child in children.values() if child["heap"]["allocations"] == ROUNDS]
-        self.assertEqual([report["program"]["words"] for report in forked], [whole[0]["program"]["words"]])
+        self.assertEqual([report["program"]["arguments"] for report in forked], [whole[0]["program"]["arguments"]])
         self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
 
     def test_how_children_end_is_seen(self):
@@ -254,7 +259,8 @@ class Record(unittest.TestCase):
 
     def test_the_course_of_a_killed_child_ends_with_it(self):
         """Not when its parent asks how it ended, three seconds later."""
-        words = self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c", KILLS_A_CHILD).stdout.split()
+        words = self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c",
+                              KILLS_A_CHILD).stdout.split()
         child, began, killed = map(int, words)
         report = json.loads(self.run_tarn("report", "--json", f"rec.{child}").stdout)
         course = report["timeline"]["to_ns"]
@@ -305,7 +311,8 @@ class Record(unittest.TestCase):
             self.assertEqual(running.wait(HANG_S), 5)
 
     def test_counts_equal_valgrinds(self):
-        words = ["sqlite3", ":memory:", "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
+        words = ["sqlite3", ":memory:",
+                 "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
         if shutil.which("valgrind") is None or shutil.which(words[0]) is None:
             self.skipTest("needs valgrind and sqlite3")
         said = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=HANG_S).stderr
@@ -343,4 +350,5 @@ class Record(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "fixed", "close-malloc", "close-new", "zeroed-new")
+    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "fixed", "close-malloc",
+         "close-new", "zeroed-new")

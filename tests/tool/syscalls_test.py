@@ -81,7 +81,8 @@ class Syscalls(unittest.TestCase):
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.readline(), "one\n", "cat runs")
             children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(encoding="ascii")
-            words = ["gdb", "-nx", "-batch", "-iex", f"add-auto-load-safe-path {folder}", "-iex", "set debuginfod enabled off",
+            words = ["gdb", "-nx", "-batch", "-iex", f"add-auto-load-safe-path {folder}", "-iex",
+                     "set debuginfod enabled off",
                      "-p", children.split()[0], "-ex", "info signals SIGSYS", "-ex", "continue"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
                 said = ""
@@ -151,7 +152,7 @@ class Syscalls(unittest.TestCase):
         self.assertLess(abs(site["count"] - count), 6 / 1.96 * site["error"] * site["count"], site)
 
     def assert_reconciled(self, site, count):
-        """The kernel counts all reads and writes, also some of the loader and of the recorder; nearly all are of this site."""
+        """The kernel counts all reads and writes, also of the loader and the recorder; nearly all are of this site."""
         self.assertLess(site["error"], 0.02, site)
         self.assertLess(abs(site["count"] - count), 0.02 * count, site)
 
@@ -168,7 +169,8 @@ class Syscalls(unittest.TestCase):
         self.assertEqual(counted["write"]["errors"], 0)
         stats = [call for call in report["syscalls"] if call["name"] in ("stat", "newfstatat") and call["error"]]
         self.assertEqual(sorted(call["errors"] for call in stats),
-                         sorted(call["count"] if call["errors"] else 0 for call in stats), "each fails always, or never")
+                         sorted(call["count"] if call["errors"] else 0 for call in stats),
+                         "each fails always, or never")
         # Each call follows another one here, so none is in a row; each asks what the one before did.
         self.assertEqual(counted["getppid"]["in_a_row"], 0)
         self.assertGreater(counted["openat"]["same_arguments"], 0.99 * counted["openat"]["count"])
@@ -212,7 +214,8 @@ class Syscalls(unittest.TestCase):
         if shutil.which("strace") is None:
             self.skipTest("needs strace")
         threads = 4 * 300
-        self.run_program("strace", "-qq", "-e", "trace=openat", "-o", "trace", "--", PATHS.tarn, "record", "-o", "rec", "--",
+        self.run_program("strace", "-qq", "-e", "trace=openat", "-o", "trace", "--", PATHS.tarn, "record", "-o", "rec",
+                         "--",
                          PATHS.calls, "threads", str(threads // 4))
         asked = re.findall(r'"/proc/\d+/task/\d+/comm".* = -1', (self.folder / "trace").read_text(encoding="utf-8"))
         self.assertLess(len(asked), threads // 10, "only a thread that ends in that moment")
@@ -223,7 +226,7 @@ class Syscalls(unittest.TestCase):
         changes = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "one", "two").stdout)["syscalls"]["changes"]
         # The kernel's counts of reads and writes are exact, and the loader may read more in one run than in the other.
         self.assertEqual([change for change in changes
-                          if (change["after"] or change["before"])["what"] not in ("read", "write")], [])
+                          if (change["after"] or change["before"])["operation"] not in ("read", "write")], [])
 
     def test_a_limit_is_broken_by_more_than_the_error(self):
         self.record(PATHS.calls, "plain", "100000")
@@ -231,8 +234,8 @@ class Syscalls(unittest.TestCase):
             self.run_program(PATHS.tarn, "gate", "--max", f"system calls <= {limit}", "rec", code=code)
 
     def test_programs_run_where_windows_close(self):
-        """Many rounds, so that most of them are not dispatched: of what they tell the kernel about signals, masks and stacks
-        nothing may end them when the next window opens."""
+        """Many rounds, so that most of them are not dispatched: of what they tell the kernel about signals, masks and
+        stacks nothing may end them when the next window opens."""
         for mode, rounds in (("raised", 5000), ("masks", 3000), ("stack", 3000), ("sigsys", 3000), ("forks", 300),
                              ("clones", 300), ("threads", 500), ("spawns", 60), ("cancels", 1000), ("dispatch", 9000)):
             with self.subTest(mode=mode):

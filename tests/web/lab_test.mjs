@@ -17,7 +17,7 @@ const tests = {
     const page = await open(address);
     const text = await page.innerText('main');
     for (const experiment of results.experiments) {
-      for (const words of [experiment.claim, experiment.claimed, experiment.why, experiment.verdict.words, ...experiment.skipped]) assert.ok(text.includes(words), words);
+      for (const words of [experiment.claim, experiment.claimed, experiment.why, experiment.verdict.text, ...experiment.skipped]) assert.ok(text.includes(words), words);
     }
     assert.ok((await page.innerText('dl')).includes(results.machine.cpu));
     assert.equal((await page.$$('#list tr.ours')).length, results.experiments[0].forms.filter((form) => form.role === 'ours').length);

@@ -15,7 +15,7 @@ export function write_page(template, data, path) {
 export function empty() {
   return {
     kind: 'report',
-    program: {words: ['./program'], images: 1},
+    program: {arguments: ['./program'], images: 1},
     end: {wall_us: 1_000_000, user_us: 500_000},
     recorder: {mode: 'full', sources: ['heap', 'locks', 'system calls'], overhead: {cpu_ns: [1e6, 2e6], program_cpu_ns: [4e8, 5e8]}},
     heap: {predicted: {now_ns: no_time, share: no_time, ms_per_second: no_time, drop_in_saves_ns: no_time}},
@@ -64,7 +64,7 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
     predicted: {
       now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02], ms_per_second: [1, 2],
       remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_ms_per_second: no_time, saved_share: no_time,
-                           words: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
+                           advice: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
     },
   });
   data.heap.allocations = (data.heap.allocations ?? 0) + blocks;
@@ -92,9 +92,9 @@ export function example() {
   const lock = (number) => ({type: 'mutex', address: 4096 * number, stack: holder});
   const step = (number, first, second) => ({lock: lock(number), times: 3 + number, threads: [number], held_from: {stack: first}, takes_at: {stack: second}});
   data.lock_orders = {
-    inversions: [{steps: [step(1, holder, inside), step(2, waiter, holder)], alike: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, alike: 1}],
-    chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
-                                      {lock: lock(2), thread: 1, waits: 3, waited_ns: 7e6, at: {stack: holder}, holder: 2, held_from: {stack: waiter}}]}],
+    inversions: [{steps: [step(1, holder, inside), step(2, waiter, holder)], similar_cycles: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, similar_cycles: 1}],
+    chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, waits_at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
+                                      {lock: lock(2), thread: 1, waits: 3, waited_ns: 7e6, waits_at: {stack: holder}, holder: 2, held_from: {stack: waiter}}]}],
   };
   data.totals = {acquisitions: 9000, contended: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
   data.syscalls = [
@@ -109,33 +109,33 @@ export function example() {
 // odd ones of the second.
 export function course_of(data, count) {
   const table = (names, rows) => {
-    const columns = Object.fromEntries([...names, 'points', 'at'].map((name) => [name, []]));
-    for (const {key, at, values} of rows) {
+    const columns = Object.fromEntries([...names, 'points', 'intervals'].map((name) => [name, []]));
+    for (const {key, intervals, values} of rows) {
       Object.entries(key).forEach(([name, value]) => columns[name].push(value));
-      columns.points.push(at.length);
-      columns.at.push(...at);
-      Object.entries(values).forEach(([name, value]) => columns[name].push(...at.map(() => value / at.length)));
+      columns.points.push(intervals.length);
+      columns.intervals.push(...intervals);
+      Object.entries(values).forEach(([name, value]) => columns[name].push(...intervals.map(() => value / intervals.length)));
     }
     return columns;
   };
   const indexes = Array.from({length: count}, (_, index) => index);
   const half = (odd) => indexes.filter((index) => index >= count / 2 === (odd === 1));
   const sites = (data.sites ?? []).flatMap((site, index) => [
-    {key: {site: index, node: site.stack, owner: 1, actor: 1}, at: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
-    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, at: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
+    {key: {site: index, node: site.stack, owner: 1, actor: 1}, intervals: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
+    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
-    {key: {lock: index, place: 0, node, thread}, at: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
+    {key: {lock: index, place: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
   const waits = (data.locks ?? []).flatMap((lock, index) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
-    {key: {lock: index, place: 0, wait}, at: half(0), values: {waits: count, waited_ns}})));
+    {key: {lock: index, place: 0, wait}, intervals: half(0), values: {waits: count, waited_ns}})));
   const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
-    {key: {call: index, node, thread}, at: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same: 0, row: 0}})));
+    {key: {call: index, node, thread}, intervals: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same_arguments: 0, in_a_row: 0}})));
   return {
     to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees'], sites),
     locks: table(['lock', 'place', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'place', 'wait', 'waits', 'waited_ns'], waits),
-    calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same', 'row'], calls),
+    calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'], calls),
   };
 }
 

@@ -42,6 +42,7 @@ const tests = {
       const page = await open(example_page, {scheme, width});
       for (const name of tabs) {
         await page.getByRole('tab', {name, exact: true}).click();
+        assert.deepEqual(await page.$$eval('[role=tab][aria-selected=true], [role=tab][tabindex="0"]', (elements) => elements.map((tab) => tab.textContent)), [name]);
         if (await page.$('tr.row')) await page.click('tr.row .opens');
         await check_access(page, `${name}, ${scheme}, ${width}`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -239,7 +240,7 @@ const tests = {
     await page.mouse.move(x(0.3), area.y + 30, {steps: 4});
     await page.mouse.move(x(0.47), area.y + 30, {steps: 4});
     await page.mouse.up();
-    assert.match(await hash(page), /from=0&to=0.5$/);
+    assert.match(await hash(page), /begin=0&end=0.5$/);
     const marks = await page.$$eval('.u-select', (elements) => elements.map((mark) => Math.round((100 * mark.clientWidth) / mark.parentElement.clientWidth)));
     assert.deepEqual(marks, marks.map(() => 50), 'in each picture');
     assert.match(await page.innerText('.part'), /from 0 s to 0.5 s of 1 s/);
@@ -283,7 +284,7 @@ const tests = {
     assert.match((await rows(again))[0], /^make_1/);
     await again.getByRole('button', {name: 'Show the whole run'}).click();
     assert.equal(await again.innerText('output'), '24 of 24 sites');
-    await again.goto(`${example_page}#tab=sites&from=x&to=-3`);
+    await again.goto(`${example_page}#tab=sites&begin=x&end=-3`);
     assert.equal(await again.innerText('output'), '24 of 24 sites');
     await close(again);
   },
@@ -310,7 +311,7 @@ const tests = {
     const names = ['<img src=x onerror="document.title=1">', '"><script>document.title=2</script>', "');alert(1);//", '</script><h1>out</h1>', 'right\u202eleft\u2066', 'bell\u0007\u001b[31mnul\u0000',
                    '&lt;b&gt;&amp;', 'javascript:alert(1)', 'operator<', 'operator()', '', ' ', '(((((', '<<<<<', '\u{1f600}'.repeat(50), 'x'.repeat(1 << 20), '__proto__', 'constructor'];
     names.forEach((name, index) => add_site(data, [[name, `/src/${name}.cpp`, index], ['main', '/src/main.cpp', 1]]));
-    data.program.words = ['./<b>bold</b>', ...names.slice(0, 6)];
+    data.program.arguments = ['./<b>bold</b>', ...names.slice(0, 6)];
     data.threads = names.slice(0, 3).map((role) => ({role}));
     data.crossings = [[0, 1, 5], [1, 1, 7], [2, 0, 5]];
     data.damage = names[0];
@@ -368,7 +369,7 @@ const tests = {
     // A part, as the page adds it up and as tarn report does.
     run('record', '--full', '-o', `${folder}/phases`, '--', `${programs}/tool_phases`);
     run('report', `${folder}/phases`, '--html', `${folder}/phases.html`);
-    const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&to=0.7`);
+    const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&end=0.7`);
     const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--end', '700ms', `${folder}/phases`));
     assert.deepEqual((await rows(parts)).map((row) => row.split(' ')[0]), ['early_work']);
     const early = sites.find((site) => site.stack[site.place].function.includes('early_work'));

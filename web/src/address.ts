@@ -19,8 +19,8 @@ export const defaults: State = {
   pin: '0',
   group: '',
   theme: '',
-  from: '',       // seconds of the run
-  to: '',
+  begin: '',      // seconds of the run
+  end: '',
 };
 
 export function read_address(text: string): State {

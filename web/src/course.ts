@@ -15,7 +15,7 @@ class Cells {
     this.count = points.length;
     this.first = new Int32Array(this.count + 1);
     for (let cell = 0; cell < this.count; ++cell) this.first[cell + 1] = this.first[cell] + points[cell];
-    this.interval_of = Int32Array.from(table.at ?? []);
+    this.interval_of = Int32Array.from(table.intervals ?? []);
     this.columns = new Map();
   }
 
@@ -286,7 +286,7 @@ export class Course {
 
   private calls_in(first: number, end: number): Call[] {
     const [call_of, node_of, thread_of] = ['call', 'node', 'thread'].map((key) => this.calls.key(key));
-    const [count, errors, asked, given, ns, repeated, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same', 'row'].map((column) => this.calls.sums(column, first, end));
+    const [count, errors, asked, given, ns, repeated, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'].map((column) => this.calls.sums(column, first, end));
     const threads = new Map<number, Set<number>>();
     const calls: Call[] = (this.data.syscalls ?? []).map((call) => ({
       ...call, count: 0, errors: 0, bytes: 0, bytes_asked: 0, nanoseconds: 0, same_arguments: 0, in_a_row: 0, threads: 0, weights: [],

@@ -1,8 +1,8 @@
 declare module '*.css';
 declare module 'd3-selection' {
-  export function select(of: Element): {
-    datum(data: unknown): {call(what: unknown): void};
-    selectAll(what: string): {interrupt(): void};  // by d3-transition, which the flame graph brings
+  export function select(element: Element): {
+    datum(data: unknown): {call(flame: unknown): void};
+    selectAll(selector: string): {interrupt(): void};  // by d3-transition, which the flame graph brings
   };
 }
 declare module 'd3-flame-graph' {
@@ -16,10 +16,10 @@ declare module 'd3-flame-graph' {
     width(pixels: number): this;
     cellHeight(pixels: number): this;
     transitionDuration(ms: number): this;
-    inverted(is: boolean): this;
-    setColorMapper(of: (frame: Frame<Data>) => string): this;
-    getName(of: (frame: Frame<Data>) => string): this;
-    setLabelHandler(of: (frame: Frame<Data>) => string): this;
+    inverted(is_inverted: boolean): this;
+    setColorMapper(color_of: (frame: Frame<Data>) => string): this;
+    getName(name_of: (frame: Frame<Data>) => string): this;
+    setLabelHandler(label_of: (frame: Frame<Data>) => string): this;
     destroy(): this;
   }
   export default function flamegraph<Data>(): FlameGraph<Data>;

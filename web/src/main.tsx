@@ -77,7 +77,7 @@ function Page({data}: {data: Data}): JSX.Element {
   const [state, change] = use_address();
   const whole = useMemo(() => fixed_view(data), [data]);
   const course = useMemo(() => (data.timeline ? new Course(data) : null), [data]);
-  const part = course?.part(state.from, state.to) ?? null;
+  const part = course?.part(state.begin, state.end) ?? null;
   const fixed = useMemo(() => (part ? fixed_view(course!.restrict(part), whole) : whole), [whole, part?.first, part?.end]);
   const view: View = {...fixed, course, part, state, change};
   const tab = tabs.find((tab) => tab.name === state.tab) ?? tabs[0];
@@ -105,16 +105,16 @@ function Page({data}: {data: Data}): JSX.Element {
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}
         {data.redacted && <p class="risk">Redacted: without paths, arguments, own names and lines of source.</p>}
         <nav role="tablist" aria-label="Views" onKeyDown={key}>
-          {tabs.map((tab) => (
-            <button key={tab.name} id={`tab-${tab.name}`} role="tab" type="button" aria-selected={tab === tab} aria-controls="view"
-                    tabIndex={tab === tab ? 0 : -1} onClick={() => go(tab.name)}>{tab.label}</button>
+          {tabs.map((choice) => (
+            <button key={choice.name} id={`tab-${choice.name}`} role="tab" type="button" aria-selected={choice === tab} aria-controls="view"
+                    tabIndex={choice === tab ? 0 : -1} onClick={() => go(choice.name)}>{choice.label}</button>
           ))}
         </nav>
         <Theme state={state} change={change} />
         {part && (
           <p class="part">
             Only from <strong>{seconds(course!.begin(part.first))} s</strong> to <strong>{seconds(course!.ends[part.end - 1])} s</strong> of {seconds(course!.whole)} s.{' '}
-            <button type="button" class="link" onClick={() => change({from: '', to: ''})}>Show the whole run</button>
+            <button type="button" class="link" onClick={() => change({begin: '', end: ''})}>Show the whole run</button>
           </p>
         )}
       </header>

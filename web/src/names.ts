@@ -138,7 +138,7 @@ export class Names {
 // neither is known, thread 1234. A thread without a name of its own has the program's.
 export function thread_names(data: Data): string[] {
   const threads = data.threads ?? [];
-  const path = data.program?.words?.[0] ?? '';
+  const path = data.program?.arguments?.[0] ?? '';
   const program = path.slice(path.lastIndexOf('/') + 1);
   // The kernel keeps 15 bytes.
   const is_of_program = (name: string) => name === program || (name.length > 10 && program.startsWith(name.replace(/\ufffd+$/, '')));

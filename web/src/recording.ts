@@ -9,7 +9,7 @@ export interface Remedy {
   saved_ms_per_second: Range;
   saved_share: Range;
   calls_saved?: number;
-  words?: string;
+  advice?: string;
   code?: string;
   risk?: string;
 }
@@ -78,13 +78,13 @@ type Somewhere = {stack?: number};
 export interface Inversion {
   steps?: {lock?: Ordered_lock; times?: number; threads?: number[]; held_from?: Somewhere; takes_at?: Somewhere}[];
   by_one_thread?: boolean;
-  alike?: number;
+  similar_cycles?: number;
 }
 
 // Each holder waits for the next.
 export interface Chain {
   waited_ns?: number;
-  links?: {lock?: Ordered_lock; thread?: number; waits?: number; waited_ns?: number; at?: Somewhere; holder?: number; held_from?: Somewhere}[];
+  links?: {lock?: Ordered_lock; thread?: number; waits?: number; waited_ns?: number; waits_at?: Somewhere; holder?: number; held_from?: Somewhere}[];
 }
 
 export interface Call {
@@ -102,7 +102,7 @@ export interface Call {
   threads?: number;
   stack?: number;
   remedy?: string;
-  predicted?: {saved_ns?: Range; at_least?: boolean; not?: string};
+  predicted?: {saved_ns?: Range; at_least?: boolean; reason?: string};
 }
 
 export interface Side {
@@ -139,7 +139,7 @@ export interface Data {
   kind: 'report' | 'difference';
   redacted?: boolean;
   damage?: string;
-  program: {words?: string[]; process?: number; machine?: string; images?: number};
+  program: {arguments?: string[]; process?: number; machine?: string; images?: number};
   end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
   recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; overhead: {cpu_ns: Range; program_cpu_ns: Range}};
   heap: {
@@ -155,7 +155,7 @@ export interface Data {
   crossings?: [number, number, number][];
   sites?: Site[];
   locks?: Lock[];
-  lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; beyond?: number};
+  lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; unattributed?: number};
   syscalls?: Call[];
   strings: string[];
   places: {function: number[]; file: number[]; line: number[]; module: number[]};

@@ -31,8 +31,8 @@ void leave_out(json& object, std::initializer_list<const char*> members) {
 // Redacts paths, arguments and names outside of stacks; html_names redacts those in stacks.
 void redact_whole(json& document) {
   const std::string program =
-      document["program"]["words"].empty() ? "" : document["program"]["words"][0].get<std::string>();
-  document["program"]["words"] = {program.empty() ? "" : "program"};
+      document["program"]["arguments"].empty() ? "" : document["program"]["arguments"][0].get<std::string>();
+  document["program"]["arguments"] = {program.empty() ? "" : "program"};
   leave_out(document["program"], {"process", "parent", "machine"});
   leave_out(document["cost_model"], {"machine"});
   if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
@@ -48,7 +48,7 @@ void redact_whole(json& document) {
 
 void redact_site(json& site) {
   leave_out(site, {"source", "type", "remedy"});
-  for (json& remedy : site["predicted"]["remedies"]) leave_out(remedy, {"code", "words"});
+  for (json& remedy : site["predicted"]["remedies"]) leave_out(remedy, {"code", "advice"});
 }
 
 }  // namespace

@@ -18,14 +18,14 @@ class columns {
   explicit columns(std::initializer_list<const char*> names) {
     for (const char* name : names) columns_[name] = json::array();
     columns_["points"] = json::array();
-    columns_["at"] = json::array();
+    columns_["intervals"] = json::array();
   }
   template <std::size_t Counters>
   void add(std::initializer_list<std::pair<const char*, std::uint64_t>> key,
            const std::vector<analyse::point<Counters>>& points, const std::array<const char*, Counters>& names) {
     for (const auto& [name, value] : key) columns_[name].push_back(value);
     columns_["points"].push_back(points.size());
-    json& intervals = columns_["at"];
+    json& intervals = columns_["intervals"];
     for (const auto& point : points) intervals.push_back(point.interval);
     for (std::size_t which = 0; which < Counters; ++which) {
       json& values = columns_[names[which]];
@@ -102,7 +102,7 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
                     {"node", stacks.node(key.site)},
                     {"thread", key.thread}},
                    in_nanoseconds(recording, points, {4}),
-                   std::array{"count", "errors", "asked", "given", "ns", "same", "row"});
+                   std::array{"count", "errors", "asked", "given", "ns", "same_arguments", "in_a_row"});
   }
   return {{"to_ns", ends},
           {"resident_bytes", resident},

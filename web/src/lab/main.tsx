@@ -117,7 +117,7 @@ function One({experiment}: {experiment: Experiment}): JSX.Element {
       <p class="claim">{experiment.claim}</p>
       {experiment.failure
         ? <p class="verdict no" role="alert"><strong>It ended early:</strong> {experiment.failure}</p>
-        : <p class={`verdict ${experiment.verdict.holds}`}><strong>{held[experiment.verdict.holds]}</strong> {experiment.verdict.words}</p>}
+        : <p class={`verdict ${experiment.verdict.holds}`}><strong>{held[experiment.verdict.holds]}</strong> {experiment.verdict.text}</p>}
       <div class="told">
         <p><b>What the original claimed.</b> {experiment.claimed}</p>
         <p><b>Why it is so today.</b> {experiment.why}</p>

@@ -50,7 +50,7 @@ export interface Experiment {
   shown_counts: string[];
   rows: Row[];
   skipped: string[];
-  verdict: {holds: 'yes' | 'partly' | 'no' | 'unknown'; words: string};
+  verdict: {holds: 'yes' | 'partly' | 'no' | 'unknown'; text: string};
   failure?: string;
 }
 

@@ -25,7 +25,7 @@ function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Elem
         <strong>{inversion.by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock'}</strong>:{' '}
         {steps.length === 2 ? 'two locks are taken in both orders' : `${steps.length} locks are taken in a circle`}, at{' '}
         {steps.slice(0, 3).map((step, index) => <span key={index}>{index > 0 && ' and '}<Place names={view.names} node={view.names.node_of(step.takes_at?.stack)} /></span>)}
-        {(inversion.alike ?? 1) > 1 && `; so are ${grouped(inversion.alike! - 1)} more of these locks`}
+        {(inversion.similar_cycles ?? 1) > 1 && `; so are ${grouped(inversion.similar_cycles! - 1)} more of these locks`}
       </summary>
       <div class="columns">
         {steps.map((step, index) => (
@@ -47,14 +47,14 @@ function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
   return (
     <details class="order">
       <summary>
-        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Place names={view.names} node={view.names.node_of(links[0]?.at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
-        <Place names={view.names} node={view.names.node_of(links[1]?.at?.stack)} />
+        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Place names={view.names} node={view.names.node_of(links[0]?.waits_at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
+        <Place names={view.names} node={view.names.node_of(links[1]?.waits_at?.stack)} />
       </summary>
       <ol class="chain">
         {links.map((link, index) => (
           <li key={index}>
             <p><bdi>{view.threads[link.thread ?? 0] ?? 'another thread'}</bdi> waited {duration_words(link.waited_ns)}, {plural(link.waits ?? 0, 'time')}, for <Lock_name lock={link.lock} index={index} view={view} />, at</p>
-            <Stack names={view.names} node={link.at?.stack ?? 0} />
+            <Stack names={view.names} node={link.waits_at?.stack ?? 0} />
             <p>while <bdi>{view.threads[link.holder ?? 0] ?? 'another thread'}</bdi> held it, from</p>
             <Stack names={view.names} node={link.held_from?.stack ?? 0} />
           </li>
@@ -66,8 +66,8 @@ function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
 
 // Nothing where there is nothing to say.
 export function Orders({view}: {view: View}): JSX.Element | null {
-  const {inversions = [], chains = [], beyond = 0} = view.data.lock_orders ?? {};
-  if (inversions.length + chains.length + beyond === 0) return null;
+  const {inversions = [], chains = [], unattributed = 0} = view.data.lock_orders ?? {};
+  if (inversions.length + chains.length + unattributed === 0) return null;
   const whole = view.part ? ', in the whole run' : '';
   return (
     <div class="orders">
@@ -77,7 +77,7 @@ export function Orders({view}: {view: View}): JSX.Element | null {
       {chains.length > 0 && <h2>Wait chains{whole}</h2>}
       {chains.slice(0, most_shown).map((chain, index) => <Wait_chain key={index} chain={chain} view={view} />)}
       {chains.length > most_shown && <p>And {grouped(chains.length - most_shown)} more.</p>}
-      {beyond > 0 && <p>{grouped(beyond)} times locks were taken in pairs for which the recorder had no room.</p>}
+      {unattributed > 0 && <p>{grouped(unattributed)} times locks were taken in pairs for which the recorder had no room.</p>}
     </div>
   );
 }

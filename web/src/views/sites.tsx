@@ -48,7 +48,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         {remedies.map((remedy) => (
           <li key={remedy.name}>
             <strong>{view.gain_words(remedy)}</strong> <Bar range={timed(remedy.saved_ns)} longest={longest} label={view.gain_words(remedy)} />
-            <div><bdi>{remedy.words ? shown(remedy.words) : remedy_name(remedy.name)}</bdi></div>
+            <div><bdi>{remedy.advice ? shown(remedy.advice) : remedy_name(remedy.name)}</bdi></div>
             {remedy.code && <pre tabIndex={0}><bdi>{shown(remedy.code)}</bdi></pre>}
             {remedy.risk && <div class="risk">Mind: <bdi>{shown(remedy.risk)}</bdi></div>}
           </li>

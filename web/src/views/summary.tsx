@@ -11,7 +11,7 @@ interface Best {
   saved: Range;  // ns
   at_least?: boolean;
   is_unknown?: boolean;
-  where: JSX.Element;
+  place: JSX.Element;
   words: string;
   open: () => void;
 }
@@ -35,8 +35,8 @@ function best_remedies(view: View): Best[] {
     by_place.set(key, {
       saved: remedy.saved_ns,
       at_least: remedy.at_least,
-      where: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.place_words(names.place[node])}</bdi></small></>,
-      words: remedy.words ?? remedy.name,
+      place: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.place_words(names.place[node])}</bdi></small></>,
+      words: remedy.advice ?? remedy.name,
       open: () => change({tab: 'sites', site: String(index)}),
     });
   });
@@ -44,13 +44,13 @@ function best_remedies(view: View): Best[] {
   (data.locks ?? []).forEach((lock, index) => {
     if (!lock.remedy || on_purpose.has(lock.category)) return;
     const node = names.node_of(lock.stack);
-    candidates.push({saved: [0, lock.waited_ns ?? 0], where: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
+    candidates.push({saved: [0, lock.waited_ns ?? 0], place: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
               open: () => change({tab: 'locks', site: String(index)})});
   });
   (data.syscalls ?? []).forEach((call, index) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.node_of(call.stack);
-    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.not, where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, place: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -95,7 +95,7 @@ function Source_card({title, amount, detail, range, longest, missing, open}:
 }
 
 export function program_words(view: View): string {
-  const [program = '', ...words] = view.data.program?.words ?? [];
+  const [program = '', ...words] = view.data.program?.arguments ?? [];
   return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...words].join(' ')), 300) || 'A program';
 }
 
@@ -146,7 +146,7 @@ export function Summary({view}: {view: View}): JSX.Element {
             {best.map((candidate, index) => (
               <li key={index}>
                 <button type="button" onClick={candidate.open}>
-                  <span class="where">{candidate.where}</span>
+                  <span class="where">{candidate.place}</span>
                   <span class="gain">{gain_of(candidate)}</span>
                 </button>
                 {!candidate.is_unknown && <Bar range={timed(candidate.saved)} longest={gain} label={gain_of(candidate)} />}

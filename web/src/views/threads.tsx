@@ -13,7 +13,7 @@ export function Threads({view}: {view: View}): JSX.Element {
   const active = useMemo(() => new Set((data.crossings ?? []).flatMap(([owner, actor]) => [owner, actor])), [data]);
   const by_role = (state.group || (active.size > most_rows ? 'role' : 'thread')) === 'role';
   const group_of = useMemo(() => threads.map((thread) => (by_role ? thread.replace(/ #\d+$| \d+$/, '') : thread)), [threads, by_role]);
-  const {groups, cells, most} = useMemo(() => {
+  const {groups, cells, maximum} = useMemo(() => {
     const blocks_of = new Map<string, number>();
     const order = new Set<string>();
     for (const [owner, actor, frees] of data.crossings ?? []) {
@@ -21,7 +21,7 @@ export function Threads({view}: {view: View}): JSX.Element {
       blocks_of.set(key, (blocks_of.get(key) ?? 0) + frees);
     }
     [...active].sort((a, b) => a - b).forEach((thread) => order.add(group_of[thread]));
-    return {groups: [...order].slice(0, 200), cells: blocks_of, most: Math.max(1, ...blocks_of.values())};
+    return {groups: [...order].slice(0, 200), cells: blocks_of, maximum: Math.max(1, ...blocks_of.values())};
   }, [data, group_of]);
   const crossing = useMemo(() => {
     const [owner, actor] = chosen.split('\n');
@@ -47,7 +47,7 @@ export function Threads({view}: {view: View}): JSX.Element {
                 {groups.map((actor) => {
                   const key = `${owner}\n${actor}`;
                   const blocks = cells.get(key) ?? 0;
-                  const strength = blocks === 0 ? 0 : Math.round(12 + (58 * Math.log1p(blocks)) / Math.log1p(most));
+                  const strength = blocks === 0 ? 0 : Math.round(12 + (58 * Math.log1p(blocks)) / Math.log1p(maximum));
                   const is_same = owner === actor;
                   if (blocks === 0) return <td key={actor} class="zero">–</td>;
                   return (

@@ -123,7 +123,7 @@ export function Timeline({view}: {view: View}): JSX.Element {
   if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or ended before the first look.</p></section>;
   const choose = (begin: number, finish: number) => {
     const chosen = course.part(String(begin), String(finish));
-    change(chosen ? {from: seconds(course.begin(chosen.first)), to: seconds(course.ends[chosen.end - 1])} : {from: '', to: ''});
+    change(chosen ? {begin: seconds(course.begin(chosen.first)), end: seconds(course.ends[chosen.end - 1])} : {begin: '', end: ''});
   };
   const low = part ? course.begin(part.first) : 0;
   const high = part ? course.ends[part.end - 1] : course.whole;
