@@ -119,7 +119,8 @@ def table():
     facts, rows = contents["machine"], read(contents)
     by_name = {row.name: row for row in rows}
     results = f"../../bench/results/{path.name}"
-    lines = [f"`./dev bench` on {facts['date'][:10]}: {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, {facts['libc']}, "
+    lines = [f"`./dev bench` on {facts['date'][:10]}: {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, "
+             f"{facts['libc']}, "
              f"{facts['compiler']},",
              "with Debian's packages of the peers.",
              f"Times are ns, the medians of the wall times of {contents['rounds']} interleaved rounds.",
@@ -131,6 +132,8 @@ def table():
              if not row.baseline and "tarn" in row.results and summary.others(row)}
     worse = {name: ratio for name, ratio in sorted(worse.items(), key=lambda pair: -pair[1]) if ratio > WORST}
     counted = sum(not row.baseline for row in rows)
-    lines += ["", *inline(rows, by_name), "", f"In {len(worse)} of {counted} rows Tarn takes more than {WORST} times the best peer's time:",
-              *(f"- `{name}`: {ratio:.2f} times {summary.best_other(by_name[name])[0]}" for name, ratio in worse.items())]
+    lines += ["", *inline(rows, by_name), "",
+              f"In {len(worse)} of {counted} rows Tarn takes more than {WORST} times the best peer's time:",
+              *(f"- `{name}`: {ratio:.2f} times {summary.best_other(by_name[name])[0]}"
+                for name, ratio in worse.items())]
     return "\n".join(lines)

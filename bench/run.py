@@ -139,7 +139,8 @@ def main():
     if not rows:
         raise Failed(f"no row matches {' '.join(patterns)}")
     facts["processor share"] = measure.processor_share(rows)
-    facts["disturbed by other work"] = f"{100 * patience.disturbed / patience.total:.0f} % of {patience.total} measurements"
+    disturbed = f"{100 * patience.disturbed / patience.total:.0f} %"
+    facts["disturbed by other work"] = f"{disturbed} of {patience.total} measurements"
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
     answer = as_json(facts, rounds, rows, checksums)
     if options.pools:

@@ -153,7 +153,8 @@ class Measure(unittest.TestCase):
             return patience.run(pass_a_second)
 
         self.assertEqual(measurements(measure.Patience(10), [0.05]), 1)
-        self.assertEqual(measurements(measure.Patience(10), [0.5, 0.4, 0.05, 0.5, 0.0, 0.0]), 6)  # look, look, again, look, again
+        # look, look, again, look, again
+        self.assertEqual(measurements(measure.Patience(10), [0.5, 0.4, 0.05, 0.5, 0.0, 0.0]), 6)
         hasty = measure.Patience(0)
         self.assertEqual(measurements(hasty, [0.5, 0.0]), 1)
         self.assertEqual((hasty.disturbed, hasty.total), (1, 1))

@@ -82,7 +82,8 @@ def draw(half):
         left = (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
         for column, level in enumerate(row):
             place[level] = (left + column * (WIDTH + GAP_X), height - MARGIN - HEIGHT - number * (HEIGHT + GAP_Y))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+             f'height="{height}" '
              f'role="img" aria-label="The folders of {half}/ by level">', STYLE]
     for level, used in lines(files, uses):
         (x, y), (to_x, to_y) = place[level], place[used]
@@ -95,7 +96,8 @@ def draw(half):
         count = files[level]
         parts.append(f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
                      f'<text x="{x + WIDTH / 2:g}" y="{y + 17:g}">{level.split("/", 1)[1]}</text>'
-                     f'<text class="small" x="{x + WIDTH / 2:g}" y="{y + 32:g}">{count} file{"s" if count > 1 else ""}</text>')
+                     f'<text class="small" x="{x + WIDTH / 2:g}" y="{y + 32:g}">{count} '
+                     f'file{"s" if count > 1 else ""}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -29,7 +29,8 @@ class Tokens(unittest.TestCase):
     def test_warm_objects_allocate_nothing_in_the_steady_state(self):
         calls, size = per_cycle("naive")
         warm_calls, warm_size = per_cycle("warm")
-        print(f"a cycle, naive: {calls:.1f} calls, {size:.0f} bytes; warm: {warm_calls:.3f} calls, {warm_size:.1f} bytes",
+        print(f"a cycle, naive: {calls:.1f} calls, {size:.0f} bytes; warm: {warm_calls:.3f} calls, {warm_size:.1f} "
+              f"bytes",
               file=sys.stderr)
         self.assertGreater(calls, 10)
         self.assertGreaterEqual(1 - warm_calls / calls, LEAST_FALL)

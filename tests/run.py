@@ -20,7 +20,8 @@ CTEST_TESTS_FAILED = 8  # the exit code of ctest when it ran, and tests failed
 
 def ctest(build, results, arguments):
     return subprocess.run(
-        ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "--output-junit", str(results), *arguments],
+        ["ctest", "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "--output-junit", str(results),
+         *arguments],
         check=False).returncode
 
 

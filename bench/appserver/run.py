@@ -39,7 +39,8 @@ class Server:
         if not said:
             raise process.Failed(f"{' '.join(map(str, words))} did not start")
         self.port = int(re.search(r":(\d+)/", said)[1])
-        if preload and os.path.realpath(preload) not in pathlib.Path(f"/proc/{self.process.pid}/maps").read_text("utf-8"):
+        mappings = pathlib.Path(f"/proc/{self.process.pid}/maps")
+        if preload and os.path.realpath(preload) not in mappings.read_text("utf-8"):
             raise process.Failed(f"{preload} was not loaded")
 
     def busy_ns(self):
@@ -98,10 +99,12 @@ def table(title, samples, names, base, busy):
     for name in names:
         results, others = samples[name], samples[base]
         value = best if busy else median
-        times = [best(results, key) / best(others, key) if busy else ratio(results, others, key) for key in ("requests", "us")]
+        times = [best(results, key) / best(others, key) if busy else ratio(results, others, key)
+                 for key in ("requests", "us")]
         lines.append([name, f"{value(results, 'requests'):,.0f}", f"{value(results, 'us'):.2f}",
                       f"{value(results, 'p99_ms'):.2f}", f"{times[0]:.2f}", f"{times[1]:.3f}"])
-    print(text.lay_out([title, "requests/s", "server us", "p99 ms", f"requests / {base}", f"us / {base}"], lines), end="\n\n")
+    print(text.lay_out([title, "requests/s", "server us", "p99 ms", f"requests / {base}", f"us / {base}"], lines),
+          end="\n\n")
 
 
 def compare(options):
@@ -152,7 +155,8 @@ def soak(options):
                 asked += int(load(server, path, 5)["requests"] * 5)
                 peak = max(peak, server.resident_kib())
         end = server.resident_kib()
-        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} at the end "
+        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} at the "
+              f"end "
               f"({100 * (end - start) / start:+.2f} %)")
         return {"requests": asked, "start_kib": start, "most_kib": peak, "end_kib": end}
     finally:
@@ -169,18 +173,21 @@ def reload(options):
                           'function response(status, headers, body)\n'
                           '  local title, footer = body:match("<title>(%w+)<.*<p>(%w+)\\n$")\n'
                           '  if status ~= 200 or title == nil or title ~= footer then torn = torn + 1 end\nend\n'
-                          'function done() for _, thread in ipairs(threads) do io.write("torn: " .. thread:get("torn") .. '
+                          'function done() for _, thread in ipairs(threads) do io.write("torn: " .. '
+                          'thread:get("torn") .. '
                           '"\\n") end end\n', encoding="utf-8")
 
         def write(number):
-            file.write_text(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n', encoding="utf-8")
+            file.write_text(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n',
+                            encoding="utf-8")
 
         write(1)
         server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
         ends.callback(server.process.kill)
         for words in ["connections that stay"], ["a connection for each request", "-H", "Connection: close"]:
             with subprocess.Popen(["wrk", "-t1", "-c16", f"-d{options.reload}", "-s", script, *words[1:],
-                                   f"http://127.0.0.1:{server.port}/page?rows=20"], stdout=subprocess.PIPE, text=True) as wrk:
+                                   f"http://127.0.0.1:{server.port}/page?rows=20"], stdout=subprocess.PIPE,
+                                   text=True) as wrk:
                 reloads = 1
                 while wrk.poll() is None:
                     reloads += 1
@@ -195,7 +202,8 @@ def reload(options):
             told.append({"with": words[0], "requests": asked, "reloads": reloads - 1,
                          "torn": int(re.search(r"torn: (\d+)", said)[1]), "failed": int(refused[1]) if refused else 0,
                          "errors": errors[1] if errors else "none"})
-            print("reload: {with}: {requests:,} requests, {reloads} reloads, {failed} failed, {torn} torn, socket errors: "
+            print("reload: {with}: {requests:,} requests, {reloads} reloads, {failed} failed, {torn} torn, socket "
+                  "errors: "
                   "{errors}".format(**told[-1]))
     return told
 
@@ -206,7 +214,8 @@ def crowd(options):
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
         file = pathlib.Path(folder) / "app.toml"
-        file.write_text("[server]\nport = 0\nconnections = 100000\nidle_ms = 600000\nrequest_ms = 600000\n", encoding="utf-8")
+        file.write_text("[server]\nport = 0\nconnections = 100000\nidle_ms = 600000\nrequest_ms = 600000\n",
+                        encoding="utf-8")
         server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
         held.callback(server.process.kill)
 
@@ -228,7 +237,8 @@ def crowd(options):
         while busy != (busy := server.busy_ns() // 50_000_000):  # until these pages are built
             time.sleep(0.5)
         told["beside_all"] = load(server, SMALL, 3)
-        print(f"crowd: {idle:,} idle connections take {told['bytes_per_idle']:,.0f} bytes each of the server. p99 of /small: "
+        print(f"crowd: {idle:,} idle connections take {told['bytes_per_idle']:,.0f} bytes each of the server. p99 of "
+              f"/small: "
               f"{alone['p99_ms']:.2f} ms alone, {told['beside_idle']['p99_ms']:.2f} beside them, "
               f"{told['beside_all']['p99_ms']:.2f} beside 1,000 half requests and 50 that do not read 8 MB, too "
               f"({alone['us']:.2f}, {told['beside_idle']['us']:.2f}, {told['beside_all']['us']:.2f} us a request)")

@@ -102,7 +102,8 @@ class Demo:
 
     def _run_once(self, turn, workload, allocator):
         self._step += 1
-        label = f"[{self._step:>3}/{self._steps}] round {turn + 1}/{self.rounds}  {workload.name:<9}{allocator.name:<10} "
+        label = (f"[{self._step:>3}/{self._steps}] round {turn + 1}/{self.rounds}  "
+                 f"{workload.name:<9}{allocator.name:<10} ")
         if (workload.name, allocator.name) in self._given_up:
             self.results.add(workload, allocator.name, None)
             print(label + "not tried again", flush=True)

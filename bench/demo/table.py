@@ -7,8 +7,10 @@ from runner.averages import geometric_mean, ratio_by_round
 
 NAME_WIDTH = 11
 CELL_WIDTH = 17
-LEGEND = ("Each cell: median of the rounds ± half their range, then the ratio to glibc (median of the ratios within each "
-          "round).\nk/s: thousands of operations per second, more is better; s, MiB: less is better. cpu: user and system "
+LEGEND = ("Each cell: median of the rounds ± half their range, then the ratio to glibc (median of the ratios within "
+          "each "
+          "round).\nk/s: thousands of operations per second, more is better; s, MiB: less is better. cpu: user and "
+          "system "
           "time;\npeak: the largest resident size.")
 
 

@@ -11,16 +11,24 @@ from runner.averages import geometric_mean  # noqa: E402  pylint: disable=wrong-
 # What is compared, in times: experiment, words, sweep, dividend, divisor, measure; the original's figure; ours.
 LINES = [
     ("list", "malloc over a pool of the class", "nodes", "glibc", "class pool", "ns", "3.8 to 8.4", "pooled"),
-    ("heapdemo", "one locked heap over a private one, 16 bytes to 1 MiB", "size", "one lock", "tarn::heap", "ns", "9 to 43, up to 61,432 bytes",
+    ("heapdemo", "one locked heap over a private one, 16 bytes to 1 MiB", "size", "one lock", "tarn::heap", "ns",
+     "9 to 43, up to 61,432 bytes",
      "tarn::heap"),
-    ("heapdemo2", "one locked heap over a class on the thread's own, 1 to 64 threads", "threads", "one lock", "pooled", "ns", "–", "pooled"),
-    ("lock-cost", "mutex over lock-free list, one core and two", "cores", "mutex", "lock-free", "ns", "3.6 on two", "tarn::shared_pool"),
-    ("m-string", "calls to malloc without over with a cache of strings", "requests", "m_string", "m_string, cached", "allocations", "2.8", "recycle"),
+    ("heapdemo2", "one locked heap over a class on the thread's own, 1 to 64 threads", "threads", "one lock", "pooled",
+     "ns", "–", "pooled"),
+    ("lock-cost", "mutex over lock-free list, one core and two", "cores", "mutex", "lock-free", "ns", "3.6 on two",
+     "tarn::shared_pool"),
+    ("m-string", "calls to malloc without over with a cache of strings", "requests", "m_string", "m_string, cached",
+     "allocations", "2.8", "recycle"),
     ("count-a", "a call for each byte over stdio", "threads", "read, a byte each", "fgetc", "ns", "12", "tarn reader"),
-    ("categories", "a mutex round each object over categories, 1 to 16 threads", "threads", "a mutex each", "categories", "ns", "–", None),
-    ("appserver", "a server's processor time on glibc over that with arenas", "rows", "glibc", "tarn, arenas", "ns", "–", "tarn, arenas"),
-    ("growth", "glibc over the drop-in, 1,000 to 4,000,000 live blocks", "live", "glibc", "tarn drop-in", "ns", "–", "tarn drop-in"),
-    ("peers", "glibc over the drop-in, seven rows of the bench", "heap", "glibc", "tarn drop-in", "ns", "–", "tarn drop-in"),
+    ("categories", "a mutex round each object over categories, 1 to 16 threads", "threads", "a mutex each",
+     "categories", "ns", "–", None),
+    ("appserver", "a server's processor time on glibc over that with arenas", "rows", "glibc", "tarn, arenas", "ns",
+     "–", "tarn, arenas"),
+    ("growth", "glibc over the drop-in, 1,000 to 4,000,000 live blocks", "live", "glibc", "tarn drop-in", "ns", "–",
+     "tarn drop-in"),
+    ("peers", "glibc over the drop-in, seven rows of the bench", "heap", "glibc", "tarn drop-in", "ns", "–",
+     "tarn drop-in"),
 ]
 WORDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "unknown": "not judged"}
 
@@ -66,11 +74,13 @@ class Run:
 
     def ratios(self, experiment, sweep, dividend, under, measure):
         below = self.medians.get((experiment, sweep, under, measure), {})
-        return [value / below[x] for x, value in self.medians.get((experiment, sweep, dividend, measure), {}).items() if below.get(x)]
+        return [value / below[x] for x, value in self.medians.get((experiment, sweep, dividend, measure), {}).items()
+                if below.get(x)]
 
     def beside_best(self, experiment, sweep, form):
         best = self.others.get((experiment, sweep), {})
-        return [value / min(best[x]) for x, value in self.medians.get((experiment, sweep, form, "ns"), {}).items() if x in best]
+        return [value / min(best[x]) for x, value in self.medians.get((experiment, sweep, form, "ns"), {}).items()
+                if x in best]
 
 
 def table():
@@ -83,12 +93,14 @@ def table():
              f"Machine: {facts['cpu']}, {facts['cores']} cores, {facts['libc']}; load average {load}, from other work.",
              "Columns show ratios, from the least to the most over the values of each sweep.",
              "The last column is the time of Tarn's form over that of the fastest other form, as a geometric mean.", "",
-             "| experiment | what is compared | the original | here | the claim | Tarn over the best |", "|---|---|--:|--:|---|--:|"]
+             "| experiment | what is compared | the original | here | the claim | Tarn over the best |",
+             "|---|---|--:|--:|---|--:|"]
     for experiment, words, sweep, dividend, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:
             continue
         beside = run.beside_best(experiment, sweep, ours) if ours else []
         mean = geometric_mean(beside)
-        lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, dividend, under, measure))} | "
+        lines.append(f"| {experiment} | {words} | {original} | "
+                     f"{times(run.ratios(experiment, sweep, dividend, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What recording costs: run.py --build BUILD [options]; ./dev bench record builds all that it needs.
 
-Each program runs plain and under each recorder in turn, round by round. A ratio is of the processor time of one round, the
-recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their quartiles."""
+Each program runs plain and under each recorder in turn, round by round. A ratio is of the processor time of one round,
+the recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their
+quartiles."""
 
 import argparse
 import json
@@ -75,16 +76,19 @@ def run(words, program, folder, supervisor):
         child.finish(check=False)
         raise
     ended = child.finish()
-    return {"seconds": ended.cpu_s, "kib": ended.largest_kib, "file": sum(path.stat().st_size for path in folder.iterdir())}
+    return {"seconds": ended.cpu_s, "kib": ended.largest_kib,
+            "file": sum(path.stat().st_size for path in folder.iterdir())}
 
 
 def preprocessed(folder):
     """A C++ file as the compiler proper takes it: what every machine has, the standard library."""
     source = folder / "compiled.cpp"
-    headers = ("algorithm", "chrono", "filesystem", "functional", "future", "iostream", "map", "random", "regex", "unordered_map")
+    headers = ("algorithm", "chrono", "filesystem", "functional", "future", "iostream", "map", "random", "regex",
+               "unordered_map")
     source.write_text("".join(f"#include <{header}>\n" for header in headers) +
                       "bool f(const std::string& s) { return std::regex_search(s, std::regex(\"a+(b|c)*\")); }\n"
-                      "int g(std::map<std::string, std::vector<int>>& m) { std::sort(m[\"a\"].begin(), m[\"a\"].end()); return m[\"a\"][0]; }\n",
+                      "int g(std::map<std::string, std::vector<int>>& m) { std::sort(m[\"a\"].begin(), "
+                      "m[\"a\"].end()); return m[\"a\"][0]; }\n",
                       encoding="utf-8")
     output = folder / "compiled.ii"
     subprocess.run(["g++", "-std=c++20", "-E", source, "-o", output], check=True)
@@ -104,9 +108,11 @@ class Redis:
 
     def load(self, server):
         server.await_listener(self.port, 60)
-        subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n", str(self.REQUESTS // 6),
+        subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n",
+                        str(self.REQUESTS // 6),
                         "-t", "set,get,lpush,lpop,hset,zadd"], stdout=subprocess.DEVNULL, timeout=300, check=True)
-        subprocess.run(["redis-cli", "-p", str(self.port), "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        subprocess.run(["redis-cli", "-p", str(self.port), "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60,
+                       check=True)
 
 
 def programs(build, folder, small):
@@ -118,13 +124,16 @@ def programs(build, folder, small):
     programs = [
         Program("blocks", [plain, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
         Program("blocks, frame pointers", [pointers, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
-        Program("blocks, fewer", [plain, "blocks", str(pairs // 10), "2"], ["--full", "heaptrack", "dhat"], 2 * (pairs // 10), unit="pair"),
+        Program("blocks, fewer", [plain, "blocks", str(pairs // 10), "2"], ["--full", "heaptrack", "dhat"],
+                2 * (pairs // 10), unit="pair"),
         Program("locks", [plain, "locks", str(locks)], ["--locks"], locks, unit="pair"),
         Program("system calls", [plain, "calls", str(calls)], ["--syscalls", "strace"], calls, unit="call"),
     ]
-    compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True, check=True).stdout.strip()
+    compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
+                              check=True).stdout.strip()
     source = preprocessed(folder)
-    programs.append(Program("compiler", [compiler, "-quiet", "-std=c++20", "-O2", source, "-o", "/dev/null"], [*heap, "record"]))
+    programs.append(Program("compiler", [compiler, "-quiet", "-std=c++20", "-O2", source, "-o", "/dev/null"],
+                            [*heap, "record"]))
     programs.append(Program("python3", ["/usr/bin/python3", "-c", PYTHON], [*heap, "record"],
                          environment=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"))))
     if shutil.which("redis-server") and shutil.which("redis-benchmark"):
@@ -158,7 +167,8 @@ def line(program, results, name):
     plain_kib = statistics.median(result["kib"] for result in results["plain"])
     kib = statistics.median(result["kib"] for result in mine)
     # Of a small program the kernel reports what this script had when it started it.
-    memory = "" if program.unit else f"{kib / 1024:.0f} MiB" if name == "plain" else f"+ {(kib - plain_kib) / 1024:.0f} MiB"
+    mebibytes = f"{kib / 1024:.0f} MiB" if name == "plain" else f"+ {(kib - plain_kib) / 1024:.0f} MiB"
+    memory = "" if program.unit else mebibytes
     size = statistics.median(result["file"] for result in mine)
     per_unit = ""
     if program.events:

@@ -44,7 +44,8 @@ def report(sizes):
                 after = column["after_kib"]
                 if len(after) < 3:
                     raise Failed(f"footprint {kind} of {name}: too few samples")
-                lines.append([name, mib(column["peak_kib"]), mib(after[0]), mib(after[len(after) // 2]), mib(after[-1])])
+                lines.append([name, mib(column["peak_kib"]), mib(after[0]), mib(after[len(after) // 2]),
+                              mib(after[-1])])
         heads = ["after 100", "1,000", "10,000"] if kind == "threads" else ["peak", "freed", "0.5 s later", "1 s later"]
         parts.append(text.lay_out([f"{KINDS[kind]}: resident MiB", *heads], lines))
     return "\n\n".join(parts)

@@ -63,5 +63,6 @@ def warning(facts):
     """What to hold of the figures when others use the machine too; None when it was quiet."""
     if facts["load"] <= facts["processors"] / 4:
         return None
-    return (f"the machine was not idle (load {facts['load']} on {facts['processors']} processors): times and throughputs "
+    return (f"the machine was not idle (load {facts['load']} on {facts['processors']} processors): times and "
+            f"throughputs "
             "are of little worth, cpu and peak of more")

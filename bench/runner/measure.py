@@ -111,7 +111,8 @@ class Patience:
             fields = [int(field) for field in file.readline().split()[1:9]]
         idle = fields[3] + fields[4]
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (time.monotonic(), (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), children.ru_utime + children.ru_stime)
+        return (time.monotonic(), (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"),
+                children.ru_utime + children.ru_stime)
 
     def others_share(self, before, after):
         wall, busy, children = (late - early for early, late in zip(before, after))

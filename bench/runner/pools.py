@@ -117,7 +117,8 @@ def goals(rows, columns, counted=None):
         for floor in ("bump", "bump-end"):
             at_most(f"{arena}: 200 blocks, time over that of a pointer by hand", 1.15,
                     {floor: ratio(ns("drop-200", arena), ns("drop-200", floor))})
-    replies = [(row, name) for row in ("reply-string", "reply-double") for name in [*mallocs, "monotonic", "monotonic-new"]]
+    replies = [(row, name) for row in ("reply-string", "reply-double")
+               for name in [*mallocs, "monotonic", "monotonic-new"]]
     reply = min(((ns(*reply), reply) for reply in replies if ns(*reply) is not None), default=None)
     if reply:
         at_most("arena: 64 KiB reply, time over that of the best other", 1,

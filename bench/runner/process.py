@@ -108,7 +108,8 @@ class Child:
 
     def await_listener(self, address, timeout_s):
         """Wait until connections are accepted at the address: a path, or a port of this machine."""
-        family, place = (socket.AF_UNIX, address) if isinstance(address, str) else (socket.AF_INET, ("127.0.0.1", address))
+        is_path = isinstance(address, str)
+        family, place = (socket.AF_UNIX, address) if is_path else (socket.AF_INET, ("127.0.0.1", address))
         deadline = time.monotonic() + timeout_s
         while self.alive() and time.monotonic() < deadline:
             with socket.socket(family) as probe, contextlib.suppress(OSError):

@@ -142,7 +142,8 @@ def read(root, arguments=()):
     source = "".join(f"#include <{name.relative_to('include')}>\n" for name in names)
     unit = cindex.Index.create().parse(
         "public.cpp", unsaved_files=[("public.cpp", source)],
-        args=["-xc++", "-std=c++20", f"-I{root / 'include'}", "-fparse-all-comments", "-DTARN_CHECKS=1", "-DTARN_SMALL=0", "-DTARN_GUARD=0",
+        args=["-xc++", "-std=c++20", f"-I{root / 'include'}", "-fparse-all-comments", "-DTARN_CHECKS=1",
+              "-DTARN_SMALL=0", "-DTARN_GUARD=0",
               *arguments])
     errors = [str(note) for note in unit.diagnostics if note.severity >= cindex.Diagnostic.Error]
     if errors:

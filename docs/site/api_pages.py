@@ -81,7 +81,8 @@ def type_text(entity, depth):
     fields = [member for member in entity.members if member.is_field or entity.is_enumeration]
     if fields:
         parts.append("\n".join(f"-   `{' '.join(field.text.split())}`" + (
-            "\n\n    " + prose(field.comment).replace("\n", "\n    ") + "\n" if field.comment else "") for field in fields) + "\n")
+            "\n\n    " + prose(field.comment).replace("\n", "\n    ") + "\n" if field.comment else "")
+            for field in fields) + "\n")
     others = [member for member in entity.members if member not in fields]
     for group in groups(others):
         if all(member.is_special() and not member.comment for member in group):

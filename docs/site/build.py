@@ -14,7 +14,8 @@ import pages
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The order in which a reader meets them; what is not named follows in the order of the alphabet.
 ORDER = {
-    "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "log", "checks", "guard",
+    "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "log", "checks",
+              "guard",
               "quiet-region", "appserver", "server-steps", "lab"],
     "reference": ["options", "exit-codes", "report-json", "recording-format", "page-data", "cost-model", "figures"],
 }
@@ -44,7 +45,8 @@ def chapters(pages, part):
     order = ORDER.get(part, ["architecture"])
     named = [page for page in pages.values() if page.startswith(part + "/") and page.count("/") == 1]
     named.sort(key=lambda page: (order.index(stem(page)) if stem(page) in order else len(order), page))
-    folders = sorted({page.split("/")[1] for page in pages.values() if page.startswith(part + "/") and page.count("/") > 1})
+    folders = sorted({page.split("/")[1] for page in pages.values() if page.startswith(part + "/")
+                      and page.count("/") > 1})
     return [{folder.capitalize(): sorted(page for page in pages.values() if page.startswith(f"{part}/{folder}/"))}
             for folder in folders] + named
 

@@ -49,8 +49,9 @@ def check(site):
                 target = target / "index.html"
             if not target.is_file() and path.name != "404.html":
                 yield f"{place}:{line}: links to {link}, which is not there"
-            elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
-                yield f"{place}:{line}: links to {link}, whose anchor is not there"
+            elif parts.fragment and target in pages:
+                if urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
+                    yield f"{place}:{line}: links to {link}, whose anchor is not there"
     if not pages:
         yield f"{site}: has no pages"
 

@@ -21,7 +21,8 @@ def indented(text):
     """The same document with lists four columns deep and blank lines before lists and tables, which MkDocs needs."""
     lines = text.splitlines()
     items = [token for token in parse(text) if token.type == "list_item_open"]
-    blocks = {token.map[0] for token in parse(text) if token.type in ("bullet_list_open", "ordered_list_open", "table_open")}
+    blocks = {token.map[0] for token in parse(text)
+              if token.type in ("bullet_list_open", "ordered_list_open", "table_open")}
     starts = {token.map[0] for token in items}
     result = []
     for number, line in enumerate(lines):
@@ -87,7 +88,8 @@ class Site:
         for path, page in self.sources.items():
             file, head = self.root / path, f"---\nsearch:\n  exclude: true\n---\n# {path}\n\n"
             if file.is_dir():
-                names = sorted(entry.name + "/" * entry.is_dir() for entry in file.iterdir() if entry.name != "__pycache__")
+                names = sorted(entry.name + "/" * entry.is_dir() for entry in file.iterdir()
+                               if entry.name != "__pycache__")
                 self.write(page, head + "\n".join(f"- `{name}`" for name in names) + "\n")
             elif file.is_file():
                 text = file.read_text(encoding="utf-8", errors="replace")

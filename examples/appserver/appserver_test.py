@@ -36,10 +36,12 @@ class Pages(OneServer):
     def test_page_has_the_rows_that_were_asked_for(self):
         reply = self.server.ask("GET", "/page?rows=1000")
         self.assertEqual(reply.text.count("<tr>"), 1000)
-        self.assertTrue(reply.text.startswith("<!doctype html><title>one</title>\n<table>\n<tr><td>customer number 1</td>"))
+        self.assertTrue(reply.text.startswith("<!doctype html><title>one</title>\n<table>\n<tr><td>customer number "
+                                              "1</td>"))
         self.assertTrue(reply.text.endswith("</td></tr>\n</table>\n<p>one\n"))
         self.assertIn("<tr><td>customer number 999</td><td>balance, in cents</td><td>98001</td></tr>\n", reply.text)
-        for wrong in "", "?rows=", "?rows=0", "?rows=1001", "?rows=-1", "?rows=1x", "?rows=99999999999999999999", "?row=1":
+        for wrong in ("", "?rows=", "?rows=0", "?rows=1001", "?rows=-1", "?rows=1x", "?rows=99999999999999999999",
+                      "?row=1"):
             self.assertEqual(self.server.ask("GET", "/page" + wrong).status, 400, wrong)
 
     def test_sessions_are_counted_and_limited(self):
@@ -128,7 +130,8 @@ class Life(unittest.TestCase):
 
             def client():
                 try:
-                    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as line:
+                    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port,
+                                                                       timeout=PATIENCE)) as line:
                         line.connect()
                         first = line.sock
                         while not stop.is_set():
@@ -259,7 +262,8 @@ class Processes(unittest.TestCase):
             said = server.said().splitlines()
             self.assertEqual(len(said), 2, said)
             for line in said:
-                self.assertRegex(line, r'^tarn: application "appserver": process [01] of 2: process \d+ was ended by signal 9 '
+                self.assertRegex(line, r'^tarn: application "appserver": process [01] of 2: process \d+ was ended by '
+                                       r'signal 9 '
                                        r"\(Killed\), and starts again in 10 ms$")
             # The numbers of all processes, and of those that are dead.
             shown = server.ask("GET", "/metrics").text
@@ -299,7 +303,8 @@ class Start(unittest.TestCase):
         for text, said in (
                 (None, "FILE: cannot be opened: No such file or directory"),
                 ("[server]\nport = 70000\n", "FILE:2:8: server.port is 70000, not from 0 to 65535"),
-                ("[server]\n\n  prot = 80\n", "FILE:3:3: server.prot is not a setting; there are address port workers "),
+                ("[server]\n\n  prot = 80\n",
+                 "FILE:3:3: server.prot is not a setting; there are address port workers "),
                 ('[site]\ntitle = 7\n', "FILE:2:9: site.title is not a text"),
                 ("server = 1\n", "FILE:1:10: server is not a table"),
                 ("[sight]\n", "FILE:1:2: sight is not a setting; there are [server] and [site]"),

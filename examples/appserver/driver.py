@@ -1,4 +1,4 @@
-"""A server that a test runs over loopback, and requests to it. The words of the test come first: PROGRAM SAMPLE TARN."""
+"""A server that a test runs over loopback, and requests to it. The test's arguments come first: PROGRAM SAMPLE TARN."""
 
 import contextlib
 import http.client

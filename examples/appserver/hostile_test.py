@@ -1,5 +1,5 @@
-"""Requests that are wrong, or mean: hostile_test.py PROGRAM SAMPLE-CONFIGURATION TARN. A client that means well is served
-beside each of them, on a connection that stays open."""
+"""Requests that are wrong, or mean: hostile_test.py PROGRAM SAMPLE-CONFIGURATION TARN. A client that means well is
+served beside each of them, on a connection that stays open."""
 
 import contextlib
 import http.client
@@ -121,7 +121,8 @@ class Hostile(OneServer):
 
         def other():
             try:
-                with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)) as line:
+                with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.port,
+                                                                   timeout=PATIENCE)) as line:
                     line.connect()
                     first = line.sock
                     while not self.done.wait(0.001):
@@ -182,7 +183,8 @@ class Hostile(OneServer):
 
     def test_cookies_that_are_forged(self):
         good = self.server.ask("POST", "/login", TEXT).headers["Set-Cookie"].split(";")[0]
-        forged = [good[:-1] + ("0" if good[-1] != "0" else "1"), good + "0", good[:-1], good.upper().replace("SESSION", "session") + "G"]
+        forged = [good[:-1] + ("0" if good[-1] != "0" else "1"), good + "0", good[:-1],
+                  good.upper().replace("SESSION", "session") + "G"]
         for cookie in forged:
             self.assertEqual(self.server.ask("GET", "/counter", headers={"Cookie": cookie}).status, 401, cookie)
         self.assertEqual(self.server.ask("GET", "/counter", headers={"Cookie": good}).text, "ada 1\n")
@@ -211,7 +213,8 @@ class Hostile(OneServer):
     def test_mutations_of_good_requests(self):
         chance = random.Random(1)
         good = [sent for expected, sent in LINES + FIELDS + BODIES if len(sent) < 500]
-        marks = ["\r\n", "\n", "\0", " ", ":", "Content-Length: 3\r\n", CODING + "chunked\r\n", "0\r\n\r\n", "\xff", "HTTP/1.1"]
+        marks = ["\r\n", "\n", "\0", " ", ":", "Content-Length: 3\r\n", CODING + "chunked\r\n", "0\r\n\r\n", "\xff",
+                 "HTTP/1.1"]
         for _ in range(400):
             sent = chance.choice(good)
             for _ in range(chance.randint(1, 4)):

@@ -40,7 +40,8 @@ class Reload(unittest.TestCase):
             script = pathlib.Path(server.folder.name) / "whole.lua"
             script.write_text(WHOLE_PAGES, encoding="utf-8")
             url = f"http://127.0.0.1:{server.port}/page?rows=20"
-            with subprocess.Popen(["wrk", "-t1", "-c8", "-d2", "--timeout", "60", "-s", script, *words, url], stdout=subprocess.PIPE,
+            with subprocess.Popen(["wrk", "-t1", "-c8", "-d2", "--timeout", "60", "-s", script, *words, url],
+                                  stdout=subprocess.PIPE,
                                   text=True) as wrk:
                 number = 1
                 while wrk.poll() is None:
@@ -155,7 +156,8 @@ class SteadyState(unittest.TestCase):
         for times in 100, 600:
             with tempfile.TemporaryDirectory() as folder:
                 trace = pathlib.Path(folder) / "trace"
-                with Server("workers = 1", under=["strace", "-D", "-f", "-c", "-U", "name,calls", "-o", trace]) as server:
+                with Server("workers = 1", under=["strace", "-D", "-f", "-c", "-U", "name,calls", "-o",
+                                                  trace]) as server:
                     if server.port is None:
                         self.skipTest("strace may not trace here")
                     cookie = server.ask("POST", "/login", "user=ada").headers["Set-Cookie"].split(";")[0]
@@ -177,7 +179,8 @@ class SteadyState(unittest.TestCase):
 
 class Slow(unittest.TestCase):
     def test_who_is_slow_holds_nobody_up(self):
-        with Server("connections = 4000\nrequest_ms = 60000\nidle_ms = 60000") as server, contextlib.ExitStack() as held:
+        settings = "connections = 4000\nrequest_ms = 60000\nidle_ms = 60000"
+        with Server(settings) as server, contextlib.ExitStack() as held:
             for number in range(600):
                 line = held.enter_context(server.connect())
                 if number % 3 == 0:
@@ -221,7 +224,8 @@ class Log(unittest.TestCase):
                                   timeout=PATIENCE, check=False)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertEqual(done.stderr, 'tarn: application "appserver": not started: the initialiser threw: '
-                                          f"{log}: has no room for a journal of 67108864 bytes: No space left on device\n")
+                                          f"{log}: has no room for a journal of 67108864 bytes: No space left on "
+                                          f"device\n")
 
 
 class Flood(unittest.TestCase):
@@ -248,7 +252,8 @@ class Flood(unittest.TestCase):
             first = self.resident(server)
             for _ in range(3):
                 self.wave(server)
-            # Free memory that may stay for a moment comes on top: 16 MiB of each worker, and a quarter of what is in use.
+            # Free memory that may stay for a moment comes on top: 16 MiB of each worker, and a quarter of what is in
+            # use.
             self.assertLess(self.resident(server, "VmHWM") - first, 2 * self.BUDGET)
             until = time.monotonic() + PATIENCE
             while self.resident(server) - first > self.BUDGET / 2 and time.monotonic() < until:

@@ -83,7 +83,8 @@ class Service(unittest.TestCase):
                 text = (FOLDER / name).read_text(encoding="utf-8")
                 text = text.replace("/opt/tarn/bin/tarn-appserver", str(pathlib.Path(PROGRAM).resolve()))
                 (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
-            result = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"{folder}/appserver.service",
+            result = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+                                     f"{folder}/appserver.service",
                                      f"{folder}/appserver.socket"], capture_output=True, text=True, check=False)
             # The host's own units may have faults, which are none of this test's business.
             said = [line for line in (result.stdout + result.stderr).splitlines() if "appserver" in line]

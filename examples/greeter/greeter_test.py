@@ -138,7 +138,8 @@ class Greeter(unittest.TestCase):
         unit = self.folder / "greeter.service"
         text = (HERE / "greeter.service").read_text(encoding="utf-8")
         unit.write_text(text.replace("/opt/greeter/bin/greeter", "/bin/true"), encoding="utf-8")
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit], capture_output=True, text=True, check=False,
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
+                              capture_output=True, text=True, check=False,
                               timeout=PATIENCE)
         self.assertNotIn("greeter.service", done.stderr)
 

@@ -46,7 +46,8 @@ def problem(compiler, head, kind, words, code):
     is_clang = "clang" in os.path.basename(compiler)
     if (kind == "clang" and not is_clang) or (kind == "gcc" and is_clang):
         return None
-    result = subprocess.run([compiler, *flags_of(compiler), *head, "-x", "c++", "-"], input=code, capture_output=True, text=True, check=False)
+    result = subprocess.run([compiler, *flags_of(compiler), *head, "-x", "c++", "-"], input=code, capture_output=True,
+                            text=True, check=False)
     if kind == "good":
         return f"must compile:\n{result.stderr}" if result.returncode else None
     if result.returncode == 0:

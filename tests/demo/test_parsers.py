@@ -57,7 +57,8 @@ class LoadedTest(unittest.TestCase):
 
     def test_bound_elsewhere(self):
         wrong = ("prog", "/lib/libc.so.6", "free")
-        self.assertEqual(loaded.wrong_bindings({wrong, ("prog", "/opt/libnew.so", "malloc")}, "/opt/libnew.so"), [wrong])
+        self.assertEqual(loaded.wrong_bindings({wrong, ("prog", "/opt/libnew.so", "malloc")}, "/opt/libnew.so"),
+                         [wrong])
 
     def test_another_allocator_may_bind_for_itself(self):
         library = ("/usr/lib/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2", "malloc")
@@ -108,7 +109,8 @@ class AllocatorsTest(unittest.TestCase):
 
 class RedisTest(unittest.TestCase):
     OUTPUT = ('"test","rps","avg_latency_ms"\n"SET","886917.94","0.343"\n'
-              '"LPUSH (needed to benchmark LRANGE)","1.00","0.2"\n"LRANGE_100 (first 100 elements)","119047.62","1.1"\n')
+              '"LPUSH (needed to benchmark LRANGE)","1.00","0.2"\n'
+              '"LRANGE_100 (first 100 elements)","119047.62","1.1"\n')
 
     def test_benchmark(self):
         self.assertEqual(redis.parse_benchmark(self.OUTPUT), {"set": 886917.94, "lrange": 119047.62})

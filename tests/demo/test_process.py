@@ -81,7 +81,8 @@ class ProcessTest(unittest.TestCase):
 
     def test_a_listener_is_awaited(self):
         path = os.path.join(self.folder, "socket")
-        script = f"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind({path!r}); s.listen(); time.sleep({LONG_S})"
+        script = (f"import socket, time; s = socket.socket(socket.AF_UNIX); s.bind({path!r}); "
+                  f"s.listen(); time.sleep({LONG_S})")
         with Supervisor(self.folder) as supervisor:
             child = supervisor.start("child", [sys.executable, "-S", "-c", script], dict(os.environ))
             child.await_listener(path, LONG_S)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What `tarn report` must find in real programs, and where it must say that there is nothing to gain.
 
-golden/NAME.json holds for each recording of a program (its parts): `sites`, `locks` and `syscalls` that must be among the
-first of the report, with the function that decides, category and the beginning of a remedy; `says`, of the text; and
-`never`, functions that only pass on and must name no site. Never times or counts. --show prints what the reports have.
+golden/NAME.json holds for each recording of a program (its parts): `sites`, `locks` and `syscalls` that must be among
+the first of the report, with the function that decides, category and the beginning of a remedy; `says`, of the text;
+and `never`, functions that only pass on and must name no site. Never times or counts. --show prints what the reports
+have.
 """
 
 import argparse
@@ -42,10 +43,13 @@ def program_frames(stack):
 def found_in(report):
     return {
         "sites": [{"function": deciding(site["stack"], site["place"]), "category": site["category"],
-                   "remedies": [remedy["name"] for remedy in site["predicted"]["remedies"]]} for site in report["sites"]],
-        "locks": [{"function": deciding(program_frames(lock["stack"])), "category": lock["category"], "remedy": lock["remedy"]}
+                   "remedies": [remedy["name"] for remedy in site["predicted"]["remedies"]]}
+                   for site in report["sites"]],
+        "locks": [{"function": deciding(program_frames(lock["stack"])), "category": lock["category"],
+                   "remedy": lock["remedy"]}
                   for lock in report["locks"] if lock["remedy"]],
-        "syscalls": [{"name": call["name"], "function": deciding(program_frames(call["stack"])), "category": call["category"],
+        "syscalls": [{"name": call["name"], "function": deciding(program_frames(call["stack"])),
+                      "category": call["category"],
                       "remedy": call["remedy"]} for call in report["syscalls"] if call["remedy"]],
     }
 
@@ -122,7 +126,8 @@ def main():
                 print(f"{name}: skipped: {what} is not there")
                 continue
             wrong += now
-            print(f"{name}: {'as it should be' if now == 0 else f'{now} wrong'}, {time.monotonic() - begun:.1f} s", flush=True)
+            print(f"{name}: {'as it should be' if now == 0 else f'{now} wrong'}, {time.monotonic() - begun:.1f} s",
+                  flush=True)
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Comments in C and C++: a comment is a sentence. One that opens as a fragment ("What …", "Whether …", "Of …") is none."""
+"""Comments in C and C++ are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none."""
 
 import re
 

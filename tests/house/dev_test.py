@@ -45,7 +45,8 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\nappserver: one\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\nappserver: "
+            "one\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -148,7 +149,8 @@ class Dev(unittest.TestCase):
         self.dev("bench", TARN_PACKAGES="skip")
 
     def test_failing_step_shows_its_log_and_ends(self):
-        (self.path / "cmake").write_text(f'#!{shutil.which("bash")}\necho why it failed >&2\nexit 3\n', encoding="utf-8")
+        (self.path / "cmake").write_text(f'#!{shutil.which("bash")}\necho why it failed >&2\nexit 3\n',
+                                         encoding="utf-8")
         output = self.dev("test", expect=1)
         self.assertIn("why it failed\n./dev: failed after", output)
         self.assertIn(f"(exit 3): cmake --preset dev -B {self.project}/build/dev\n", output)
@@ -188,7 +190,8 @@ class Dev(unittest.TestCase):
     def test_install_takes_the_folder_from_where_the_caller_stands(self):
         self.dev("install", "pre fix")
         self.assertEqual(self.calls("cmake")[-2:], [
-            f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix" for preset in ["release", "checks"]])
+            f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix"
+            for preset in ["release", "checks"]])
         self.assertIn("install takes one folder", self.dev("install", expect=1))
 
     def test_install_looks_first_whether_it_may_write(self):
@@ -233,7 +236,8 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
         self.assertTrue(self.calls("cmake")[1].endswith("--target installed_with_server"))
         self.assertEqual(self.calls("python3"),
-                         [f"python3 {self.project}/bench/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
+                         [f"python3 {self.project}/bench/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so "
+                          f"--quick"])
         self.assertFalse((self.project / "build").exists())
 
     def test_wrong_words(self):

@@ -22,11 +22,12 @@ STANDARD = frozenset(
     "select_on_container_copy_construction what lock try_lock unlock begin end data size empty".split())
 # A number is a quantity of one of these; the name or the comment says of which.
 UNIT = re.compile(
-    r"\b([KMG]iB|kilobytes?|(milli|micro|nano)?seconds?|[mnu]s|times|numbers?|count(s|ed)?|how (many|often)|most|per cent"
-    r"|percent|%|powers? of two|mode|umask|flags|index|position|offset|descriptors?|level|signal|status|errno|port|identifier"
-    r"|"
-    r"(bytes?|bits?|blocks?|objects?|entries|entry|threads?|lines?|chunks?|slabs?|calls?|workers?|processes|process|heaps?"
-    r"|elements?|characters?|letters|versions?|snapshots?|files?|operations?|pages?|frees?|units?|tokens?|words?|frames?"
+    r"\b([KMG]iB|kilobytes?|(milli|micro|nano)?seconds?|[mnu]s|times|numbers?|count(s|ed)?|how (many|often)|most"
+    r"|per cent|percent|%|powers? of two|mode|umask|flags|index|position|offset|descriptors?|level|signal|status|errno"
+    r"|port|identifier|"
+    r"(bytes?|bits?|blocks?|objects?|entries|entry|threads?|lines?|chunks?|slabs?|calls?|workers?|processes|process"
+    r"|heaps?|elements?|characters?|letters|versions?|snapshots?|files?|operations?|pages?|frees?|units?|tokens?|words?"
+    r"|frames?"
     r"|violations?|noises?|keys?|questions?|loads?|hits?|restarts?|attempts?|retries))\b", re.IGNORECASE)
 UNIT_NAME = re.compile(UNIT.pattern.replace(r"\b", r"(?:\b|(?<=_)|(?=_))"), re.IGNORECASE)
 NUMBER = re.compile(r"^(const )?(unsigned|int|long|unsigned long|long long|unsigned long long|unsigned int|short|"
@@ -56,7 +57,8 @@ def findings_of(entity, above, is_inherited=False):
     if entity.is_function:
         for name, type_ in entity.parameters:
             if name and is_number(type_) and not has_unit(name, comment + " " + outer):
-                yield tree.Finding(entity.header, entity.line, f"{entity.qualified()}: {name} is a number without a unit",
+                yield tree.Finding(entity.header, entity.line,
+                                   f"{entity.qualified()}: {name} is a number without a unit",
                                    "name its unit in the comment: bytes, milliseconds, blocks, …")
     above = None
     for member in entity.members:

@@ -36,7 +36,8 @@ def included_first(root):
     """The headers that come first in a source file of the build."""
     first = set()
     for path in tree.files(root, {".cpp"}, ["src", "profiler"]):
-        match = re.search(r'^#include [<"](.+)[>"]', (pathlib.Path(root) / path).read_text(encoding="utf-8"), re.MULTILINE)
+        match = re.search(r'^#include [<"](.+)[>"]', (pathlib.Path(root) / path).read_text(encoding="utf-8"),
+                          re.MULTILINE)
         if match:
             first.update(pathlib.Path(start) / match[1] for start in ("include", "src", "."))
     return first
@@ -48,7 +49,8 @@ def check(root, cxx, c, flags):
     for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "profiler"]):
         if path.suffix == ".hpp" and path in proven:
             continue
-        if any(str(path).startswith(f"include/tarn/{start}") and not needed.exists() for start, needed in OPTIONAL.items()):
+        if any(str(path).startswith(f"include/tarn/{start}") and not needed.exists()
+               for start, needed in OPTIONAL.items()):
             continue
         # What is installed compiles with the flags of any user: none.
         options_ = [] if path.parts[0] == "include" else flags

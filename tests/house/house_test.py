@@ -38,7 +38,8 @@ class House(small_tree.SmallTree):
 
     def test_upward_include(self):
         self.write("src/memory/pages/slab.cpp", '\n\n#include "memory/heap/owner.hpp"\n')
-        self.expect("src/memory/pages/slab.cpp:3:", "src/memory/heap/ is above src/memory/pages/", "let src/memory/heap/ pass it in")
+        self.expect("src/memory/pages/slab.cpp:3:", "src/memory/heap/ is above src/memory/pages/",
+                    "let src/memory/heap/ pass it in")
 
     def test_components_beside_each_other(self):
         self.write("src/io/reader.hpp", '#pragma once\n#include "base/bits.hpp"\n')
@@ -54,7 +55,8 @@ class House(small_tree.SmallTree):
         self.expect("src/memory/pages/slab.cpp:2:", "src/memory/heap/ is above src/memory/pages/")
 
     def test_commented_include_is_no_include(self):
-        self.write("src/memory/pages/slab.cpp", '// #include "memory/heap/owner.hpp"\n/*\n#include "memory/heap/owner.hpp"\n*/\n')
+        self.write("src/memory/pages/slab.cpp",
+                   '// #include "memory/heap/owner.hpp"\n/*\n#include "memory/heap/owner.hpp"\n*/\n')
         self.assertEqual(self.findings(), [])
 
     def test_nothing_includes_the_drop_in(self):
@@ -130,6 +132,9 @@ class House(small_tree.SmallTree):
         self.expect("src/base/bits.hpp:2:", "a tab")
         self.write("src/base/bits.hpp", "#pragma once\nstruct bits;")
         self.expect("src/base/bits.hpp:2:", "no end")
+        self.write("src/base/bits.hpp", "#pragma once\n")
+        self.write("docs/a.py", "names = [\n    " + "x" * 117 + "]\n")
+        self.expect("docs/a.py:2:", "a line of 122 columns")
 
     def test_promise_instead_of_work(self):
         self.write("src/base/bits.hpp", "#pragma once\n// TO" + "DO later\n")

@@ -2,8 +2,8 @@
 """The levels of the design, kept: levels.py [ROOT] fails, naming file, line and cure, when a file includes upwards.
 
     include/tarn/detail < include/tarn                            what is promised, and its inline fast paths
-    src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools < memory/api
-        < memory/drop_in                                          the engine
+    src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools
+        < memory/api < memory/drop_in                             the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
     profiler/base < format < symbols < findings < predict < advise < report < report/html < export < launch < collect
         < top < lab < cli                                         the profiler; it uses all of the engine but drop_in
@@ -16,7 +16,8 @@ import sys
 
 import tree
 
-ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools", "memory/api",
+ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools",
+          "memory/api",
           "memory/drop_in"]
 PROFILER = ["base", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export", "launch",
             "collect", "top", "lab", "cli"]
@@ -27,7 +28,8 @@ BESIDE = {
     "src/sync": ["src/base", "src/platform", "src/reclaim", "src/memory/thread"],
     "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],
     "profiler/preload/stacks": ["src/base", "src/platform", "profiler/format", "profiler/preload/base"],
-    "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base", "profiler/preload/stacks"],
+    "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base",
+                         "profiler/preload/stacks"],
 }
 DROP_IN = "src/memory/drop_in"
 PLACES = {*LEVELS, *BESIDE}
@@ -73,9 +75,11 @@ def forbidden(source, target):
         return "the engine never depends on the profiler", "move what both need into src/"
     beside = source in BESIDE and target not in BESIDE[source]
     if beside or target in BESIDE and source not in BESIDE and source.split("/")[0] == target.split("/")[0]:
-        return f"{source}/ and {target}/ stand beside each other", "move what both need lower, or let the caller of both pass it in"
+        return (f"{source}/ and {target}/ stand beside each other",
+                "move what both need lower, or let the caller of both pass it in")
     if source in LEVELS and target in LEVELS and LEVELS.index(target) > LEVELS.index(source):
-        return f"{target}/ is above {source}/", f"move what both need to {source}/ or lower, or let {target}/ pass it in"
+        return (f"{target}/ is above {source}/",
+                f"move what both need to {source}/ or lower, or let {target}/ pass it in")
     return None
 
 
@@ -116,7 +120,8 @@ def check(root):
     for path in tree.files(root, tree.CODE, ["include", "src", "profiler"]):
         source = level_of(path)
         if source is None:
-            findings.append(tree.Finding(path, 1, "stands in no level", f"move it into include/tarn/ or one of {', '.join(sorted(PLACES))}"))
+            findings.append(tree.Finding(path, 1, "stands in no level",
+                                         f"move it into include/tarn/ or one of {', '.join(sorted(PLACES))}"))
             continue
         graph[path] = []
         for line, bracket, name in includes(root, path):
@@ -130,7 +135,8 @@ def check(root):
             if target is False:
                 findings.append(tree.Finding(
                     path, line, f"includes {name}, which is no file of the project",
-                    'write "level/file.hpp" from src/ on, "profiler/level/file.hpp", or <tarn/file.hpp> for a public header'))
+                    'write "level/file.hpp" from src/ on, "profiler/level/file.hpp", or <tarn/file.hpp> for a public '
+                    'header'))
                 continue
             graph[path].append((line, target))
             reason = forbidden(source, level_of(target))

@@ -53,10 +53,12 @@ PREFERRED = {
     "as of yet": "yet",
     "nobodys": "unowned",
 }
-NEEDLESS = ("obviously", "of course", "needless to say", "please note", "it should be noted", "basically", "essentially",
+NEEDLESS = ("obviously", "of course", "needless to say", "please note", "it should be noted", "basically",
+            "essentially",
             "simply put", "and so on and so forth", "state of the art", "cutting-edge", "blazing")
 STYLE = (
-    Check(check_type=types.PreferredFormsSimple(items=PREFERRED), path="tarn.preferred", message="Use '{}' instead of '{}'."),
+    Check(check_type=types.PreferredFormsSimple(items=PREFERRED), path="tarn.preferred",
+          message="Use '{}' instead of '{}'."),
     Check(check_type=types.Existence(items=NEEDLESS), path="tarn.needless", message="Leave out '{}'."),
 )
 NO_PROSE = ("namespace", "- ")  # the end of a namespace; in tests/compile, what a compiler says

@@ -46,7 +46,8 @@ class Lint(unittest.TestCase):
                     "src/a.cpp:3: says \"in order to\"", "src/a.cpp:4: says")
 
     def test_code_in_a_comment(self):
-        self.expect("src/a.cpp", "// Calls `the the`, or other->other other::other.\n//   a   |   a\nnamespace a {}  // namespace a\n")
+        self.expect("src/a.cpp", "// Calls `the the`, or other->other other::other.\n//   a   |   a\nnamespace a {}  "
+                                 "// namespace a\n")
 
 
 if __name__ == "__main__":

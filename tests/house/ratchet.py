@@ -42,7 +42,8 @@ def main(arguments):
         return 0
     findings = {rule: by_folder(check(root)) for rule, check in RULES.items()}
     if arguments == ["--write"]:
-        counts = {rule: {folder: len(group) for folder, group in sorted(groups.items())} for rule, groups in findings.items()}
+        counts = {rule: {folder: len(group) for folder, group in sorted(groups.items())}
+                  for rule, groups in findings.items()}
         record.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         return 0
     allowed = json.loads(record.read_text(encoding="utf-8"))

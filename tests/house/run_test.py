@@ -46,7 +46,8 @@ class Run(unittest.TestCase):
         self.assertIn("the code:\n  unsteady\n", output)
 
     def test_many_failures_are_no_bad_luck(self):
-        tests = [(f"unsteady{number}", f"test -e again{number} || {{ touch again{number}; false; }}") for number in range(6)]
+        tests = [(f"unsteady{number}", f"test -e again{number} || {{ touch again{number}; false; }}")
+                 for number in range(6)]
         self.assertNotIn("once more", self.run_tests(*tests, expect=8))
 
     def test_skipped_test_says_why(self):

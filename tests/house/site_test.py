@@ -96,7 +96,8 @@ class Checker(Folder):
 class Documents(Folder):
     def test_lists_are_four_columns_deep(self):
         text = "Text:\n- one\n  goes on\n  - inner\n\n    more\n- two\n\n| a |\n|---|\n"
-        self.assertEqual(pages.indented(text), "Text:\n\n- one\n    goes on\n\n    - inner\n\n        more\n- two\n\n| a |\n|---|\n")
+        self.assertEqual(pages.indented(text),
+                         "Text:\n\n- one\n    goes on\n\n    - inner\n\n        more\n- two\n\n| a |\n|---|\n")
 
     def test_code_is_not_changed(self):
         text = "```\n- no list\n  | no table |\n```\n"
@@ -105,7 +106,8 @@ class Documents(Folder):
     def test_links(self):
         self.write("src/a.cpp", "int a;\n")
         self.write("docs/guide/a.md", "[b](b.md#x) [c](../../src/a.cpp) [d](https://x.y)\n```\n[e](f.md)\n```\n")
-        site = pages.Site(self.root, self.root / "out", {"docs/guide/a.md": "guide/a.md", "docs/guide/b.md": "guide/b.md"})
+        site = pages.Site(self.root, self.root / "out",
+                          {"docs/guide/a.md": "guide/a.md", "docs/guide/b.md": "guide/b.md"})
         site.write_document("docs/guide/a.md", "guide/a.md")
         site.write_sources()
         self.assertEqual((self.root / "out/guide/a.md").read_text(encoding="utf-8"),
@@ -176,7 +178,8 @@ class Interface(Folder):
                     "box::room is a number without a unit")
 
     def test_private_and_detail_need_none(self):
-        self.expect("#pragma once\n/// A box.\nclass box {\n  int room = 0;\n};\nnamespace detail {\nstruct lid {};\n}\n")
+        self.expect("#pragma once\n/// A box.\nclass box {\n  int room = 0;\n};\nnamespace detail {\nstruct lid {};\n"
+                    "}\n")
 
     def test_headers_that_do_not_compile(self):
         self.write("include/tarn/box.hpp", "#pragma once\nmissing open();\n")

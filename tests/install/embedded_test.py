@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Uses the source tree inside another project, by add_subdirectory and by FetchContent: embedded_test.py [arguments].
 
-TARN_TEST_EMBEDDED=full in the environment builds and runs the program, too. The project in embedded/ has names that meet Tarn's own, and states what must be the same after Tarn as before.
+TARN_TEST_EMBEDDED=full in the environment builds and runs the program, too. The project in embedded/ has names that
+meet Tarn's own, and states what must be the same after Tarn as before.
 """
 
 import os
@@ -32,7 +33,8 @@ class Embedded(unittest.TestCase):
     def configure(self, *options):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn embedded "))
         self.addCleanup(shutil.rmtree, folder)
-        run("cmake", "-G", "Ninja", "-S", HERE / "embedded", "-B", folder / "build", f"-DTARN_SOURCE={SOURCE}", *options)
+        run("cmake", "-G", "Ninja", "-S", HERE / "embedded", "-B", folder / "build", f"-DTARN_SOURCE={SOURCE}",
+            *options)
         return folder
 
     def test_add_subdirectory_leaves_the_include_path_and_the_installation_alone(self):
@@ -51,7 +53,8 @@ class Embedded(unittest.TestCase):
         targets = run("cmake", "--build", build, "--target", "help")
         self.assertNotRegex(targets, "Unity/")  # the files of the engine are compiled alone
         self.assertNotRegex(targets, r"(?m)^(test_|bench|lab|example|tarn_command|tarn_record|appserver)")
-        names = re.findall(r"^([^#/:\n]+):[A-Z]+=", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
+        names = re.findall(r"^([^#/:\n]+):[A-Z]+=", (build / "CMakeCache.txt").read_text(encoding="utf-8"),
+                           re.MULTILINE)
         strangers = [name for name in names if not re.match(r"(?i)tarn_", name) and not FOREIGN.match(name)]
         self.assertEqual(strangers, [])
 

@@ -47,7 +47,8 @@ class Headers(unittest.TestCase):
         cls.flags = shlex.split(printed)
         cls.folder = folder
         cls.include = folder / "moved/include"
-        installed = sorted(str(path.relative_to(cls.include)) for path in cls.include.rglob("*") if path.suffix in {".h", ".hpp"})
+        installed = sorted(str(path.relative_to(cls.include)) for path in cls.include.rglob("*")
+                           if path.suffix in {".h", ".hpp"})
         cls.headers = [header for header in installed if not header.startswith(tuple(OPTIONAL))]
         # They need another library, whose headers take seconds.
         cls.optional_headers = [header for header in installed for start, needed in OPTIONAL.items()
@@ -69,7 +70,8 @@ class Headers(unittest.TestCase):
     def test_each_header_alone(self):
         self.assertGreater(len(self.headers), 40)
         standard = self.folder / "standard.hpp"
-        names = {line for name in self.headers for path in [self.include / name] for line in path.read_text(encoding="utf-8").splitlines()
+        names = {line for name in self.headers for path in [self.include / name]
+                 for line in path.read_text(encoding="utf-8").splitlines()
                  if line.startswith("#include <") and "tarn/" not in line and "sanitizer/" not in line}
         standard.write_text("\n".join(sorted(names)), encoding="utf-8")
         subprocess.run([COMPILERS[-1], "-x", "c++-header", "-std=c++20", standard, "-o", f"{standard}.gch"], check=True)
@@ -78,7 +80,8 @@ class Headers(unittest.TestCase):
 
     def test_what_a_program_may_ask_of_its_compiler(self):
         self.find_errors([(compiler, self.text_of_all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
-            [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"], ["-fsanitize=thread"]]])
+            [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"],
+            ["-fsanitize=thread"]]])
 
     def test_headers_in_another_order(self):  # names of one header must not hide those that another one uses
         self.find_errors([(COMPILERS[-1], self.text_of_all(order=-1), *self.flags)])
@@ -91,7 +94,8 @@ class Headers(unittest.TestCase):
 
     def test_older_language_and_compilers_are_told(self):
         for compiler in COMPILERS:
-            old = (["-U__clang_major__", "-D__clang_major__=14"] if is_clang(compiler) else ["-U__GNUC__", "-D__GNUC__=11"])
+            old = (["-U__clang_major__", "-D__clang_major__=14"] if is_clang(compiler)
+                   else ["-U__GNUC__", "-D__GNUC__=11"])
             for header in ["tarn/tarn.hpp", "tarn/shared.hpp", "tarn/io.hpp"]:
                 told = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-std=c++17")
                 self.assertIn("Tarn needs C++20: compile with -std=c++20", told)

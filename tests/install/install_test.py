@@ -63,10 +63,13 @@ class Install(unittest.TestCase):
     def test_tree_has_what_is_promised(self):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for name in ["bin/tarn", "lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb",
-                     *(f"{self.libraries}/libtarn{name}" for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc.so"]),
-                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
+                     *(f"{self.libraries}/libtarn{name}"
+                       for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc.so"]),
+                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc"
+                       for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
-                     "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp", "libexec/tarn/lab-list"]:
+                     "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp",
+                     "libexec/tarn/lab-list"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
             ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn", "include/tarn/",
@@ -99,7 +102,8 @@ class Install(unittest.TestCase):
         self.assertEqual(run(build / "static"), "Tarn\n")
 
     def test_asio_is_looked_for_only_where_it_is_wanted(self):
-        _, without = self.configure("without asio", "-DONLY_FIND=ON", "-DPARTS=asio", "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON",
+        _, without = self.configure("without asio", "-DONLY_FIND=ON", "-DPARTS=asio",
+                                    "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON",
                                     "-DCMAKE_IGNORE_PATH=/usr/include", expect=1)
         self.assertIn("The component asio needs Asio: Boost 1.81", " ".join(without.split()))
         forms = {"boost": "/usr/include/boost/asio.hpp", "standalone": "/usr/include/asio.hpp"}
@@ -151,16 +155,19 @@ class Install(unittest.TestCase):
             (package / flavour / "tarn-targets.cmake").write_text(
                 f"add_library(tarn::heap INTERFACE IMPORTED)\nmessage(STATUS picked={flavour})\n", encoding="utf-8")
         for options, picked in [([], "release"), (["-DCMAKE_BUILD_TYPE=Debug"], "checks"),
-                                (["-DCMAKE_BUILD_TYPE=RelWithDebInfo"], "release"), (["-DTARN_FLAVOUR=checks"], "checks"),
+                                (["-DCMAKE_BUILD_TYPE=RelWithDebInfo"], "release"),
+                                (["-DTARN_FLAVOUR=checks"], "checks"),
                                 (["-DCMAKE_BUILD_TYPE=Debug", "-DTARN_FLAVOUR=release"], "release"),
                                 (["-DTARN_FLAVOUR=thread"], "thread")]:
             _, output = self.configure("picked " + picked, f"-DCMAKE_PREFIX_PATH={prefix}", "-DONLY_FIND=ON", *options)
             self.assertIn(f"picked={picked}\n", output, options)
         _, output = self.configure("unknown", f"-DCMAKE_PREFIX_PATH={prefix}", "-DTARN_FLAVOUR=fast", expect=1)
         self.assertIn("TARN_FLAVOUR=fast is not installed", output)
-        self.assertIn("it has checks, release, thread", " ".join(output.split()).replace("thread, release, checks", "checks, release, thread"))
+        self.assertIn("it has checks, release, thread",
+                      " ".join(output.split()).replace("thread, release, checks", "checks, release, thread"))
         shutil.rmtree(package / "checks")
-        _, output = self.configure("only release", f"-DCMAKE_PREFIX_PATH={prefix}", "-DONLY_FIND=ON", "-DCMAKE_BUILD_TYPE=Debug")
+        _, output = self.configure("only release", f"-DCMAKE_PREFIX_PATH={prefix}", "-DONLY_FIND=ON",
+                                   "-DCMAKE_BUILD_TYPE=Debug")
         self.assertIn("picked=release\n", output)
 
     def test_headers_and_library_of_different_flavours_are_not_linked(self):
@@ -185,7 +192,8 @@ class Install(unittest.TestCase):
         self.assertEqual(run(self.compile_c("heap.c", "by_pkg_config", *flags)), "ok\n")
 
     def test_pkg_config_of_each_library(self):
-        for name, source in [("heap", "heap"), ("sync", "sync"), ("io", "io"), ("quiet", "heap"), ("malloc", "drop_in")]:
+        for name, source in [("heap", "heap"), ("sync", "sync"), ("io", "io"), ("quiet", "heap"),
+                             ("malloc", "drop_in")]:
             flags = shlex.split(self.pkg_config("--cflags", "--libs", package=f"tarn-{name}"))
             program = self.folder / f"pkg_config_{name}"
             run("c++", "-std=c++20", "-O1", CONSUMER / f"{source}.cpp", "-o", program, *flags)

@@ -1,4 +1,4 @@
-"""Valgrind sees into guarded pools: memcheck_test.py BIN runs cases of misuse/pool under it and wants its own reports."""
+"""Valgrind sees into guarded pools: memcheck_test.py BIN runs cases of misuse/pool under it and wants its reports."""
 
 import os
 import subprocess

@@ -12,12 +12,15 @@ import sys
 import unittest
 
 CONSTANTS = r"tarn_headers_with_\w+|tarn_watch_root"
-MALLOC = {"aligned_alloc", "calloc", "cfree", "free", "free_aligned_sized", "free_sized", "mallinfo", "mallinfo2", "malloc",
+MALLOC = {"aligned_alloc", "calloc", "cfree", "free", "free_aligned_sized", "free_sized", "mallinfo", "mallinfo2",
+          "malloc",
           "malloc_info", "malloc_stats", "malloc_trim", "malloc_usable_size", "mallopt", "memalign", "posix_memalign",
           "pvalloc", "realloc", "reallocarray", "valloc"} | {
-              "__libc_" + name for name in ("calloc", "cfree", "free", "malloc", "memalign", "pvalloc", "realloc", "valloc")} | {
+              "__libc_" + name for name in ("calloc", "cfree", "free", "malloc", "memalign", "pvalloc", "realloc",
+                                            "valloc")} | {
               "__posix_memalign"}
-IDENTITY = {"capset", "prctl", "setegid", "seteuid", "setgid", "setns", "setregid", "setresgid", "setresuid", "setreuid",
+IDENTITY = {"capset", "prctl", "setegid", "seteuid", "setgid", "setns", "setregid", "setresgid", "setresuid",
+            "setreuid",
             "setuid", "unshare"}
 DYNAMIC_IDENTITY = {"initgroups", "setgroups"}  # the C library has no second name for them
 NEW = re.compile(r"_Z(n[wa]m|d[la]Pv)\w*")

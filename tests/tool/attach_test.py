@@ -179,7 +179,8 @@ class Attach(unittest.TestCase):
         program = self.program(2)
         self.record(program).kill()
         for _ in polls():
-            recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o", "rec"],
+            recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o",
+                                         "rec"],
                                         cwd=self.folder, stderr=subprocess.PIPE, text=True)
             if "stood still" in recorder.stderr.readline():
                 break
@@ -257,8 +258,9 @@ class Attach(unittest.TestCase):
 
     def test_a_program_that_tarn_record_started_is_left_alone(self):
         recorder = self.start(PATHS.tarn, "record", "-o", "first", "--", PATHS.attached, "0")
-        children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(encoding="utf-8").split()
-        self.assertIn("was started by tarn record", self.refused(children[0]))
+        children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+        program = children.read_text(encoding="utf-8").split()[0]
+        self.assertIn("was started by tarn record", self.refused(program))
 
 
 if __name__ == "__main__":

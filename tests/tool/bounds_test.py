@@ -27,7 +27,8 @@ class Bounds(unittest.TestCase):
 
     def start(self, *options):
         running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", *options, "-o", "rec", "--",
-                                    PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(running.kill)
         self.assertEqual(running.stdout.readline(), "ready\n")
@@ -44,7 +45,8 @@ class Bounds(unittest.TestCase):
         return errors
 
     def report(self, name):
-        result = subprocess.run([PATHS.tarn, "report", "--json", "--stacks", "--quick", "--top", "100000", name], cwd=self.folder,
+        result = subprocess.run([PATHS.tarn, "report", "--json", "--stacks", "--quick", "--top", "100000", name],
+                                cwd=self.folder,
                                 capture_output=True, text=True, check=True, timeout=HANG_S)
         return json.loads(result.stdout)
 

@@ -128,14 +128,16 @@ class CommandLine(CommandTest):
 class Generated(CommandTest):
     def completions(self, *words):
         script = 'eval "$(cat)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tarn; printf "%s\\n" "${COMPREPLY[@]}"'
-        result = subprocess.run(["bash", "-c", script, "bash", "tarn", *words], capture_output=True, text=True, check=True,
+        result = subprocess.run(["bash", "-c", script, "bash", "tarn", *words], capture_output=True, text=True,
+                                check=True,
                                 input=self.tarn("generate", "completion").stdout, env=self.environment)
         self.assertEqual(result.stderr, "")
         return [line.strip() for line in result.stdout.splitlines() if line]
 
     def test_man_page_has_every_flag_and_option(self):
         page = self.tarn("generate", "man").stdout
-        for words in ("\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", "TARN_PURGE_DELAY_MS", "TARN_BACKGROUND_PURGE"):
+        for words in ("\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", "TARN_PURGE_DELAY_MS",
+                      "TARN_BACKGROUND_PURGE"):
             self.assertIn(words, page)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
         self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
@@ -189,7 +191,8 @@ class Library(CommandTest):
         result = subprocess.run([self.folder / "bin" / "tarn", "run", "--", "env"], env=self.environment,
                                 capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 5)
-        self.assertRegex(result.stderr, rf"^tarn: cannot find libtarn-malloc.so in {self.folder}/lib.*; use --lib PATH\n$")
+        self.assertRegex(result.stderr, rf"^tarn: cannot find libtarn-malloc.so in {self.folder}/lib.*; use --lib "
+                                        rf"PATH\n$")
 
 
 class HandedThrough(CommandTest):
@@ -267,7 +270,8 @@ class HandedThrough(CommandTest):
         self.assertEqual(self.run_with_stub("--", "cat", input="one\ntwo\n").stdout, "one\ntwo\n")
 
     def test_words_reach_the_program_unchanged(self):
-        words = ["", "a b", "--stats", "--", "-x", "--option", "nonsense", "{1,2}", "[a,b]", "'q'", '"', "@f", "é", "--help"]
+        words = ["", "a b", "--stats", "--", "-x", "--option", "nonsense", "{1,2}", "[a,b]", "'q'", '"', "@f", "é",
+                 "--help"]
         expected = "".join(f"<{word}>" for word in words)
         for dashes in (["--"], []):
             self.assertEqual(self.run_with_stub(*dashes, "printf", "<%s>", *words).stdout, expected)
@@ -293,7 +297,8 @@ class HandedThrough(CommandTest):
                 expected = 126
             result = self.run_with_stub("--", script)
             self.assertEqual(result.returncode, expected, depth)
-            self.assertEqual(result.stderr, f"tarn: {script}: too many interpreters in a row\n" if expected else "", depth)
+            self.assertEqual(result.stderr, f"tarn: {script}: too many interpreters in a row\n" if expected else "",
+                             depth)
 
     def test_path_is_searched_as_execvp_does(self):
         self.file("found", "#!/bin/sh\necho yes\n")
@@ -321,7 +326,8 @@ class ExitCodes(CommandTest):
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            result = subprocess.run([PATHS.tarn, "journal", "check", "none"], stdout=full, stderr=subprocess.PIPE, text=True,
+            result = subprocess.run([PATHS.tarn, "journal", "check", "none"], stdout=full, stderr=subprocess.PIPE,
+                                    text=True,
                                     timeout=60, check=False, cwd=self.folder, env=self.environment)
         self.assertEqual(result.returncode, 3)
 
@@ -389,7 +395,8 @@ class Refused(CommandTest):
         shutil.copy(PATHS.hello, self.folder / "hello")
         # struct vfs_cap_data, revision 2, effective: CAP_NET_RAW permitted
         os.setxattr(self.folder / "hello", "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
-        self.expect_refusal("./hello", 126, "./hello: has file capabilities, so the dynamic loader does not obey LD_PRELOAD")
+        self.expect_refusal("./hello", 126, "./hello: has file capabilities, so the dynamic loader does not obey "
+                                            "LD_PRELOAD")
 
     def test_other_architectures(self):
         def other_machine(content):
@@ -407,7 +414,8 @@ class Refused(CommandTest):
 
         self.expect_refusal(self.changed_hello("e1", other_machine), 126, f"./e1: built for {OTHER}, and this is {OWN}")
         self.expect_refusal(self.changed_hello("e2", big_endian), 126, f"./e2: built for S/390, and this is {OWN}")
-        self.expect_refusal(self.changed_hello("e3", unheard_of), 126, f"./e3: built for machine 9999, and this is {OWN}")
+        self.expect_refusal(self.changed_hello("e3", unheard_of), 126,
+                            f"./e3: built for machine 9999, and this is {OWN}")
         self.expect_refusal(self.changed_hello("e4", narrow), 126,
                             "./e4: a 32-bit program, and libtarn-malloc.so is 64-bit")
 
@@ -426,7 +434,8 @@ class Refused(CommandTest):
         def object_file(content):
             struct.pack_into("<H", content, 16, 1)
 
-        self.expect_refusal(self.changed_hello("object", object_file), 126, "./object: an ELF file that is not a program")
+        self.expect_refusal(self.changed_hello("object", object_file), 126,
+                            "./object: an ELF file that is not a program")
 
     def test_loaders(self):
         def loader(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tarn export`: each format read by the tool that it is for. `./dev readers` installs those that no package has; a test
-whose reader is absent is skipped, and says so."""
+"""`tarn export`: each format read by the tool that it is for. `./dev readers` installs those that no package has; a
+test whose reader is absent is skipped, and says so."""
 
 import base64
 import collections
@@ -92,7 +92,8 @@ class Collapsed(ExportTest):
         self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", line) for line in lines), lines)
 
     def test_threads_have_the_names_that_they_ended_with(self):
-        self.run_in(PATHS.tarn, "record", "--heap", "--full", "-o", "named", "--", PATHS.threads, "2", "1000", "end", code=7)
+        self.run_in(PATHS.tarn, "record", "--heap", "--full", "-o", "named", "--", PATHS.threads, "2", "1000", "end",
+                    code=7)
         names = {line.partition(";")[0] for line in self.export("collapsed", recording="named").decode().splitlines()}
         self.assertEqual(len([name for name in names if re.fullmatch(r'w " \[2J \(\d+\)', name)]), 2, names)
 
@@ -111,7 +112,8 @@ class Speedscope(ExportTest):
         if not schema.is_file():
             self.skipTest("no speedscope: ./dev readers")
         for recording in "rec", "locks":
-            jsonschema.validate(json.loads(self.export("speedscope", recording=recording)), json.loads(schema.read_text()))
+            jsonschema.validate(json.loads(self.export("speedscope", recording=recording)),
+                                json.loads(schema.read_text()))
 
     def test_frames_have_files_and_lines(self):
         frames = json.loads(self.export("speedscope"))["shared"]["frames"]
@@ -268,12 +270,14 @@ class PyroscopeStandIn(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        message = email.message_from_bytes(b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + body)
+        message = email.message_from_bytes(b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n"
+                                           + body)
         try:
             query = dict(urllib.parse.parse_qsl(query, strict_parsing=True))
             assert path == "/ingest" and query["format"] == "pprof" and int(query["from"]) < int(query["until"])
             parts = {part.get_param("name", header="content-disposition"): part for part in message.get_payload()}
-            assert set(parts) == {"profile", "sample_type_config"} and all(part.get_filename() for part in parts.values())
+            assert set(parts) == {"profile", "sample_type_config"}
+            assert all(part.get_filename() for part in parts.values())
             profile = gzip.decompress(parts["profile"].get_payload(decode=True))
             types = json.loads(parts["sample_type_config"].get_payload(decode=True))
             for name, kind in types.items():
@@ -335,7 +339,8 @@ class Command(ExportTest):
 
     def test_no_binary_on_a_terminal(self):
         ours, theirs = pty.openpty()
-        result = subprocess.run([PATHS.tarn, "export", "rec", "--format", "pprof"], stdout=theirs, stderr=subprocess.PIPE,
+        result = subprocess.run([PATHS.tarn, "export", "rec", "--format", "pprof"], stdout=theirs,
+                                stderr=subprocess.PIPE,
                                 cwd=FOLDER.name, timeout=HANG_S, check=False)
         os.close(theirs)
         os.close(ours)

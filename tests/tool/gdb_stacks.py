@@ -32,8 +32,10 @@ def callers():
             pc = frame.pc()
             # The one that a signal interrupted stands at its next instruction; all others behind their call.
             address = pc if inner == gdb.SIGTRAMP_FRAME else pc - 1
-            path, bias = next(((path, segment[0]) for path, segment in mapped.items() if segment[1] <= pc < segment[2]), ("", 0))
-            frames.append({"module": os.path.basename(path), "offset": address - bias, "signal": kind == gdb.SIGTRAMP_FRAME,
+            path, bias = next(((path, segment[0]) for path, segment in mapped.items() if segment[1] <= pc < segment[2]),
+                              ("", 0))
+            frames.append({"module": os.path.basename(path), "offset": address - bias,
+                           "signal": kind == gdb.SIGTRAMP_FRAME,
                          "function": frame.name() or ""})
             inner = kind
         frame = frame.older()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tarn journal`: what it prints, how it ends, and that no line is lost whose number it has printed, when it is killed."""
+"""`tarn journal`: what it prints, how it ends, and that no line whose number it has printed is lost by a kill."""
 
 import contextlib
 import json
@@ -31,7 +31,8 @@ class Journal(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def tarn(self, *words, text="", code=0):
-        result = subprocess.run([PATHS.tarn, "journal", *words], input=text, capture_output=True, text=True, timeout=HANG_S,
+        result = subprocess.run([PATHS.tarn, "journal", *words], input=text, capture_output=True, text=True,
+                                timeout=HANG_S,
                                 check=False, cwd=self.folder)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stdout, result.stderr
@@ -132,7 +133,8 @@ class Journal(unittest.TestCase):
 
     def test_otlp(self):
         self.append("\n".join(LOGGED) + "\n")
-        exported = [json.loads(line) for line in self.tarn("export", "--otlp", "--service", "shop", "log")[0].splitlines()]
+        exported = [json.loads(line) for line in self.tarn("export", "--otlp", "--service", "shop",
+                                                           "log")[0].splitlines()]
         self.assertEqual(len(exported), 5)
         self.assertEqual(exported[1], {"resourceLogs": [{
             "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
@@ -165,12 +167,14 @@ class Journal(unittest.TestCase):
             "ResourceLogs": {"resource": "Resource", "scopeLogs": ["ScopeLogs"], "schemaUrl": str},
             "Resource": {"attributes": ["KeyValue"], "droppedAttributesCount": int},
             "ScopeLogs": {"scope": "InstrumentationScope", "logRecords": ["LogRecord"], "schemaUrl": str},
-            "InstrumentationScope": {"name": str, "version": str, "attributes": ["KeyValue"], "droppedAttributesCount": int},
+            "InstrumentationScope": {"name": str, "version": str, "attributes": ["KeyValue"],
+                                     "droppedAttributesCount": int},
             "LogRecord": {"timeUnixNano": str, "observedTimeUnixNano": str, "severityNumber": int, "severityText": str,
                           "body": "AnyValue", "attributes": ["KeyValue"], "droppedAttributesCount": int, "flags": int,
                           "traceId": str, "spanId": str, "eventName": str},
             "KeyValue": {"key": str, "value": "AnyValue"},
-            "AnyValue": {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": float, "bytesValue": str},
+            "AnyValue": {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": float,
+                         "bytesValue": str},
         }
 
         def verify(message, value):
@@ -186,26 +190,32 @@ class Journal(unittest.TestCase):
             else:
                 self.assertIs(type(value), message)
 
-        nested = '{"time":"2026-11-22T10:00:05.000000Z","level":"critical","msg":"m","list":[1],"large":18446744073709551615}'
+        nested = ('{"time":"2026-11-22T10:00:05.000000Z","level":"critical","msg":"m","list":[1],'
+                  '"large":18446744073709551615}')
         self.append("\n".join([*LOGGED, nested]) + "\n")
         for line in self.tarn("export", "--otlp", "log")[0].splitlines():
             verify("LogsData", json.loads(line))
 
     def test_a_line_that_only_looks_like_a_loggers(self):
-        lines = [BEGINNING, BEGINNING + "loud logger=a msg=b", BEGINNING + "info logger=a", BEGINNING + 'info logger=a msg="b',
-                 BEGINNING + "info logger=a msg=b  c=d", BEGINNING + "info logger=a msg=b =d", "time=now level=info logger=a msg=b",
-                 BEGINNING + "info msg=b logger=a", BEGINNING + r'info logger=a msg="\u12"', '{"time":1,"level":"info"}',
+        lines = [BEGINNING, BEGINNING + "loud logger=a msg=b", BEGINNING + "info logger=a", BEGINNING
+                 + 'info logger=a msg="b',
+                 BEGINNING + "info logger=a msg=b  c=d", BEGINNING + "info logger=a msg=b =d",
+                 "time=now level=info logger=a msg=b",
+                 BEGINNING + "info msg=b logger=a", BEGINNING + r'info logger=a msg="\u12"',
+                 '{"time":1,"level":"info"}',
                  '{"time":"2026-11-22T10:00:00.000000Z","level":"info"', '{"time":"2026-11-22T10:00:00.000000Z"}']
         self.append("".join(f"{line}\n" for line in lines))
         self.assertEqual(self.tail("--since", "2000-01-01"), [])
-        self.assertEqual([json.loads(line) for line in self.tail("--json", "-n", "100")], [{"line": line} for line in lines])
+        self.assertEqual([json.loads(line) for line in self.tail("--json", "-n", "100")],
+                         [{"line": line} for line in lines])
 
     def test_words_that_choose_nothing(self):
         self.append("one\n")
         for word in ("yesterday", "10", "10y", "2026-13-01", "2026-02-30", "2026-11-22T25:00", "2026-11-22T10:00:00.",
                      "99999999999999999999s", "2026-11-22 10:00", "9999999999d"):
             self.assertEqual(self.tarn("tail", "--since", word, "log", code=2)[1],
-                             f"tarn: --since {word}: is neither a time in UTC (2026-11-22T10:00:00Z, 2026-11-22) nor an "
+                             f"tarn: --since {word}: is neither a time in UTC (2026-11-22T10:00:00Z, 2026-11-22) nor "
+                             f"an "
                              "age (90s, 10m, 2h, 7d)\n")
         self.assertEqual(self.tarn("tail", "--level", "loud", "log", code=2)[1],
                          "tarn: --level loud: is not one of trace, debug, info, warning, error, critical\n")

@@ -50,7 +50,8 @@ class Places(unittest.TestCase):
         for options in WAYS:
             with self.subTest(options=options):
                 stack = self.stack_of(compiler, *options)
-                self.assertEqual([frame["line"] for frame in stack], [LINES[word] for word in ("take", "lambda", "work", "main")])
+                self.assertEqual([frame["line"] for frame in stack],
+                                 [LINES[word] for word in ("take", "lambda", "work", "main")])
                 take, inner, work, outer = (frame["function"].split("(")[0] for frame in stack)
                 self.assertEqual((take, work), ("ns::take", "ns::server::work"))
                 self.assertTrue(inner.startswith("ns::server::work"), inner)

@@ -14,7 +14,8 @@ SIMPLE = {"alone": 20, "malloc": 20, "drop_in": 6, "pooled": 4, "arena": 2, "rec
 def measure(tarn, folder):
     """Lets tarn write its prices to `folder`, the XDG_CACHE_HOME; returns their file."""
     recording = f"{folder}/prices.rec"
-    subprocess.run([tarn, "record", "--heap", "--full", "-o", recording, "--", "true"], check=True, capture_output=True, timeout=HANG_S)
+    subprocess.run([tarn, "record", "--heap", "--full", "-o", recording, "--", "true"], check=True, capture_output=True,
+                   timeout=HANG_S)
     subprocess.run([tarn, "report", recording], check=True, capture_output=True, timeout=HANG_S,
                    env={**os.environ, "XDG_CACHE_HOME": str(folder)})
     return pathlib.Path(folder, "tarn/costs.json")

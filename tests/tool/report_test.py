@@ -56,8 +56,10 @@ class Report(ReportTest):
 
     def test_json_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full, stderr=subprocess.PIPE, text=True,
-                                  timeout=HANG_S, check=False, cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+            done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True,
+                                  timeout=HANG_S, check=False, cwd=SHARED.name,
+                                  env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
         self.assertEqual((done.returncode, done.stderr), (3, "tarn: standard output: No space left on device\n"))
 
     def test_prices_are_measured_once(self):
@@ -122,7 +124,8 @@ class Report(ReportTest):
         self.assertEqual([site["callers"] for site in apart], [[], []])
         (site,) = leaves(self.json())
         self.assertEqual((site["stacks"], site["allocations"]), (2, sum(site["allocations"] for site in apart)))
-        self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"]) for caller in site["callers"]],
+        self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"])
+                          for caller in site["callers"]],
                          [("right", 1333), ("left", 667)])
         self.assertIn("67 % by", self.report())
 
@@ -223,7 +226,8 @@ class Diff(ReportTest):
     def test_what_changed_is_at_its_place(self):
         whole = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
         self.assertEqual(whole["allocations"]["kept"], {"before": 2000, "after": 1000})
-        change = next(change for change in whole["changes"] if change["before"]["function"].endswith("make_temporaries"))
+        change = next(change for change in whole["changes"]
+                      if change["before"]["function"].endswith("make_temporaries"))
         self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
         self.assertEqual(change["before"]["line"], change["after"]["line"])
         self.assertEqual(change["achieved_ns"], [20000, 20000])  # 1,000 at 20 ns
@@ -242,7 +246,8 @@ class Diff(ReportTest):
         self.assertEqual(self.diff("--cpu", "1.5,3", "rec", "half").splitlines()[0], "Slower: costs 100 % of CPU more.")
 
     def test_measured_times(self):
-        self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"], [0.5e9, 0.5e9])
+        self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"],
+                         [0.5e9, 0.5e9])
         self.diff("--cpu", "2", "rec", "half", code=2)
 
 

@@ -46,7 +46,8 @@ class Safety(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_program(self, *words, code=0, **settings):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder, **settings)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
+                                **settings)
         self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
         return result
 
@@ -63,7 +64,8 @@ class Safety(unittest.TestCase):
         in_hooks, ahead = (re.findall(r"`(\w+)`", "\n".join(re.findall(r"(?m)^\| (`.*?) \|", part)))
                            for part in re.split(r"(?m)^## ", page)[1:3])
         said = self.run_program("nm", "-D", "--undefined-only", PATHS.library).stdout
-        self.assertEqual(sorted({line.split()[-1].split("@")[0] for line in said.splitlines()}), sorted(in_hooks + ahead))
+        self.assertEqual(sorted({line.split()[-1].split("@")[0] for line in said.splitlines()}),
+                         sorted(in_hooks + ahead))
         by_compiler = ("__cxa_finalize", "__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable")
         watched = self.run_program(PATHS.hooks, "list").stdout.split()
         self.assertEqual(sorted(watched), sorted(set(ahead) - set(by_compiler)))
@@ -118,7 +120,8 @@ class Safety(unittest.TestCase):
         self.record("sh", "-c", f"{launch} & {launch} & wait", modes=["--heap", "--full", "--follow"])
         files = [path.name for path in self.folder.glob("rec.*")]
         self.assertTrue(all(re.fullmatch(r"rec\.\d+(@\d+\.\d+)?", file) for file in files), files)
-        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", file).stdout)
+        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000",
+                                               file).stdout)
                    for file in files]
         counts = [report["heap"]["allocations"] for report in reports
                   if any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"])]
@@ -150,7 +153,8 @@ class Safety(unittest.TestCase):
                     words = [*words, PATHS.sites, "100", "0"]
                 self.record(*words, modes=["--heap", "--full"])
                 report = self.report()
-                self.assertTrue(any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"]))
+                self.assertTrue(any("sites.cpp" in frame["file"] for site in report["sites"]
+                                    for frame in site["stack"]))
                 images = report["program"]["images"]
                 self.assertGreaterEqual(report["heap"]["allocations"], alone if images > 1 else alone - 1)
                 self.assertEqual([path.name for path in self.folder.glob("rec*")], ["rec"])
@@ -187,7 +191,8 @@ class Safety(unittest.TestCase):
                 self.assertEqual(self.record(PATHS.restricted, "clock", modes=modes).stdout, "ended\n")
         self.record(PATHS.restricted, "prctl", modes=["--syscalls"])
         self.assertIn("restricted its system calls (seccomp)", self.run_program(PATHS.tarn, "report", "rec").stdout)
-        said = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000", "--requests", "1",
+        said = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000", "--requests",
+                                "1",
                                 code=3)
         self.assertIn("cannot be checked: the program restricted its system calls", said.stderr)
         self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
@@ -210,7 +215,8 @@ class Safety(unittest.TestCase):
         self.assertIn("(ulimit -v) is too low to record", self.limited(
             resource.RLIMIT_AS, 200 << 20, "true", code=4).stderr)
         # The region is a file in memory: its limit is raised as far as it may be, and not the program's.
-        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true", file_limit=gigabyte).stdout
+        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true",
+                            file_limit=gigabyte).stdout
         self.assertEqual(said, "1024\n")
         self.assertGreater(self.report()["heap"]["allocations"], 0)
         said = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", file_limit=gigabyte).stderr

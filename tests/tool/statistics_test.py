@@ -23,7 +23,8 @@ class DropInTest(unittest.TestCase):
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 
     def run_with(self, options, *words, **settings):
-        return subprocess.run([PATHS.tarn, "run", *options, "--", *words], capture_output=True, text=True, timeout=HANG_S,
+        return subprocess.run([PATHS.tarn, "run", *options, "--", *words], capture_output=True, text=True,
+                              timeout=HANG_S,
                               check=False, cwd=self.folder, env=self.environment, **settings)
 
     def preloaded(self, *words, **environment):
@@ -93,7 +94,8 @@ class Report(DropInTest):
         lines = result.stderr.splitlines()
         self.assertRegex(lines[0], r"^tarn: statistics of process \d+ \(tool_threads\)$")
         self.assertEqual(sum(line.startswith("w\\x0a\"\\x1b[2J ") for line in lines), 2)
-        self.assertRegex(lines[-2], r"^system calls: \d+ \(mmap \d+, munmap \d+, mremap \d+, madvise \d+, mprotect \d+\)$")
+        self.assertRegex(lines[-2], r"^system calls: \d+ \(mmap \d+, munmap \d+, mremap \d+, madvise \d+, mprotect "
+                                    r"\d+\)$")
         self.assertRegex(lines[-1], r"^advice: TARN_INITIAL=\d+[KM] TARN_INCREMENT=\d+[KM] TARN_LIMIT=\d+[KM]$")
 
     def test_advice_is_taken_as_it_is_given(self):
@@ -122,7 +124,8 @@ class Report(DropInTest):
         result = self.run_with(["--stats=json", "--stats-file", "out"], "sh", "-c", script)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "done\ndone\nover\n", ""))
         reports = [json.loads(line) for line in (self.folder / "out").read_text().splitlines()]
-        self.assertEqual([report["threads_started"] for report in reports if report["program"] == "tool_threads"], [2, 3])
+        self.assertEqual([report["threads_started"] for report in reports if report["program"] == "tool_threads"],
+                         [2, 3])
         self.assertEqual(len({report["process"] for report in reports}), len(reports))
 
     def test_a_forked_child_reports_for_itself(self):
@@ -163,7 +166,8 @@ class Environment(DropInTest):
         result = self.preloaded(PATHS.threads, "1", "1", TARN_STATS="json", TARN_STATS_FILE="no/such")
         self.assertEqual(result.returncode, 7)
         first, second = result.stderr.splitlines()
-        self.assertEqual(first, "tarn: cannot open stats_file no/such: No such file or directory; standard error is used")
+        self.assertEqual(first, "tarn: cannot open stats_file no/such: No such file or directory; standard error is "
+                                "used")
         self.assertEqual(json.loads(second)["threads_started"], 2)
 
 

@@ -64,7 +64,8 @@ class Parts(unittest.TestCase):
         self.assertEqual(course["to_ns"], sorted(course["to_ns"]))
         self.assertEqual(sum(map(sum, course["allocations"].values())), whole["heap"]["allocations"])
         self.assertEqual(sum(map(sum, course["bytes"].values())), whole["heap"]["bytes"])
-        self.assertEqual(sum(map(sum, course["acquisitions"].values())), sum(lock["acquisitions"] for lock in whole["locks"]))
+        self.assertEqual(sum(map(sum, course["acquisitions"].values())),
+                         sum(lock["acquisitions"] for lock in whole["locks"]))
         self.assertEqual(sum(map(sum, course["syscalls"].values())), sum(call["count"] for call in whole["syscalls"]))
         self.assertTrue(all(course["resident_bytes"][:-1]))
         self.assertIsNone(report("--end", "50%")["timeline"])
@@ -72,15 +73,18 @@ class Parts(unittest.TestCase):
 
     def test_categories_are_those_of_the_whole(self):
         whole = {tuple(map(str, site["stack"])): site["category"] for site in report("--stacks")["sites"]}
-        part = {tuple(map(str, site["stack"])): site["category"] for site in report("--stacks", "--end", "10%")["sites"]}
+        part = {tuple(map(str, site["stack"])): site["category"]
+                for site in report("--stacks", "--end", "10%")["sites"]}
         self.assertLessEqual(part.items(), whole.items())
 
     def test_the_text_says_which_part(self):
-        self.assertRegex(tarn("report", "--start", "500ms", "--end", "0.9s", "rec").stdout, r"of that from 0\.\d\d to \d\.\d\d s")
+        self.assertRegex(tarn("report", "--start", "500ms", "--end", "0.9s", "rec").stdout,
+                         r"of that from 0\.\d\d to \d\.\d\d s")
 
     def test_times_that_mean_nothing(self):
         for words, why in ((("--start", "soon"), "invalid time 'soon'"), (("--end", "-1s"), "invalid time"),
-                           (("--start", "2", "--end", "1"), "--start 2 is not before --end"), (("--start", "nan"), "invalid time")):
+                           (("--start", "2", "--end", "1"), "--start 2 is not before --end"),
+                           (("--start", "nan"), "invalid time")):
             said = tarn("report", *words, "rec", code=2).stderr
             self.assertIn(why, said)
             self.assertEqual(len(said.splitlines()), 1)

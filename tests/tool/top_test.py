@@ -47,7 +47,8 @@ class Terminal(TopTest):
             subprocess.run(["tmux", "-S", f"{self.folder}/{number}", "kill-server"], capture_output=True, check=False)
 
     def tmux(self, *words):
-        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True, timeout=HANG_S,
+        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True,
+                              timeout=HANG_S,
                               check=True).stdout
 
     def open(self, *words, width=80, height=24, environment=""):
@@ -243,14 +244,16 @@ class Errors(TopTest):
         command = ["setpriv", *(words or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
         if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
             self.skipTest("nobody may run this build")
-        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S, check=False,
+        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S,
+                              check=False,
                               stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 3)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done.stderr
 
     def begin_as_nobody(self, *words):
-        program = subprocess.Popen(words, user=65534, group=65534, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        program = subprocess.Popen(words, user=65534, group=65534, extra_groups=[], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE,
                                    text=True)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
@@ -260,7 +263,8 @@ class Errors(TopTest):
 
     def test_of_another_user(self):
         mine, nobody = (pwd.getpwuid(user).pw_name for user in (0, 65534))
-        self.assertEqual(self.as_nobody(os.getpid()), f"tarn: no permission to inspect process {os.getpid()} of {mine} as {nobody}; "
+        self.assertEqual(self.as_nobody(os.getpid()),
+                         f"tarn: no permission to inspect process {os.getpid()} of {mine} as {nobody}; "
                                                       f"try sudo tarn top --pid {os.getpid()}\n")
 
     def test_that_does_not_let_itself_be_read(self):

@@ -77,8 +77,10 @@ class Unwinding(unittest.TestCase):
                              frame["function"].endswith("::main")), len(stack) - 1)
                 # The frame of a signal is no call: either address of it is as good.
                 want = [frame for frame in stack[:last + 1] if not frame["signal"]]
-                signals = {(frame["module"], frame["offset"] + step) for frame in stack if frame["signal"] for step in (0, 1)}
-                candidates = [[frame for frame in self.frames(stack) if frame not in signals] for stack in recorded[bytes_]]
+                signals = {(frame["module"], frame["offset"] + step) for frame in stack if frame["signal"]
+                           for step in (0, 1)}
+                candidates = [[frame for frame in self.frames(stack) if frame not in signals]
+                              for stack in recorded[bytes_]]
                 frames = self.frames(want)
                 self.assertTrue(any(candidate[:len(frames)] == frames for candidate in candidates),
                                 f"{bytes_}: gdb has\n{stack}\nrecorded is\n{candidates}")
@@ -103,7 +105,8 @@ class Unwinding(unittest.TestCase):
     def stacks_of(self, innermost, *words):
         """The functions of each stack on which one stands, and how many blocks it allocated."""
         self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", *map(str, words))
-        report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--stacks", "--top", "100000", "rec"))
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--stacks", "--top", "100000",
+                                             "rec"))
         stacks = [([frame["function"].split("(")[0].split("::")[-1] for frame in site["stack"]], site["allocations"])
                   for site in report["sites"]]
         return [stack for stack in stacks if innermost in stack[0]]
@@ -119,7 +122,8 @@ class Unwinding(unittest.TestCase):
         for options in ("-O2", "-fomit-frame-pointer"), ("-O2", "-fno-omit-frame-pointer"):
             with self.subTest(options=options):
                 stacks = self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", *options))
-                # Three of three kinds of memory and two threads, and fifty more: nothing behind the first function differs.
+                # Three of three kinds of memory and two threads, and fifty more: nothing behind the first function
+                # differs.
                 self.assert_one(stacks, "stop", "inner", "middle", "fiber_main", allocations=53)
                 self.assert_one(stacks, "stop", "inner", "on_signal", "raising", "main")
                 self.assert_one(stacks, "stop", "inner", "on_signal", "raising", "fiber_main")
@@ -141,7 +145,8 @@ class Unwinding(unittest.TestCase):
     def test_a_wrapper_is_passed_with_all_that_it_calls(self):
         self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", "-O2"))
         def deciding(*words):
-            report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words, "rec"))
+            report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words,
+                                                 "rec"))
             return {site["stack"][site["place"]]["function"] for site in report["sites"]}
         self.assertIn("stop", deciding())
         self.assertTrue({"middle", "on_signal"} <= deciding("--wrapper", "inner"))
