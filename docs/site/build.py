@@ -27,7 +27,8 @@ PARTS = {
 PROJECT = {"CONTRIBUTING.md": "project/contributing.md", "HACKING.md": "project/hacking.md",
            "CHANGELOG.md": "project/changelog.md", "SECURITY.md": "project/security.md",
            "CODE_OF_CONDUCT.md": "project/conduct.md", "LICENSE": "project/licence.md",
-           "bench/README.md": "project/bench.md", "bench/demo/README.md": "project/demo.md"}
+           "bench/README.md": "project/bench.md", "bench/demo/README.md": "project/demo.md",
+           "tests/programs/README.md": "project/programs.md"}
 SLUGS = "!!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}"  # the anchors of headings, as GitHub's
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The site's builder turns documents into pages, its checker finds what is broken, and so does the one of comments."""
 
+import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -10,11 +12,13 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/site"))
 import api
 import api_pages
+import build
 import check
 import pages
 
 import documented
 
+LINKED_HEADING = re.compile(r"\]\(([^):#]+\.md)#")
 HEADER = """// Boxes, one for each thread.
 #pragma once
 namespace tarn {
@@ -185,6 +189,16 @@ class Interface(Folder):
         self.write("include/tarn/box.hpp", "#pragma once\nmissing open();\n")
         with self.assertRaisesRegex(SystemExit, "do not compile"):
             documented.check(self.root)
+
+
+class Headings(unittest.TestCase):
+    def test_a_link_to_a_heading_leads_to_a_page(self):
+        documents = build.documents()
+        for path in documents:
+            for link in LINKED_HEADING.findall((build.ROOT / path).read_text(encoding="utf-8")):
+                target = os.path.normpath(os.path.join(os.path.dirname(path), link))
+                with self.subTest(document=path):
+                    self.assertIn(target, documents, "name it in docs/site/build.py: a page of source has no headings")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ class callback<Result(Arguments...)> {
   callback() = default;
   template <class Function>
     requires std::is_constructible_v<std::function<Result(Arguments...)>, Function>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload) a callback is not callable, so copies do not come here
   callback(Function&& function) : function_(std::forward<Function>(function)) {
     runs_before_it_returns<Function, Arguments...>();
   }
