@@ -1,4 +1,4 @@
-// A pool of blocks of one size, for one thread at a time; the base of tarn::pool<T>.
+// A pool of blocks of one size, for one thread at a time, and what the pools of objects share.
 //
 //   magazine   addresses of free blocks, the newest on top           inline
 //   carriers   free blocks that hold the addresses of other free ones
@@ -10,8 +10,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
@@ -204,6 +207,67 @@ class fixed_pool {
   std::size_t alignment_;
   pool_options options_;
   detail::guarded_blocks* guarded_ = nullptr;
+};
+
+/// Creates and destroys objects of one type in the blocks of `Pool`, which derives from this class: tarn::pool,
+/// tarn::shared_pool or tarn::lock_free_pool. Threads, errors and cost are those of the pool.
+template <class Pool, class T>
+class typed_pool {
+ public:
+  using value_type = T;
+
+  /// Destroys the object, and returns its block to the pool that the deleter remembers.
+  class deleter {
+   public:
+    deleter() noexcept = default;
+    /// Remembers the pool, which must outlive the object.
+    explicit deleter(Pool& owner) noexcept : owner_(&owner) {}
+    void operator()(T* object) const noexcept { owner_->destroy(object); }
+
+   private:
+    Pool* owner_ = nullptr;
+  };
+  /// Owns an object, and returns it to the pool.
+  using unique = std::unique_ptr<T, deleter>;
+
+  /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws like the pool's allocate.
+  template <class... Arguments>
+  [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
+    void* const block = self().allocate();
+    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
+      return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+    } else {
+      unused hold{self(), block};
+      T* const object = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+      hold.block = nullptr;
+      return object;
+    }
+  }
+  /// Destroys a T of this pool. Null is allowed.
+  [[gnu::always_inline]] void destroy(T* object) noexcept {
+    if (object != nullptr) {
+      std::destroy_at(object);
+      self().deallocate(object);
+    }
+  }
+  /// Creates a T that returns to the pool by itself. Throws like create.
+  template <class... Arguments>
+  [[nodiscard]] unique make_unique(Arguments&&... arguments) {
+    return unique(create(std::forward<Arguments>(arguments)...), deleter(self()));
+  }
+
+ private:
+  struct unused {
+    ~unused() {
+      if (block != nullptr) {
+        owner.deallocate(block);
+      }
+    }
+    Pool& owner;
+    void* block;
+  };
+
+  Pool& self() noexcept { return static_cast<Pool&>(*this); }
 };
 
 }  // namespace tarn

@@ -7,10 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <thread>
-#include <type_traits>
-#include <utility>
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
@@ -92,51 +89,14 @@ class lock_free_store {
 /// ignored. A null upstream is the heap that is current when a chunk is needed; any other must serve any thread.
 /// Cost: one compare-and-swap for allocate and one for deallocate; 4 bytes for each block.
 template <class T>
-class lock_free_pool {
+class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   static constexpr std::size_t alignment = std::max(alignof(T), std::size_t{8});
   static constexpr std::size_t block_bytes = (sizeof(T) + alignment - 1) / alignment * alignment;
 
  public:
-  using value_type = T;
-
-  /// Destroys the object and returns its block to the pool that it remembers.
-  class deleter {
-   public:
-    deleter() noexcept = default;
-    /// Remembers the pool, which must outlive the object.
-    explicit deleter(lock_free_pool& owner) noexcept : owner_(&owner) {}
-    void operator()(T* object) const noexcept { owner_->destroy(object); }
-
-   private:
-    lock_free_pool* owner_ = nullptr;
-  };
-  /// Owns an object, and returns it to the pool.
-  using unique = std::unique_ptr<T, deleter>;
-
   lock_free_pool() noexcept : lock_free_pool(pool_options{}) {}
   /// Takes no memory yet.
   explicit lock_free_pool(const pool_options& options) noexcept : store_(block_bytes, alignment, options) {}
-
-  /// Constructs a new T. Throws what its constructor throws (the block is then free again), or std::bad_alloc.
-  template <class... Arguments>
-  [[nodiscard]] T* create(Arguments&&... arguments) {
-    std::unique_ptr<void, giving_back> block(allocate(), giving_back{this});
-    T* const object = std::construct_at(static_cast<T*>(block.get()), std::forward<Arguments>(arguments)...);
-    static_cast<void>(block.release());
-    return object;
-  }
-  /// Destroys a T of this pool and frees its block. Null is allowed.
-  void destroy(T* object) noexcept {
-    if (object != nullptr) {
-      std::destroy_at(object);
-      deallocate(object);
-    }
-  }
-  /// Constructs a T that returns to the pool by itself. Throws like create.
-  template <class... Arguments>
-  [[nodiscard]] unique make_unique(Arguments&&... arguments) {
-    return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
-  }
 
   /// Returns memory for a T, without constructing one.
   [[nodiscard]] void* allocate() {
@@ -203,11 +163,6 @@ class lock_free_pool {
   const char* name() const noexcept { return store_.options.name; }
 
  private:
-  struct giving_back {
-    lock_free_pool* pool;
-    void operator()(void* block) const noexcept { pool->deallocate(block); }
-  };
-
   /// Distinguishes threads by the addresses of their thread-locals, which lie beside their stacks. Stacks are usually
   /// an odd number of pages apart.
   static std::size_t own_stack() noexcept {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <type_traits>
-#include <utility>
 
 #include <tarn/fixed_pool.hpp>
 
@@ -29,53 +28,11 @@ struct no_mutex {
 /// constructor or destructor. Live objects end with the pool, without their destructors, unless destroy_all was
 /// called. Errors and cost are those of fixed_pool.
 template <class T, class Mutex = no_mutex>
-class pool {
+class pool : public typed_pool<pool<T, Mutex>, T> {
  public:
-  using value_type = T;
-
-  /// Destroys the object, and returns its block to the pool that the deleter remembers.
-  class deleter {
-   public:
-    deleter() noexcept = default;
-    /// Remembers the pool, which must outlive the object.
-    explicit deleter(pool& owner) noexcept : owner_(&owner) {}
-    void operator()(T* object) const noexcept { owner_->destroy(object); }
-
-   private:
-    pool* owner_ = nullptr;
-  };
-  /// Owns an object, and returns it to the pool.
-  using unique = std::unique_ptr<T, deleter>;
-
   pool() noexcept : pool(pool_options{}) {}
   /// Takes no memory yet.
   explicit pool(const pool_options& options) noexcept : blocks_(sizeof(T), alignof(T), options) {}
-
-  /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws like fixed_pool::allocate.
-  template <class... Arguments>
-  [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
-    void* const block = allocate();
-    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-      return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
-    } else {
-      unused hold{*this, block};
-      T* const object = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
-      hold.block = nullptr;
-      return object;
-    }
-  }
-  /// Destroys a T of this pool. Null is allowed.
-  [[gnu::always_inline]] void destroy(T* object) noexcept {
-    if (object != nullptr) {
-      std::destroy_at(object);
-      deallocate(object);
-    }
-  }
-  /// Creates a T that returns to the pool by itself. Throws like create.
-  template <class... Arguments>
-  [[nodiscard]] unique make_unique(Arguments&&... arguments) {
-    return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
-  }
 
   /// Allocates memory for a T without creating one.
   [[nodiscard, gnu::always_inline]] void* allocate() {
@@ -137,16 +94,6 @@ class pool {
   const char* name() const noexcept { return blocks_.name(); }
 
  private:
-  struct unused {
-    ~unused() {
-      if (block != nullptr) {
-        owner.deallocate(block);
-      }
-    }
-    pool& owner;
-    void* block;
-  };
-
   fixed_pool blocks_;
   [[no_unique_address]] Mutex mutex_;
 };

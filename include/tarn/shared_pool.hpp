@@ -4,9 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <type_traits>
-#include <utility>
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
@@ -126,54 +123,12 @@ class shared_blocks {
 /// Cost: inline, 12 and 14 instructions; one lock for every 127 blocks that travel in one direction.
 /// Source: J. Bonwick, J. Adams, "Magazines and Vmem", 2001.
 template <class T>
-class shared_pool {
+class shared_pool : public typed_pool<shared_pool<T>, T> {
  public:
-  using value_type = T;
-
-  /// Destroys the object, and returns its block to the pool that the deleter remembers.
-  class deleter {
-   public:
-    deleter() noexcept = default;
-    /// Remembers the pool, which must outlive the object.
-    explicit deleter(shared_pool& owner) noexcept : owner_(&owner) {}
-    void operator()(T* object) const noexcept { owner_->destroy(object); }
-
-   private:
-    shared_pool* owner_ = nullptr;
-  };
-  /// Owns an object, and returns it to the pool.
-  using unique = std::unique_ptr<T, deleter>;
-
   shared_pool() : shared_pool(pool_options{}) {}
   /// A null upstream selects the process's heap. Any other upstream must be usable by all threads. Throws
   /// std::bad_alloc.
   explicit shared_pool(const pool_options& options) : blocks_(sizeof(T), alignof(T), options) {}
-
-  /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws std::bad_alloc.
-  template <class... Arguments>
-  [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
-    void* const block = allocate();
-    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-      return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
-    } else {
-      unused hold{*this, block};
-      T* const object = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
-      hold.block = nullptr;
-      return object;
-    }
-  }
-  /// Destroys a T of this pool. Null is allowed.
-  [[gnu::always_inline]] void destroy(T* object) noexcept {
-    if (object != nullptr) {
-      std::destroy_at(object);
-      deallocate(object);
-    }
-  }
-  /// Creates a T that returns to the pool by itself. Throws like create.
-  template <class... Arguments>
-  [[nodiscard]] unique make_unique(Arguments&&... arguments) {
-    return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
-  }
 
   /// Allocates memory for a T without creating one.
   [[nodiscard, gnu::always_inline]] void* allocate() { return blocks_.allocate(); }
@@ -192,16 +147,6 @@ class shared_pool {
   const char* name() const noexcept { return blocks_.name(); }
 
  private:
-  struct unused {
-    ~unused() {
-      if (block != nullptr) {
-        owner.deallocate(block);
-      }
-    }
-    shared_pool& owner;
-    void* block;
-  };
-
   detail::shared_blocks blocks_;
 };
 
