@@ -1,3 +1,4 @@
+#include <tarn/detail/fast_clock.hpp>
 #include <tarn/io/journal.hpp>
 
 #include <pthread.h>
@@ -12,10 +13,6 @@
 #include <utility>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include "base/check.hpp"
 #include "io/journal_file.hpp"
 #include "io/journal_format.hpp"
@@ -24,17 +21,6 @@ namespace tarn::io {
 using namespace journal_format;
 
 namespace {
-
-// A clock that costs no system call and, on one machine since its start, only grows, over all processors.
-std::uint64_t now_ticks() noexcept {
-#if defined(__x86_64__)
-  return __rdtsc();
-#elif defined(__aarch64__)
-  std::uint64_t ticks;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
-}
 
 // Counts the forks of this process and of its ancestors.
 std::atomic<unsigned> forks{0};
@@ -45,19 +31,24 @@ void count_forks() {
   static_cast<void>(registered);
 }
 
+// Numbers a thread when it appends for the first time. Numbers begin with 1.
+[[gnu::noinline]] unsigned number_thread() noexcept {
+  // A SIGBUS that is blocked ends the process, whatever handler it has: a truncated file must not.
+  sigset_t bus;
+  ::sigemptyset(&bus);
+  ::sigaddset(&bus, SIGBUS);
+  ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
+  static std::atomic<unsigned> threads{0};
+  return threads.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 // Returns the lane that a thread tries first. Threads are spread over the lanes one after the other.
 unsigned own_lane() noexcept {
-  static std::atomic<unsigned> threads{0};
-  thread_local unsigned preferred = 0;
-  if (preferred == 0) {
-    preferred = threads.fetch_add(1, std::memory_order_relaxed) + 1;
-    // A SIGBUS that is blocked ends the process, whatever handler it has: a truncated file must not.
-    sigset_t bus;
-    ::sigemptyset(&bus);
-    ::sigaddset(&bus, SIGBUS);
-    ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
+  static constinit thread_local unsigned number = 0;
+  if (number == 0) [[unlikely]] {
+    number = number_thread();
   }
-  return preferred - 1;
+  return number - 1;
 }
 
 }  // namespace
@@ -98,6 +89,7 @@ struct journal::state {
   std::atomic<journal_file*> file;  // `owned`, for threads that have a lane
   std::atomic<std::uint32_t> chunk_bytes;
   std::vector<lane> lanes;
+  std::size_t last_lane = 0;  // their number is a power of two, so this is also the mask of their indices
   alignas(128) std::atomic<std::uint64_t> next_line{1};
 
   state(std::string path, const journal_options& options);
@@ -107,6 +99,8 @@ struct journal::state {
   void check_process() const;
   void skip_lines(std::uint64_t below) noexcept;
   lane& enter();
+  lane& enter_another() noexcept;
+  static bool try_to_enter(lane& tried) noexcept;
   void turn(lane& mine, journal_file& target) noexcept;
   std::size_t longest_line() const noexcept {
     return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
@@ -118,8 +112,8 @@ journal::state::state(std::string path_, const journal_options& options_)
     : path(std::move(path_)), options(options_), owned(std::make_unique<journal_file>(path, options)) {
   count_forks();
   forks_then = forks.load(std::memory_order_relaxed);
-  // A power of two, so that a thread finds its own by a mask.
   lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, owned->chunks() / 2)));
+  last_lane = lanes.size() - 1;
   skip_lines(owned->continues().next_line);
   // The first lane writes on where the file ends.
   if (const journal_file::continuation& unfinished = owned->continues(); unfinished.slot_number != 0) {
@@ -141,26 +135,30 @@ void journal::state::skip_lines(std::uint64_t below) noexcept {
   }
 }
 
-void journal::state::check_process() const {
-  if (forks.load(std::memory_order_relaxed) != forks_then) {
+inline void journal::state::check_process() const {
+  if (forks.load(std::memory_order_relaxed) != forks_then) [[unlikely]] {
     throw std::logic_error(path + ": a journal of the parent process; a forked child must open its own");
   }
 }
 
 // Everybody who is inside has a lane of his own, so a thread that is stopped in the middle keeps nobody from appending.
-journal::lane& journal::state::enter() {
+inline journal::lane& journal::state::enter() {
   check_process();
-  const std::size_t mask = lanes.size() - 1, first = own_lane();
-  for (;;) {
-    for (std::size_t turn = 0; turn <= mask; ++turn) {
-      lane& tried = lanes[(first + turn) & mask];
-      // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
-      if (!tried.busy.exchange(true, std::memory_order_acquire)) [[likely]] {
-        return tried;
-      }
-    }
-    ::sched_yield();
+  lane& preferred = lanes[own_lane() & last_lane];
+  return try_to_enter(preferred) ? preferred : enter_another();
+}
+
+journal::lane& journal::state::enter_another() noexcept {
+  for (std::size_t turn = own_lane() + 1;; ++turn) {
+    lane& tried = lanes[turn & last_lane];
+    if (try_to_enter(tried)) return tried;
+    if (((turn - own_lane()) & last_lane) == 0) ::sched_yield();
   }
+}
+
+bool journal::state::try_to_enter(lane& tried) noexcept {
+  // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
+  return !tried.busy.exchange(true, std::memory_order_acquire);
 }
 
 // The next chunk for a lane that has none, or whose chunk is full or was lost.
@@ -181,8 +179,8 @@ void journal::state::turn(lane& mine, journal_file& target) noexcept {
 
   chunk_header head{number, mine.next, target.session(), 0};
   head.check = check_of(head, target.key());
-  store_word(mine.begin, 0);  // 1. no chunk: its lines, the oldest, are gone
-  store_word(mine.write_position, 0);     // 2. the end, before anybody can take old bytes for a line
+  store_word(mine.begin, 0);           // 1. no chunk: its lines, the oldest, are gone
+  store_word(mine.write_position, 0);  // 2. the end, before anybody can take old bytes for a line
   std::memcpy(mine.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number, sizeof head - sizeof number);
   store_word(mine.begin, number);  // 3. a chunk without a line
 }
@@ -228,6 +226,13 @@ void journal::entry::begin() noexcept {
   store_word(mine.write_position, mark_of(part, mine.file->session(), 0));
   place = mine.write_position + sizeof(line_header);
   room = static_cast<std::size_t>(mine.end - place);
+  tick = tarn::detail::clock_tick();
+  // Asks for the cache lines of the lines to come, for writing: otherwise the next thread's entry into a lane waits
+  // until they are there.
+  constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
+  for (std::size_t number = 0; number < lines_ahead; ++number) {
+    __builtin_prefetch(mine.write_position + (first_ahead + number) * cache_line, 1);
+  }
 }
 
 void journal::entry::turn(std::size_t size) {
@@ -241,13 +246,13 @@ std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   TARN_CHECK(size <= room);
   journal_file& target = *mine.file;
   const std::uint64_t number = mine.next;
-  line_header line{mark_of(whole, target.session(), size), now_ticks(), 0};
-  line.check = check_of(place, size, line.mark, line.tick, number, target.key());
-  std::memcpy(mine.write_position + sizeof line.mark, reinterpret_cast<char*>(&line) + sizeof line.mark,
-              sizeof line - sizeof line.mark);
+  const std::uint64_t mark = mark_of(whole, target.session(), size);
+  const std::uint64_t check = check_of(place, size, mark, tick, number, target.key());
+  std::memcpy(mine.write_position + offsetof(line_header, tick), &tick, sizeof tick);
+  std::memcpy(mine.write_position + offsetof(line_header, check), &check, sizeof check);
   char* const behind = mine.write_position + step(size);
   if (behind != mine.end) store_word(behind, 0);
-  store_word(mine.write_position, line.mark);
+  store_word(mine.write_position, mark);
   // Was the file truncated? After all stores: each of them may have been the one that met it. The number is gone
   // although nothing has faulted where somebody made the file as long again as it was.
   std::atomic_signal_fence(std::memory_order_seq_cst);

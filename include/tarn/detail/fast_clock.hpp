@@ -6,11 +6,23 @@
 
 namespace tarn::detail {
 
-/// Nanoseconds since 1970. Each thread reads the system's clock about once a second and counts from there with the
-/// processor's counter, at the rate of the second before. So a step of the system's clock shows within a second, and
-/// the difference to it is what the rate changes within one: microseconds. On processors without a counter that a
-/// program can read, each call reads the system's clock.
-inline std::int64_t fast_now_ns() noexcept {
+/// Returns a count of the processor that costs no system call and, on one machine since its start, only grows, over all
+/// processors.
+inline std::uint64_t clock_tick() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t tick;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(tick));
+  return tick;
+#endif
+}
+
+/// Returns the nanoseconds since 1970 at a tick of the last microseconds. Each thread reads the system's clock about
+/// once a second and counts from there with the processor's counter, at the rate of the second before. So a step of the
+/// system's clock shows within a second, and the difference to it is what the rate changes within one: microseconds. On
+/// processors without a counter that a program can read, each call reads the system's clock.
+inline std::int64_t fast_ns_at(std::uint64_t tick) noexcept {
   const auto system_ns = [] {
     timespec now;
     ::clock_gettime(CLOCK_REALTIME, &now);
@@ -24,15 +36,14 @@ inline std::int64_t fast_now_ns() noexcept {
     std::uint64_t rate;    // nanoseconds for each tick, times 2 to the 32
   };
   static constinit thread_local calibration last{0, 0, 0, 0};
-  const std::uint64_t tick = __builtin_ia32_rdtsc();
   // A tick before the last one, of a processor whose counter is behind, becomes a large number here.
   if (const std::uint64_t passed = tick - last.tick; passed < last.period) [[likely]] {
     return last.ns + static_cast<std::int64_t>((passed * last.rate) >> 32);
   }
   const std::int64_t ns = system_ns();
   constexpr std::uint64_t most_between = 8192;  // ticks, some microseconds
-  if (__builtin_ia32_rdtsc() - tick > most_between) {
-    return ns;  // the thread was interrupted in between, so the two do not belong together
+  if (clock_tick() - tick > most_between) {
+    return ns;  // the tick and the time do not belong together: the thread was interrupted in between, for example
   }
   const std::int64_t passed_ns = ns - last.ns;
   const std::uint64_t passed = tick - last.tick;
@@ -46,6 +57,7 @@ inline std::int64_t fast_now_ns() noexcept {
   }
   return ns;
 #else
+  static_cast<void>(tick);
   return system_ns();
 #endif
 }

@@ -16,29 +16,29 @@ namespace tarn::io {
 /// Formats into the buffer. A text that does not fit is formatted again after a flush. Throws io::error, and
 /// fmt::format_error for an invalid format that is only known at run time; the writer then takes nothing.
 template <class... Arguments>
-void print(writer& output, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+void print(writer& output, message_format<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = output.room();
   char* place = output.reserve(room);
-  std::size_t size = detail::format_message(place, room, format, fmt::make_format_args(arguments...));
+  std::size_t size = detail::format_message<Arguments...>(place, room, format, arguments...);
   if (size > room) {
     place = output.reserve(size);
-    size = detail::format_message(place, size, format, fmt::make_format_args(arguments...));
+    size = detail::format_message<Arguments...>(place, size, format, arguments...);
   }
   output.commit(size);
 }
 
 /// Does the same, and adds a '\n'.
 template <class... Arguments>
-void print_line(writer& output, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+void print_line(writer& output, message_format<Arguments...> format, Arguments&&... arguments) {
   print<Arguments...>(output, format, std::forward<Arguments>(arguments)...);
   output.write('\n');
 }
 
 /// Appends a line that is formatted directly into the journal; returns its number. See journal::append.
 template <class... Arguments>
-std::uint64_t print_line(journal& log, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+std::uint64_t print_line(journal& log, message_format<Arguments...> format, Arguments&&... arguments) {
   return log.append_with([&](char* place, std::size_t room) {
-    return detail::format_message(place, room, format, fmt::make_format_args(arguments...));
+    return detail::format_message<Arguments...>(place, room, format, arguments...);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace tarn::io {
 
@@ -59,15 +60,23 @@ class journal {
   /// Formats the line directly into the journal: `fill(char* place, std::size_t room)` writes up to `room` bytes and
   /// returns the length of the line. If the length is more than `room`, it is called once more with that much room;
   /// it is also called again when the file was truncated under the line. An exception of `fill` is passed on, and
-  /// there is then no line. `fill` must not append to this journal.
+  /// there is then no line. `fill` must not append to this journal. A `fill` with a third parameter is given the tick
+  /// of the processor's clock, a std::uint64_t, by which the line is ordered among those of other threads.
   template <class Fill>
   std::uint64_t append_with(Fill&& fill) {
     entry line(*this);
+    const auto filled = [&]() -> std::size_t {
+      if constexpr (std::is_invocable_v<Fill&, char*, std::size_t, std::uint64_t>) {
+        return fill(line.place, line.room, line.tick);
+      } else {
+        return fill(line.place, line.room);
+      }
+    };
     for (;;) {
-      std::size_t size = fill(line.place, line.room);
+      std::size_t size = filled();
       if (size > line.room) {
         line.turn(size);
-        size = fill(line.place, line.room);
+        size = filled();
       }
       const std::uint64_t number = line.commit(size < line.room ? size : line.room);
       if (number != 0) return number;
@@ -111,6 +120,7 @@ class journal {
     lane& mine;
     char* place;
     std::size_t room;
+    std::uint64_t tick;
   };
 
   std::unique_ptr<state> state_;

@@ -86,6 +86,56 @@ class log_field {
   };
 };
 
+namespace detail {
+
+inline constexpr std::size_t time_bytes = 27;
+
+/// Writes the time that the clock has at this tick, as 2026-11-22T10:00:00.000000Z. The date and the time of day are
+/// formatted once a second in each thread. Returns the end.
+inline char* put_time(char* place, std::uint64_t tick) noexcept {
+  constexpr std::int64_t second_ns = 1'000'000'000;
+  struct formatted {
+    std::int64_t start_ns;  // of the second
+    char text[21];
+  };
+  static constinit thread_local formatted last{-second_ns, {}};
+  const std::int64_t now = tarn::detail::fast_ns_at(tick);
+  // A clock that was set back makes a large number here.
+  std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(last.start_ns);
+  if (passed_ns >= std::uint64_t{second_ns}) [[unlikely]] {
+    const std::time_t second = now / second_ns;
+    std::tm parts = {};
+    ::gmtime_r(&second, &parts);
+    std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S.", &parts);
+    last.start_ns = second * second_ns;
+    passed_ns = static_cast<std::uint64_t>(now - last.start_ns);
+  }
+  const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
+  std::memcpy(place, last.text, 20);
+  std::memcpy(place + 20, two_digits.text[micros / 10'000], 2);
+  std::memcpy(place + 22, two_digits.text[micros / 100 % 100], 2);
+  std::memcpy(place + 24, two_digits.text[micros % 100], 2);
+  place[26] = 'Z';
+  return place + time_bytes;
+}
+
+/// Returns the bytes of a line before its head: the time and its name.
+constexpr std::size_t before_head(log_form form) noexcept { return (form == log_form::json ? 9 : 5) + time_bytes; }
+
+/// Writes the time that the clock has at this tick, with its name, and the head. Returns the end.
+inline char* put_head(char* place, std::string_view head, std::uint64_t tick, log_form form) noexcept {
+  if (form == log_form::json) {
+    std::memcpy(place, "{\"time\":\"", 9);
+  } else {
+    std::memcpy(place, "time=", 5);
+  }
+  char* const end = put_time(place + before_head(form) - time_bytes, tick);
+  no_search search;
+  return put_text(end, head.data(), head.size(), search);
+}
+
+}  // namespace detail
+
 /// Builds a line in a place of limited size. It counts what does not fit.
 class log_line {
  public:
@@ -104,21 +154,47 @@ class log_line {
     append(form_ == log_form::json ? ",\"msg\":\"" : " msg=\"");
   }
 
-  /// Writes the time, then the head of the message.
-  void begin(std::string_view head) noexcept {
-    append(form_ == log_form::json ? "{\"time\":\"" : "time=");
-    append_time();
-    append(head);
+  /// Writes the time that the clock has at this tick, the head, and the message. The line is empty before.
+  template <class... Arguments>
+  void begin(std::string_view head, std::uint64_t tick, const message_format<Arguments...>& format,
+             Arguments&... arguments) {
+    constexpr std::size_t quotes = 1;
+    const std::size_t before = detail::before_head(form_) + head.size();
+    if (before + quotes < room_) [[likely]] {
+      char* const start = detail::put_head(place_, head, tick, form_);
+      detail::escape_search search;
+      if (char* const end = detail::format_plainly<detail::escape_search, Arguments...>(
+              start, room_ - before - quotes, format, search, arguments...)) [[likely]] {
+        *end = '"';
+        size_ = static_cast<std::size_t>(end - place_) + quotes;
+        if (search.is_found() || format.needs_escape()) {
+          --size_;
+          escape(before);
+          append("\"");
+        }
+        return;
+      }
+    }
+    begin(head, tick);
+    message(format.text(), fmt::make_format_args(arguments...), ~std::size_t{0});
   }
 
-  /// Writes the message, or at most `limit` bytes of it.
+  /// Writes the time and the head alone.
+  void begin(std::string_view head, std::uint64_t tick) noexcept {
+    size_ = detail::before_head(form_) + head.size();
+    if (size_ <= room_) {
+      detail::put_head(place_, head, tick, form_);
+    }
+  }
+
+  /// Writes the message by {fmt}, or at most `limit` bytes of it.
   void message(fmt::string_view format, fmt::format_args arguments, std::size_t limit) {
     const std::size_t start = size_;
     const std::size_t room = start < room_ ? std::min(room_ - start, limit) : 0;
-    const std::size_t wanted = detail::format_message(place_ + start, room, format, arguments);
+    const std::size_t wanted = fmt::vformat_to_n(place_ + start, room, format, arguments).size;
     size_ += std::min(wanted, limit);
     if (wanted <= room) {
-      escape(start);
+      escape_where_needed(start);
     } else if (limit == room) {  // cut: a character may have lost its end
       while (size_ > start && (static_cast<unsigned char>(place_[size_ - 1]) & 0xc0u) == 0x80u) {
         --size_;
@@ -126,7 +202,7 @@ class log_line {
       if (size_ > start && static_cast<unsigned char>(place_[size_ - 1]) >= 0xc0u) {
         --size_;
       }
-      escape(start);
+      escape_where_needed(start);
     }
     append("\"");
   }
@@ -138,16 +214,19 @@ class log_line {
     append(added.name_);
     append(is_json ? "\":" : "=");
     char digits[32];
+    const auto append_number = [&](auto value) {
+      append({digits, static_cast<std::size_t>(detail::put_number(digits, value) - digits)});
+    };
     switch (added.kind_) {
       case log_field::kind::text: append_text(added.text_); break;
       case log_field::kind::text_as_it_is: append(added.text_); break;
-      case log_field::kind::signed_number: append_number(digits, added.signed_); break;
-      case log_field::kind::unsigned_number: append_number(digits, added.unsigned_); break;
+      case log_field::kind::signed_number: append_number(added.signed_); break;
+      case log_field::kind::unsigned_number: append_number(added.unsigned_); break;
       case log_field::kind::real_number:
         if (is_json && !(added.real_ - added.real_ == 0)) {  // JSON has no infinity and no "not a number"
           append("null");
         } else {
-          append_number(digits, added.real_);
+          append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", added.real_).size)});
         }
         break;
     }
@@ -167,52 +246,6 @@ class log_line {
     size_ += text.size();
   }
 
-  template <class Number>
-  void append_number(char (&digits)[32], Number value) {
-    append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", value).size)});
-  }
-
-  struct digit_pairs {
-    char text[100][2];
-    consteval digit_pairs() noexcept : text{} {
-      for (int number = 0; number < 100; ++number) {
-        text[number][0] = static_cast<char>('0' + number / 10);
-        text[number][1] = static_cast<char>('0' + number % 10);
-      }
-    }
-    const char* operator[](std::uint32_t number) const noexcept { return text[number]; }
-  };
-
-  /// Reads the clock. The date and the time of day are formatted once a second in each thread.
-  void append_time() noexcept {
-    constexpr std::int64_t second_ns = 1'000'000'000;
-    struct formatted {
-      std::int64_t start_ns;  // of the second
-      char text[21];
-    };
-    static constexpr digit_pairs pairs;
-    static constinit thread_local formatted last{-second_ns, {}};
-    const std::int64_t now = tarn::detail::fast_now_ns();
-    // A clock that was set back makes a large number here.
-    std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(last.start_ns);
-    if (passed_ns >= std::uint64_t{second_ns}) [[unlikely]] {
-      const std::time_t second = now / second_ns;
-      std::tm parts = {};
-      ::gmtime_r(&second, &parts);
-      std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S.", &parts);
-      last.start_ns = second * second_ns;
-      passed_ns = static_cast<std::uint64_t>(now - last.start_ns);
-    }
-    const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
-    char text[27];
-    std::memcpy(text, last.text, 20);
-    std::memcpy(text + 20, pairs[micros / 10'000], 2);
-    std::memcpy(text + 22, pairs[micros / 100 % 100], 2);
-    std::memcpy(text + 24, pairs[micros % 100], 2);
-    text[26] = 'Z';
-    append({text, sizeof text});
-  }
-
   /// Writes a text; in logfmt, one that needs no quotes has none.
   void append_text(std::string_view text) noexcept {
     if (form_ == log_form::logfmt && !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -224,44 +257,21 @@ class log_line {
     const std::size_t start = size_;
     append(text);
     if (size_ <= room_) {
-      escape(start);
+      escape_where_needed(start);
     }
     append("\"");
   }
 
-  static bool needs_escape(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; }
-
-  /// Returns true when a byte of the text must be escaped. Looks at sixteen at a time; the last sixteen may overlap.
-  static bool any_needs_escape(const char* text, std::size_t size) noexcept {
-    using bytes = unsigned char __attribute__((vector_size(16)));
-    constexpr std::size_t step = sizeof(bytes);
-    if (size < step) {
-      return std::any_of(text, text + size, needs_escape);
+  void escape_where_needed(std::size_t start) noexcept {
+    if (std::any_of(place_ + start, place_ + size_, detail::needs_escape)) {
+      escape(start);
     }
-    bytes hits = {};
-    const auto look = [&](const char* window) {
-      bytes part;
-      std::memcpy(&part, window, step);
-      hits |= reinterpret_cast<bytes>((part < ' ') | (part == '"') | (part == '\\'));
-    };
-    const char* const last = text + size - step;
-    for (; text < last; text += step) {
-      look(text);
-    }
-    look(last);
-    std::uint64_t halves[2];
-    std::memcpy(halves, &hits, sizeof halves);
-    return (halves[0] | halves[1]) != 0;
   }
-
   /// Escapes what stands from `start` on: from its end, so that nothing needs another place.
   void escape(std::size_t start) noexcept {
-    if (!any_needs_escape(place_ + start, size_ - start)) [[likely]] {
-      return;
-    }
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
-      if (needs_escape(place_[offset])) {
+      if (detail::needs_escape(place_[offset])) {
         extra += is_short_escape(place_[offset]) ? 1 : 5;
       }
     }
@@ -272,7 +282,7 @@ class log_line {
     }
     for (std::size_t target = size_; target != source;) {
       const char c = place_[--source];
-      if (!needs_escape(c)) {
+      if (!detail::needs_escape(c)) {
         place_[--target] = c;
       } else if (is_short_escape(c)) {
         place_[--target] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
@@ -299,14 +309,25 @@ namespace detail {
 /// The most bytes of a line beside its message, with a name of usual length.
 inline constexpr std::size_t beside_a_cut_message = 256;
 
-/// Writes a line with this head (log_line::head) into the journal; cuts its message if the line is too long.
-inline void write_log_line(journal& target, log_form form, std::string_view head,
-                           std::initializer_list<log_field> fields, fmt::string_view format,
-                           fmt::format_args arguments) {
-  target.append_with([&](char* place, std::size_t room) {
+/// Writes a line without fields, whose message is cut where the line would be longer than `room`. Returns its size.
+inline std::size_t write_cut_line(char* place, std::size_t room, std::uint64_t tick, log_form form,
+                                  std::string_view head, fmt::string_view format, fmt::format_args arguments) {
+  log_line cut(place, room, form);
+  cut.begin(head, tick);
+  const std::size_t taken = cut.size() + beside_a_cut_message;
+  cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
+  cut.field({"cut", true});
+  cut.end();
+  return std::min(cut.size(), room);
+}
+
+/// Writes a line with this head into the journal; cuts its message if the line is too long.
+template <class... Arguments>
+void write_log_line(journal& target, log_form form, std::string_view head, std::initializer_list<log_field> fields,
+                    const message_format<Arguments...>& format, Arguments&... arguments) {
+  target.append_with([&](char* place, std::size_t room, std::uint64_t tick) {
     log_line line(place, room, form);
-    line.begin(head);
-    line.message(format, arguments, ~std::size_t{0});
+    line.begin<Arguments...>(head, tick, format, arguments...);
     for (const log_field& next_field : fields) {
       line.field(next_field);
     }
@@ -317,13 +338,7 @@ inline void write_log_line(journal& target, log_form form, std::string_view head
     if (const std::size_t longest = target.longest_line(); room < longest) {
       return longest;  // asks for the room that the longest line has
     }
-    log_line cut(place, room, form);
-    cut.begin(head);
-    const std::size_t taken = cut.size() + beside_a_cut_message;
-    cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
-    cut.field({"cut", true});
-    cut.end();
-    return std::min(cut.size(), room);
+    return write_cut_line(place, room, tick, form, head, format.text(), fmt::make_format_args(arguments...));
   });
 }
 
@@ -348,7 +363,7 @@ class basic_logger {
   basic_logger(journal& target, std::string name, level least = level::info, log_form form = log_form::logfmt)
       : target_(target), name_(std::move(name)), level_(least), form_(form) {
     for (std::size_t severity = 0; severity < heads_.size(); ++severity) {
-      heads_[severity].resize(6 * name_.size() + 64);
+      heads_[severity].resize(6 * name_.size() + 64);  // each byte of the name may become six
       log_line line(heads_[severity].data(), heads_[severity].size(), form_);
       line.head(static_cast<level>(severity), name_);
       heads_[severity].resize(line.size());
@@ -370,87 +385,78 @@ class basic_logger {
 
   /// Logs a line of the level `Level`.
   template <level Level, class... Arguments>
-  void log(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void log(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     static_assert(Level != level::off, "level::off is for set_level(): no line has it");
     if constexpr (Level >= Floor) {
       if (Level >= least_level()) {
-        write(Level, fields, format, fmt::make_format_args(arguments...));
+        detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields, format,
+                                             arguments...);
       }
     }
   }
 
   /// Logs a line of the level trace, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void trace(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void trace(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::trace, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void trace(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
-             Arguments&&... arguments) {
+  void trace(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::trace, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
   /// Logs a line of the level debug, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void debug(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::debug, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void debug(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
-             Arguments&&... arguments) {
+  void debug(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::debug, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
   /// Logs a line of the level info, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void info(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void info(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::info, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void info(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
-            Arguments&&... arguments) {
+  void info(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::info, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
   /// Logs a line of the level warning, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void warning(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void warning(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::warning, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void warning(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
-               Arguments&&... arguments) {
+  void warning(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::warning, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
   /// Logs a line of the level error, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void error(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::error, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void error(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
-             Arguments&&... arguments) {
+  void error(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::error, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
   /// Logs a line of the level critical, formatted by {fmt}. Fields may stand before the format.
   template <class... Arguments>
-  void critical(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void critical(message_format<Arguments...> format, Arguments&&... arguments) {
     log<level::critical, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  void critical(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+  void critical(std::initializer_list<log_field> fields, message_format<Arguments...> format,
                 Arguments&&... arguments) {
     log<level::critical, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
   }
 
  private:
-  void write(level severity, std::initializer_list<log_field> fields, fmt::string_view format,
-             fmt::format_args arguments) {
-    detail::write_log_line(target_, form_, heads_[static_cast<std::size_t>(severity)], fields, format, arguments);
-  }
-
   journal& target_;
   std::string name_;
   std::atomic<level> level_;

@@ -30,7 +30,7 @@ class spdlog_sink final : public spdlog::sinks::sink {
     // The head has room for a name each of whose bytes becomes six.
     line.head(static_cast<io::level>(message.level),
               {message.logger_name.data(), std::min(message.logger_name.size(), most_name)});
-    detail::write_log_line(target_, form_, {head, line.size()}, {}, "{}", fmt::make_format_args(message.payload));
+    detail::write_log_line<const fmt::string_view&>(target_, form_, {head, line.size()}, {}, "{}", message.payload);
   }
   /// Does nothing: no line waits.
   void flush() override {}

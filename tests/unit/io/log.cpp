@@ -108,12 +108,20 @@ TEST_F(log_test, writes_json_that_others_read) {
 TEST_F(log_test, every_character_at_every_place_is_read_back) {
   logger json(file_, "http", level::info, log_form::json);
   std::vector<std::string> texts;
-  for (std::size_t place = 0; place < 20; ++place) {
-    for (int c = 1; c < 128; ++c) {
-      texts.emplace_back(20, 'x')[place] = static_cast<char>(c);
-      json.info("{}", texts.back());
+  std::string letters;
+  for (char c = 1; c < 127; ++c) letters += c;
+  const auto log_each = [&](std::size_t size, const std::string& characters) {
+    for (std::size_t place = 0; place < size; ++place) {
+      for (const char c : characters) {
+        texts.emplace_back(size, 'x')[place] = c;
+        json.info("{}", texts.back());
+      }
     }
-  }
+  };
+  log_each(20, letters + '\x7f');
+  for (const std::size_t size : {1, 3, 6, 11, 16, 35}) log_each(size, "\x1f \"\\");
+  json.info("literal \"{}\"", "twenty");
+  texts.emplace_back("literal \"twenty\"");
   const std::vector<std::string> written = lines();
   ASSERT_EQ(written.size(), texts.size());
   for (std::size_t number = 0; number < texts.size(); ++number) {
@@ -141,6 +149,35 @@ TEST_F(log_test, lines_of_any_length_are_whole_or_say_that_they_are_cut) {
   }
 }
 
+// Writes a line into every room around its size. It has the same size each time, and changes nothing behind the room.
+TEST_F(log_test, a_line_keeps_to_its_room) {
+  const std::uint64_t tick = tarn::detail::clock_tick();
+  for (const log_form form : {log_form::logfmt, log_form::json}) {
+    const auto write = [&](char* place, std::size_t room, std::string text) {
+      tarn::io::log_line line(place, room, form);
+      const int number = 7;
+      if (text.empty()) {
+        line.begin<>(" a head of a line", tick, "no arguments");
+      } else {
+        line.begin<const std::string&, const int&>(" a head of a line", tick, "{} and {}", text, number);
+      }
+      line.field({"name", "value"});
+      line.end();
+      return line.size();
+    };
+    for (const char* const text : {"", "a message", "a \"quoted\" message"}) {
+      char whole[200];
+      const std::size_t size = write(whole, sizeof whole, text);
+      for (std::size_t room = 0; room < size + 60; ++room) {
+        std::string place(room + 200, '#');
+        EXPECT_EQ(write(place.data(), room, text) <= room, size <= room) << room;
+        if (size <= room) EXPECT_EQ(place.substr(0, size), std::string_view(whole, size));
+        ASSERT_EQ(place.substr(room), std::string(200, '#')) << room;
+      }
+    }
+  }
+}
+
 TEST_F(log_test, a_cut_ends_between_characters) {
   logger json(file_, "http", level::info, log_form::json);
   std::string text;
@@ -164,7 +201,7 @@ TEST_F(log_test, the_time_is_that_of_the_system) {
   const std::int64_t end = system_ns() + 100'000'000;
   std::int64_t calls = 0;
   for (std::int64_t before = system_ns(); before < end; before = system_ns(), ++calls) {
-    const std::int64_t now = tarn::detail::fast_now_ns();
+    const std::int64_t now = tarn::detail::fast_ns_at(tarn::detail::clock_tick());
     ASSERT_GE(now, before - correction_ns) << calls;
     ASSERT_LE(now, system_ns() + correction_ns) << calls;
   }
