@@ -172,6 +172,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
   const std::size_t before = guard::samples::usable_bytes("realloc", block);
   void* const moved = drop_in::allocate_slow(bytes, site);
   if (moved != nullptr) {
+    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) null is no sampled block
     std::memcpy(moved, block, bytes < before ? bytes : before);
     guard::samples::deallocate("realloc", block, site);
   }

@@ -58,11 +58,13 @@ constinit next_function prctl_function("prctl");
 
 namespace tarn::drop_in::next {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments bring theirs
 #define TARN_CALL(name, parameters, arguments)                           \
   int name parameters {                                                  \
     auto* const function = name##_function.resolve<int(*) parameters>(); \
     return function == nullptr ? is_missing() : function arguments;      \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 TARN_IDENTITY_CALLS(TARN_CALL)
 #undef TARN_CALL
 

@@ -69,7 +69,7 @@ const void* instruction_of(const ucontext_t&) noexcept { return nullptr; }
 void pass_on(int number, siginfo_t* info, void* context) noexcept {
   const struct sigaction before = earlier;
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
-    if ((before.sa_flags & SA_RESETHAND) != 0) {
+    if ((static_cast<unsigned>(before.sa_flags) & SA_RESETHAND) != 0) {
       earlier = {};
     }
     return (before.sa_flags & SA_SIGINFO) != 0 ? before.sa_sigaction(number, info, context) : before.sa_handler(number);

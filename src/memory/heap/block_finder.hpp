@@ -23,6 +23,7 @@ class block_finder {
       start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);
     }
     const std::uint64_t offset = address - start_;
+    // The first block has a unit of its own, which sets `shape_`. NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     const std::uint64_t number = (offset * shape_->inverse) >> 40;
     if (shape_->units != 1 && (number >= shape_->capacity || number * shape_->block_bytes != offset)) [[unlikely]] {
       home_->give(block);  // reports the fault
