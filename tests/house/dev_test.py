@@ -174,6 +174,10 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("python3"),
                          [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 --label-exclude ^long$"])
         self.assertIn("the tests with the label long (./dev test --all)\n", output)
+        self.assertTrue(self.calls("cmake")[-1].endswith(
+            "--target src/all profiler/all examples/all tests/all bench_golden"))
+        self.dev("test", "-R", "heap")
+        self.assertNotIn("--target", self.calls("cmake")[-1])
 
     def test_all_tests_include_the_sanitizers(self):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
