@@ -70,10 +70,12 @@ class hardened_block {
     return gap != 0 && changed << (64 - 8 * gap) != 0;
   }
 
-  /// Zeroes the block, except for the tail, and marks it. Requires that the tail is that of a block in use.
-  [[gnu::always_inline]] void wipe() const noexcept {
+  /// Zeroes the block, except for its mark, and makes the tail that of a free block. Requires that `requested` is the
+  /// requested size.
+  [[gnu::always_inline]] void wipe(std::size_t requested) const noexcept {
     const char* const end = start_ + zeroed_end();
-    char* place = start_;
+    put(0, 0);
+    char* place = start_ + 2 * sizeof(std::uint64_t);
     for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
       clear(place);
       clear(place + 16);
@@ -88,8 +90,7 @@ class hardened_block {
     if (bytes_ <= most_zeroed) {
       put(room() - sizeof(std::uint64_t), 0);
     }
-    put(room(), get(room()) ^ free_bit);
-    heaps::mark(start_);
+    put(room(), canary_of(start_) ^ std::uint64_t{requested} << size_shift ^ free_bit);
   }
 
   /// Returns whether the block looks as wipe() has left it.

@@ -51,7 +51,18 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 
 [[gnu::cold, gnu::noinline, noreturn]] void fault_changed(void* block) noexcept {
   const hardened_block shape(block, class_at(block));
+  // Two threads freed the block: one has not sent it yet, or somebody else has it in use.
+  if (heaps::is_marked_remotely(block) || shape.requested() != hardened_block::unknown) {
+    fault_freed_twice("free", block);
+  }
   base::fault_use_after_free(record_of(block, shape), shape.first_changed());
+}
+
+[[gnu::cold]] void fault_lost_mark(void* block) noexcept {
+  if (heaps::is_marked(block)) {  // by the owner
+    fault_freed_twice("free", block);
+  }
+  fault_changed(block);
 }
 
 [[gnu::cold, gnu::noinline, noreturn]] void fault_overrun(const char* entry, void* block) noexcept {
@@ -112,6 +123,7 @@ heap* ready_heap() noexcept {
   if (canary_key == 0) [[unlikely]] {  // the first block of the process, which has one thread
     heaps::draw_mark();
     canary_key = platform::random_number() | 1;
+    heaps::report_lost_mark = fault_lost_mark;
   }
   if (!self->policy.hardened()) {
     self->add_trait(heaps::heap_trait::hardened);
@@ -263,14 +275,17 @@ std::size_t hardened_block::first_changed() const noexcept {
   std::uint64_t changed = get(sizeof changed);
   if (changed != 0 && !heaps::is_marked(start_)) {
     changed ^= heaps::free_mark ^ reinterpret_cast<std::uintptr_t>(start_);
-    return sizeof changed + static_cast<std::size_t>(std::countr_zero(changed)) / 8;
+    const int same_bits = std::countr_zero(changed);
+    const int same_bits_remotely = std::countr_zero(changed ^ heaps::remote_mark_bit);
+    return sizeof changed +
+           static_cast<std::size_t>(same_bits < same_bits_remotely ? same_bits_remotely : same_bits) / 8;
   }
   for (std::size_t offset = 2 * sizeof changed; offset < zeroed_end(); offset += sizeof changed) {
     if (get(offset) != 0) {
       return offset + static_cast<std::size_t>(std::countr_zero(get(offset))) / 8;
     }
   }
-  return room();
+  return has_free_tail() ? sizeof changed : room();  // all of a mark was overwritten by zeroes
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
@@ -336,13 +351,19 @@ namespace {
   detail::deallocate_slow(detail::local, block);
 }
 
-// Checks a block that is freed, and wipes it.
-[[gnu::always_inline]] inline void check_free(void* block, std::size_t said, size_class index) noexcept {
+// Checks a block that is freed, and returns its requested size.
+[[gnu::always_inline]] inline std::size_t check_free(void* block, std::size_t said, size_class index) noexcept {
   const std::size_t requested = check_live("free", block, index);
   if (said != guard::unsaid && said != requested) [[unlikely]] {
     base::fault_wrong_size(block, said, requested);
   }
-  hardened_block(block, index).wipe();
+  return requested;
+}
+
+// Wipes a block of the caller's own heap.
+[[gnu::always_inline]] inline void wipe_own(void* block, std::size_t requested, size_class index) noexcept {
+  heaps::mark(block);
+  hardened_block(block, index).wipe(requested);
 }
 
 }  // namespace
@@ -361,12 +382,20 @@ void deallocate(void* block, std::size_t said, const void* site) noexcept {
     fault_if_misaligned("free", block, index);
   }
   fault_if_free("free", block);
-  check_free(block, said, index);
-  if (self->delayed != nullptr) {
-    if ((key ^ self->address()) == index) {
+  const std::size_t requested = check_free(block, said, index);
+  if ((key ^ self->address()) == index) {
+    wipe_own(block, requested, index);
+    if (self->delayed != nullptr) {
       return is_usual(self) ? retire(*self, block, index, site) : retire_unusual(*self, block, index, site);
     }
-    self->delayed->note(block, site);
+  } else {
+    if (!heaps::mark_remotely(block)) [[unlikely]] {
+      fault_freed_twice("free", block);
+    }
+    hardened_block(block, index).wipe(requested);
+    if (self->delayed != nullptr) {
+      self->delayed->note(block, site);
+    }
   }
   detail::deallocate_slow(self, block);
 }
@@ -376,7 +405,7 @@ void deallocate_own(void* block, std::size_t said, const void* site, size_class 
   if (self != detail::local || index >= pages::first_wide) [[unlikely]] {
     return deallocate(block, said, site);
   }
-  check_free(block, said, index);
+  wipe_own(block, check_free(block, said, index), index);
   retire(*self, block, index, site);
 }
 

@@ -37,4 +37,31 @@ inline constexpr std::size_t most_zeroed_bytes = std::size_t{4} << 10;
   mark_of(block) = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
 }
 
+// In a hardened heap a remote free leaves a mark of its own, which the owner replaces when it collects the block. So
+// two threads that free a block at the same moment, neither of which sees the other one's mark in time, are found:
+//   two remote frees     the exchange shows the mark of the first one to the second
+//   the owner is later   its store hides the remote mark, and the collector misses that
+//   the owner is first   the exchange shows the mark of the owner, or the owner's malloc finds the remote mark
+// tests/models/hardened_free.pml searches all interleavings.
+
+/// No address and no owner's mark has this bit where a mark has it.
+inline constexpr std::uintptr_t remote_mark_bit = std::uintptr_t{1} << 55;
+
+inline bool is_marked_remotely(void* block) noexcept {
+  return (mark_of(block) ^ remote_mark_bit) == (free_mark ^ reinterpret_cast<std::uintptr_t>(block));
+}
+/// Reports a block that was freed remotely and has no longer the mark of that: it was written, or freed by its owner,
+/// too. It is set before the first block of a hardened heap.
+using lost_mark_function = void (*)(void* block) noexcept;
+inline constinit lost_mark_function report_lost_mark = nullptr;
+
+/// Marks a block that another thread than its owner frees. False: the block has a mark, so that it is free already.
+inline bool mark_remotely(void* block) noexcept {
+  const std::uintptr_t owners = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
+  const std::uintptr_t remote = owners ^ remote_mark_bit;
+  // acq_rel: whoever finds the mark may read what this thread wrote before, such as the place of the free.
+  const std::uintptr_t before = __atomic_exchange_n(&mark_of(block), remote, __ATOMIC_ACQ_REL);
+  return before != owners && before != remote;
+}
+
 }  // namespace tarn::heaps

@@ -335,6 +335,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
   void discard_inbox() noexcept;
   static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
+  static void check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
   void note_posted() noexcept;
   static void note_retained(std::size_t bytes) noexcept;
   void note_waiting(std::size_t bytes) noexcept;

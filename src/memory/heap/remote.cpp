@@ -168,6 +168,20 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
   }
 }
 
+// With `set` the blocks, of a hardened heap, get the owner's mark.
+void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept {
+  const std::size_t block_bytes = detail::size_of(home.index);
+  for (std::uint64_t left = freed; left != 0; left &= left - 1) {
+    char* const block = home.start + (word * 64 + static_cast<std::size_t>(std::countr_zero(left))) * block_bytes;
+    if (!is_marked_remotely(block)) [[unlikely]] {
+      report_lost_mark(block);
+    }
+    if (set) {
+      mark(block);
+    }
+  }
+}
+
 void heap::take_in(taker role) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
   posts.store(0, std::memory_order_relaxed);
@@ -196,7 +210,9 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
   const bool was_full = home.full();
   std::size_t taken = 0;
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
-    if (role != taker::tender && marks_blocks && !policy.hardened()) {  // else its blocks stay marked
+    if (policy.hardened()) {
+      check_remote_marks(home, word, freed, true);
+    } else if (role != taker::tender && marks_blocks) {
       check_marks(home, word, freed, true);
     }
     home.give_word(word, freed);

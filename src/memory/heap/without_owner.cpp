@@ -77,6 +77,9 @@ bool heap::give_directly(const freed_blocks& blocks) noexcept {
   }
   const bool is_own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(blocks.start)) == this;
   if (is_own) {
+    if (policy.hardened()) {
+      check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
+    }
     const bool was_full = blocks.home->full();
     blocks.home->give_word(blocks.word, blocks.freed);
     took_back(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
@@ -241,7 +244,9 @@ void heap::reclaim_slab(pages::slab& home) noexcept {
   // The slab may have been adopted: its owner is the heap that the key names.
   heap& owner = *owner_in(detail::key_of<__ATOMIC_ACQUIRE>(home.start));
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
-    if (marks_blocks && !policy.hardened()) {
+    if (policy.hardened()) {
+      check_remote_marks(home, word, freed, false);
+    } else if (marks_blocks) {
       check_marks(home, word, freed, false);
     }
   });

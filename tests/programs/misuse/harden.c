@@ -153,6 +153,115 @@ CASE(harden_double_free_by_thread) {
   free(hidden(p));
 }
 
+enum { raced_bytes = 40, raced_block = 48 };
+static char* raced;
+static char raced_image[raced_block];
+static pthread_barrier_t turn;
+
+static void start_race(void* (*partner)(void*), pthread_t* thread) {
+  raced = malloc(raced_bytes);
+  memset(raced, 7, raced_bytes);
+  memcpy(raced_image, hidden(raced), raced_block);  // as a thread sees the block that begins to free it
+  note_pointer("p", raced);
+  CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+  CHECK(pthread_create(thread, NULL, partner, NULL) == 0);
+}
+
+// The block waits in the quarantine, and is used again by and by.
+static void use_raced_again(void) {
+  for (char* p = NULL; p != raced; memset(p, 1, raced_bytes)) {
+    free(p);
+    p = malloc(raced_bytes);
+  }
+}
+
+static void* free_raced_and_wait(void* unused) {
+  free(raced);
+  pthread_barrier_wait(&turn);
+  pthread_barrier_wait(&turn);
+  return unused;  // its end sends the block
+}
+
+// Two threads free a block at the same moment, and the owner is the later one by a few instructions. It uses the block
+// again before it hears of the other free. The memory shows what the owner read before.
+//@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+CASE(harden_freed_by_both_owner_last) {
+  pthread_t partner;
+  start_race(free_raced_and_wait, &partner);
+  note_guarded(raced);
+  pthread_barrier_wait(&turn);
+  memcpy(hidden(raced), raced_image, raced_block);
+  free(hidden(raced));
+  use_raced_again();
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(partner, NULL) == 0);
+  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+}
+
+// The same two frees, after which the owner has the block in the quarantine when it hears of the other free.
+//@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+CASE(harden_freed_by_both_not_used_again) {
+  pthread_t partner;
+  start_race(free_raced_and_wait, &partner);
+  note_guarded(raced);
+  pthread_barrier_wait(&turn);
+  memcpy(hidden(raced), raced_image, raced_block);
+  free(hidden(raced));
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(partner, NULL) == 0);
+  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+}
+
+// Another thread frees the block, and the owner writes to it before it hears of that: to the second word, where the
+// mark of the free is.
+//@ stderr tarn: use after free: byte 9 of the block of 40 bytes at {p} was written after it was freed at
+//@ more {program}+0xADDR
+CASE(harden_use_after_free_of_mark) {
+  pthread_t partner;
+  start_race(free_raced_and_wait, &partner);
+  note_guarded(raced);
+  pthread_barrier_wait(&turn);
+  ((char*)hidden(raced))[9] ^= 1;
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(partner, NULL) == 0);
+  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+}
+
+// The program overwrites all of that word by zeroes.
+//@ stderr tarn: use after free: byte 8 of the block of 40 bytes at {p} was written after it was freed at
+//@ more {program}+0xADDR
+CASE(harden_mark_overwritten_by_zeroes) {
+  pthread_t partner;
+  start_race(free_raced_and_wait, &partner);
+  note_guarded(raced);
+  pthread_barrier_wait(&turn);
+  memset((char*)hidden(raced) + 8, 0, 8);
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(partner, NULL) == 0);
+  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+}
+
+static void* free_raced_late(void* unused) {
+  pthread_barrier_wait(&turn);
+  memcpy(hidden(raced), raced_image, raced_block);
+  free(hidden(raced));
+  pthread_barrier_wait(&turn);
+  pthread_barrier_wait(&turn);
+  return unused;
+}
+
+// The other thread is the later one here.
+//@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+CASE(harden_freed_by_both_owner_first) {
+  pthread_t partner;
+  start_race(free_raced_late, &partner);
+  note_guarded(raced);
+  free(hidden(raced));
+  pthread_barrier_wait(&turn);
+  pthread_barrier_wait(&turn);
+  use_raced_again();
+}
+
 void free_sized(void* block, size_t bytes) __attribute__((weak));
 
 // free_sized of a large block with more than it has.
