@@ -98,11 +98,13 @@ struct member_check {
     if constexpr (count == 0 || count > most_members) {
       return std::integral_constant < depth, count == 0 ? depth::hidden : depth::crowded > ();
     }
+// NOLINTBEGIN(bugprone-macro-parentheses): a number is pasted
 #define TARN_DECOMPOSE(number)                 \
   else if constexpr (count == number) {        \
     const auto& [TARN_NAMES_##number] = whole; \
     return members<TARN_TYPES_##number>();     \
   }
+    // NOLINTEND(bugprone-macro-parentheses)
     TARN_EACH_COUNT(TARN_DECOMPOSE)
 #undef TARN_DECOMPOSE
   }

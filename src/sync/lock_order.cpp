@@ -44,7 +44,8 @@ struct held_locks {
   bool busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
   held_lock locks[limit] = {};
 };
-constinit thread_local held_locks held;  // no constructor, no destructor: handles may live in thread_local objects
+// Without a constructor and a destructor, because handles may live in thread_local objects.
+constinit thread_local held_locks thread_locks;
 static_assert(std::is_trivially_destructible_v<held_locks>);
 
 /// Runs at the end of a thread: nobody can release a lock that the thread still holds. Handles in thread_local
@@ -52,8 +53,8 @@ static_assert(std::is_trivially_destructible_v<held_locks>);
 /// main thread, static handles have not.
 struct leaving : thread_end_task {
   static void look(thread_end_task*) noexcept {
-    if (held.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
-      sync::fault_held_for_ever(held.locks[0].site);
+    if (thread_locks.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
+      sync::fault_held_for_ever(thread_locks.locks[0].site);
     }
   }
   bool is_arranged;
@@ -203,81 +204,81 @@ lock_watch::~lock_watch() {
     sync::fault_destroyed_while_held(object_.load(std::memory_order_relaxed), name_);
   }
   if (id_ != 0) {
-    held.busy = true;
+    thread_locks.busy = true;
     lock_order::the().forget(*this);
-    held.busy = false;
+    thread_locks.busy = false;
   }
 }
 
 void lock_watch::before(const void* object, const std::source_location& location) {
-  if (held.busy) {
+  if (thread_locks.busy) {
     return;
   }
   const lock_site wanted{object, name_, level_, location};
-  for (std::size_t index = 0; index < held.count; ++index) {
-    lock_order::check(held.locks[index], *this, wanted);
+  for (std::size_t index = 0; index < thread_locks.count; ++index) {
+    lock_order::check(thread_locks.locks[index], *this, wanted);
   }
-  held.busy = true;
+  thread_locks.busy = true;
   try {
-    for (std::size_t index = 0; index < held.count; ++index) {
-      lock_order::the().note(held.locks[index], *this, wanted);
+    for (std::size_t index = 0; index < thread_locks.count; ++index) {
+      lock_order::the().note(thread_locks.locks[index], *this, wanted);
     }
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  held.busy = false;
+  thread_locks.busy = false;
 }
 
 void lock_watch::taken(const void* object, const std::source_location& location) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
-  if (held.busy) {
+  if (thread_locks.busy) {
     return;
   }
-  if (held.count == held_locks::limit) {
-    ++held.unseen;
+  if (thread_locks.count == held_locks::limit) {
+    ++thread_locks.unseen;
     return;
   }
   if (!last_look.is_arranged) {
     last_look.is_arranged = at_thread_end(last_look);
   }
-  held.locks[held.count++] = held_lock{this, {object, name_, level_, location}};
+  thread_locks.locks[thread_locks.count++] = held_lock{this, {object, name_, level_, location}};
 }
 
 void lock_watch::released(const void* object) noexcept {
   holders_.fetch_sub(1, std::memory_order_relaxed);
-  if (held.busy) {
+  if (thread_locks.busy) {
     return;
   }
-  for (std::size_t index = held.count; index != 0; --index) {
-    if (held.locks[index - 1].watch == this) {
-      std::move(held.locks + index, held.locks + held.count, held.locks + index - 1);
-      --held.count;
+  for (std::size_t index = thread_locks.count; index != 0; --index) {
+    if (thread_locks.locks[index - 1].watch == this) {
+      std::move(thread_locks.locks + index, thread_locks.locks + thread_locks.count, thread_locks.locks + index - 1);
+      --thread_locks.count;
       return;
     }
   }
-  if (held.unseen == 0) {
+  if (thread_locks.unseen == 0) {
     sync::fault_not_the_holder(object, name_);
   }
-  --held.unseen;
+  --thread_locks.unseen;
 }
 
 void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) {
-  held.busy = true;
+  thread_locks.busy = true;
   try {
     lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  held.busy = false;
+  thread_locks.busy = false;
 }
 
 void lock_watch::taken_in_coroutine(const void* coroutine, const void* object,
                                     const std::source_location& location) noexcept {
-  held.busy = true;
+  thread_locks.busy = true;
   try {
     lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {
   }
-  held.busy = false;
+  thread_locks.busy = false;
 }
 
 void lock_watch::left_coroutine() noexcept {
@@ -287,8 +288,8 @@ void lock_watch::left_coroutine() noexcept {
 }
 
 void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept {
-  if (held.count != 0) {
-    sync::fault_suspended_while_held(held.locks[0].site, wanted, location);
+  if (thread_locks.count != 0) {
+    sync::fault_suspended_while_held(thread_locks.locks[0].site, wanted, location);
   }
 }
 void fault_async_destroyed(const void* object) noexcept { sync::fault_async_destroyed(object); }

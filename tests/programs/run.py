@@ -231,8 +231,7 @@ class Program:
             self.command = [os.path.join(options.bin, self.group, stem)] + ([case] if self.expected.is_case else [])
         self.command += [argument.replace("{library}", options.library).replace(
             "{bin}", options.bin) for argument in self.expected.arguments]
-        if ending != ".sh" and not os.path.exists(self.command[0]):
-            sys.exit(f"run.py: {self.command[0]} is not built")
+        self.is_built = ending == ".sh" or os.path.exists(self.command[0])
         self.missing = [need for need in self.expected.needs if not shutil.which(need)]
 
     def run_once(self, preload, extra_environment=None):
@@ -387,7 +386,10 @@ def main():
     failed, skipped = [], []
     for name in names:
         program = Program(name, source_of[name], options)
-        if program.sets_any_of(options.env):
+        if not program.is_built:
+            print(f"FAILED  {name}: {program.command[0]} is not built")
+            failed.append(name)
+        elif program.sets_any_of(options.env):
             print(f"SKIPPED {name}: says itself what it runs with")
             skipped.append(name)
         elif program.missing:

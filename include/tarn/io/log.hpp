@@ -124,11 +124,13 @@ constexpr std::size_t before_head(log_form form) noexcept { return (form == log_
 
 /// Writes the time that the clock has at this tick, with its name, and the head. Returns the end.
 inline char* put_head(char* place, std::string_view head, std::uint64_t tick, log_form form) noexcept {
+  // NOLINTBEGIN(bugprone-not-null-terminated-result): more follows
   if (form == log_form::json) {
     std::memcpy(place, "{\"time\":\"", 9);
   } else {
     std::memcpy(place, "time=", 5);
   }
+  // NOLINTEND(bugprone-not-null-terminated-result)
   char* const end = put_time(place + before_head(form) - time_bytes, tick);
   no_search search;
   return put_text(end, head.data(), head.size(), search);
