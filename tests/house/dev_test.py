@@ -179,6 +179,17 @@ class Dev(unittest.TestCase):
         self.dev("test", "-R", "heap")
         self.assertNotIn("--target", self.calls("cmake")[-1])
 
+    def test_soak_runs_each_kind_for_so_many_minutes(self):
+        for program in "dev/bin/soak", "asan/bin/test_stress", "tsan/bin/test_stress":
+            path = self.project / "build" / program
+            path.parent.mkdir(parents=True)
+            note = 'echo "$TARN_GUARD$TARN_HARDEN$TARN_STRESS_SECONDS $*" >>"$MACHINE/soaked"'
+            path.write_text(f"#!{shutil.which('bash')}\n{note}\n", encoding="utf-8")
+            path.chmod(0o755)
+        self.dev("test", "--soak", "2")
+        self.assertEqual((self.machine / "soaked").read_text(encoding="utf-8"), "0 120\n1 120\n1 120\n120 \n120 \n")
+        self.assertIn("takes a number of minutes", self.dev("test", "--soak", "long", expect=1))
+
     def test_all_tests_include_the_sanitizers(self):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("python3"),
