@@ -52,15 +52,20 @@ std::vector<std::string> words_of(pid_t process) {
 
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
 
+// Returns a descriptor whose lock no other `tarn record` has; negative where one has it.
+int locked(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;  // held as long as this process lives
+  ::close(file);
+  return -1;
+}
+
 // Returns null where another `tarn record` uses the region.
 std::unique_ptr<process_recording> open_region(const std::string& path, bool is_new, std::uint32_t sources,
                                                std::uint64_t interval) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {  // held as long as this process lives
-    ::close(file);
-    return nullptr;
-  }
+  const int file = locked(path, O_RDWR);
+  if (file < 0) return nullptr;
   return is_new ? std::make_unique<process_recording>(file, sources, interval, attached_region_bytes)
                 : std::make_unique<process_recording>(file, sources, interval);
 }
@@ -96,6 +101,8 @@ void record_attached(const record_request& request) {
   std::uint32_t sources = request.heap ? source_bit(heap_kind) : 0;
   if (request.locks) sources |= source_bit(lock_kind);
   if (sources == 0) sources = source_bit(heap_kind) | source_bit(lock_kind);
+  if (::kill(process, 0) == 0 && locked(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
+    fail_in_use(process);
   require_attachable(process);
   format::program_facts facts = facts_of(words_of(process), sources, false);
   facts.process = static_cast<std::uint64_t>(process);

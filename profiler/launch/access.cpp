@@ -8,8 +8,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "profiler/base/failure.hpp"
 
@@ -30,6 +32,26 @@ int ptrace_scope() {
 
 void require_process(pid_t process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::io_error, "process {} does not exist", process);
+}
+
+// Throws a failure where the kernel's Yama forbids `action` to this process.
+void fail_by_scope(pid_t process, const char* action, const char* command) {
+  switch (const int scope = ptrace_scope()) {
+    case 0: return;
+    case 1:
+      fail(exit_code::io_error,
+           "no permission to {} process {}: kernel.yama.ptrace_scope is 1, so only its parents and root may; try sudo "
+           "{} "
+           "--pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
+           action, process, command, process);
+    case 2:
+      fail(exit_code::io_error,
+           "no permission to {} process {}: kernel.yama.ptrace_scope is 2, so only root may; try sudo {} --pid {}",
+           action, process, command, process);
+    default:
+      fail(exit_code::io_error, "no permission to {} process {}: kernel.yama.ptrace_scope is {}, so nobody may", action,
+           process, scope);
+  }
 }
 
 }  // namespace
@@ -57,27 +79,33 @@ void require_readable(pid_t process) {
        name_of_user(facts.st_uid), name_of_user(::geteuid()), process);
 }
 
+pid_t tracer_of(pid_t process) {
+  constexpr std::string_view name = "TracerPid:";
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::atoi(line.c_str() + name.size());
+  }
+  return 0;
+}
+
 void fail_unreadable_memory(pid_t process, int error) {
   require_process(process);
-  switch (const int scope = ptrace_scope()) {
-    case 0: break;
-    case 1:
-      fail(
-          exit_code::io_error,
-          "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 1, so only its parents and root "
-          "may; try sudo tarn top --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
-          process, process);
-    case 2:
-      fail(exit_code::io_error,
-           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 2, so only root may; try sudo "
-           "tarn top --pid {}",
-           process, process);
-    default:
-      fail(exit_code::io_error,
-           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is {}, so nobody may", process,
-           scope);
-  }
+  fail_by_scope(process, "read the memory of", "tarn top");
   fail(exit_code::io_error, "no permission to read the memory of process {} as {}: {}; try sudo tarn top --pid {}",
+       process, name_of_user(::getuid()), system_error_text(error), process);
+}
+
+void fail_untraceable(pid_t process, int error) {
+  require_process(process);
+  if (const pid_t tracer = tracer_of(process); tracer != 0) {
+    fail(exit_code::io_error, "process {} is traced by process {} (gdb, strace, tarn record); end that first", process,
+         tracer);
+  }
+  fail_by_scope(process, "trace", "tarn record");
+  fail(exit_code::io_error,
+       "no permission to trace process {} as {}: {}; it has capabilities or another user, or this is a container "
+       "without "
+       "--cap-add=SYS_PTRACE; try sudo tarn record --pid {}",
        process, name_of_user(::getuid()), system_error_text(error), process);
 }
 

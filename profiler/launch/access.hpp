@@ -12,4 +12,10 @@ void require_readable(pid_t process);
 // failure for the errno value of the refusal.
 [[noreturn]] void fail_unreadable_memory(pid_t process, int error);
 
+// Reports that a process cannot be traced (ptrace(2)). Throws a failure for the errno value of the refusal.
+[[noreturn]] void fail_untraceable(pid_t process, int error);
+
+// Returns the process that traces this one; 0 if none does.
+pid_t tracer_of(pid_t process);
+
 }  // namespace tarn::command

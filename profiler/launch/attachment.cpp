@@ -2,9 +2,16 @@
 
 #include "profiler/base/failure.hpp"
 
+namespace tarn::command {
+void fail_in_use(pid_t process) {
+  fail(exit_code::io_error, "process {} is recorded already, by another tarn record; end that first", process);
+}
+}  // namespace tarn::command
+
 #if defined(__x86_64__)
 #include <elf.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +32,7 @@
 #include <system_error>
 #include <vector>
 
+#include "profiler/launch/access.hpp"
 #include "profiler/launch/remote_process.hpp"
 #include "profiler/launch/traced_thread.hpp"
 
@@ -60,32 +68,43 @@ std::string region_of(pid_t process) {
   return {};
 }
 
+// The file that glibc is in: libc.so.6, or libc-2.31.so before 2.34. musl's may be called libc.so.
+bool is_c_library_path(const std::string& path) {
+  return path.find("/libc.so.6") != std::string::npos || path.find("/libc-2") != std::string::npos;
+}
+remote_mapping c_library_of(const remote_process& process) {
+  for (remote_mapping& mapping : process.mappings()) {
+    if (mapping.offset == 0 && is_c_library_path(mapping.path)) return std::move(mapping);
+  }
+  return {};
+}
+
 // Tells where a thread may call functions that allocate and load libraries.
 class safe_places {
  public:
   explicit safe_places(const remote_process& process) : process_(process), mappings_(process.mappings()) {
     constexpr std::string_view restorer_code("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
-    restorer_ = process.find_code("/libc", restorer_code);
+    restorer_ = process.find_code(c_library_of(process).path, restorer_code);
+    const std::string program = link_of(fmt::format("/proc/{}/exe", process.number()));
     std::string path;
     for (const remote_mapping& mapping : mappings_) {
       if (mapping.offset != 0 || mapping.path == path || !mapping.path.starts_with('/')) continue;
       path = mapping.path;
-      const bool is_c_library = is_c_library_path(path);
-      if (!is_c_library && process.function_of(mapping.start, "malloc") != 0) allocators_.push_back(path);
+      if (is_c_library_path(path) || process.function_of(mapping.start, "malloc") == 0) continue;
+      allocators_.push_back(path);
+      if (path == program) program_ = path;
     }
   }
 
   // `reads` is how many bytes above the stack pointer are searched for return addresses of the loader.
   bool has(const user_regs_struct& registers, std::size_t bytes) const {
     const auto call = static_cast<std::int64_t>(registers.orig_rax);
+    if (!program_.empty() && (call < 0 || may_be_of_allocator(call))) return false;
     return !is_locking(registers.rip) && (call >= 0 ? is_plain(call, registers) : !is_c_library_code(registers.rip)) &&
            is_stack_safe(registers.rsp, bytes);
   }
 
  private:
-  static bool is_c_library_path(const std::string& path) {
-    return path.find("/libc.so") != std::string::npos || path.find("/libc-2") != std::string::npos;
-  }
   const remote_mapping* mapping_of(remote_address address) const {
     for (const remote_mapping& mapping : mappings_) {
       if (mapping.has(address)) return &mapping;
@@ -102,7 +121,13 @@ class safe_places {
     if (mapping == nullptr || !mapping->is_code) return mapping != nullptr && mapping->is_code;
     const std::string& path = mapping->path;
     return path.find("/ld-") != std::string::npos || path.find(recorder_name) != std::string::npos ||
-           std::find(allocators_.begin(), allocators_.end(), path) != allocators_.end();
+           (path != program_ && std::find(allocators_.begin(), allocators_.end(), path) != allocators_.end());
+  }
+  // Returns whether an allocator waits in this call, or reads a file: the program has one of its own, and its code is
+  // not told from the other code.
+  static bool may_be_of_allocator(std::int64_t call) {
+    constexpr std::array calls = {SYS_futex, SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep, SYS_open, SYS_openat};
+    return std::find(calls.begin(), calls.end(), call) != calls.end();
   }
   // Returns whether a thread that makes this call is in no allocator and begins or ends no thread or program.
   bool is_plain(std::int64_t call, const user_regs_struct& registers) const {
@@ -147,78 +172,127 @@ class safe_places {
   const remote_process& process_;
   std::vector<remote_mapping> mappings_;
   std::vector<std::string> allocators_;
+  std::string program_;  // its file, if it has a malloc of its own
   remote_address restorer_ = 0;
 };
 
-std::vector<pid_t> threads_of(pid_t process) {
+// Returns the threads that can be stopped. Nothing stops one that waits for its child of vfork, or for a disk. Throws a
+// failure where all have ended.
+std::vector<pid_t> stoppable_threads_of(pid_t process) {
   std::vector<pid_t> threads;
+  bool any_lives = false;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process), error)) {
-    threads.push_back(std::atoi(entry.path().filename().c_str()));
+    const pid_t thread = std::atoi(entry.path().filename().c_str());
+    const char state = state_of_thread(process, thread);
+    if (state == '\0' || state == 'Z' || state == 'X') continue;
+    any_lives = true;
+    if (state != 'D') threads.push_back(thread);
   }
+  if (!any_lives) fail(exit_code::io_error, "process {} ended meanwhile", process);
   return threads;
 }
 
-// A thread of the process that is stopped where it may call anything.
+// Lets a thread run before all usual ones while this object lives, where the user may do so: on a busy machine the two
+// threads that do the work would otherwise wait for a processor at each of their turns. No lock on their way is waited
+// for without sleeping, so its holder may run.
+class hurried_thread {
+ public:
+  explicit hurried_thread(pid_t thread) : thread_(thread), policy_before_(::sched_getscheduler(thread)) {
+    const sched_param lowest{1};
+    is_hurried_ = policy_before_ == SCHED_OTHER && ::sched_setscheduler(thread, SCHED_FIFO, &lowest) == 0;
+  }
+  hurried_thread(const hurried_thread&) = delete;
+  hurried_thread& operator=(const hurried_thread&) = delete;
+  ~hurried_thread() {
+    const sched_param usual{0};
+    if (is_hurried_) ::sched_setscheduler(thread_, policy_before_, &usual);
+  }
+
+ private:
+  pid_t thread_;
+  int policy_before_;
+  bool is_hurried_ = false;
+};
+
+// A thread of the process that is stopped where it may call anything. It goes on before it is no longer hurried.
 struct stopped_thread {
+  std::unique_ptr<hurried_thread> haste;
   std::unique_ptr<traced_thread> thread;
   steady::time_point since;
 };
 
-stopped_thread stop_one(const remote_process& process, remote_address call_instruction) {
+stopped_thread stop_one(const remote_process& process, const remote_instructions& instructions) {
   constexpr std::size_t near = 4096, nearest = 512;
   constexpr std::chrono::seconds patience{20};
   const auto begun = steady::now();
   while (steady::now() < begun + patience) {
     const safe_places places(process);
-    const std::vector<pid_t> threads = threads_of(process.number());
-    if (threads.empty()) break;
-    for (const pid_t number : threads) {
+    for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
-      auto thread = std::make_unique<traced_thread>(process, number, call_instruction);
+      auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
       if (thread->is_stopped() && places.has(thread->registers(), is_patient ? near : nearest))
-        return {std::move(thread), since};
+        return {std::make_unique<hurried_thread>(number), std::move(thread), since};
     }
     ::usleep(1000);
   }
-  fail(exit_code::io_error, "process {}: no thread came to a place where it can load the recorder; try again",
-       process.number());
+  fail(
+      exit_code::io_error,
+      "process {}: no thread came to a place where it can load the recorder; they are in malloc, the loader, or a wait "
+      "that nothing interrupts; try again",
+      process.number());
 }
 
-// Calls functions of the process in one of its threads.
+// Returns the address of a function of the C library; 0 if it has none.
+remote_address c_function(const remote_process& process, std::string_view name) {
+  for (const remote_address start : {c_library_of(process).start, process.module_start("/libdl")}) {
+    if (const remote_address function = start == 0 ? 0 : process.function_of(start, name); function != 0)
+      return function;
+  }
+  return 0;
+}
+
+// Calls functions of the process in one of its threads, which stands still while this object lives.
 class remote_caller {
  public:
   explicit remote_caller(const remote_process& process) : process_(process) {
-    call_instruction_ = process.find_code("/libc", std::string_view("\x0f\x05", 2));
-    stopped_ = stop_one(process, call_instruction_);
+    const std::string library = c_library_of(process).path;
+    const remote_instructions instructions{process.find_code(library, "\x0f\x05"), process.find_code(library, "\xcc")};
+    if (instructions.call == 0 || instructions.trap == 0)
+      fail(exit_code::io_error, "process {}: the code of its C library cannot be read", process.number());
+    stopped_ = stop_one(process, instructions);
     stopped_.thread->begin_calls();
-    const std::int64_t mapped = system_call(SYS_mmap, 0, scratch_bytes, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS, ~std::uint64_t{0}, 0);
-    if (mapped < 0 && mapped > -4096) fail(exit_code::no_memory, "process {} has no memory left", process.number());
-    scratch_ = static_cast<remote_address>(mapped);
   }
   remote_caller(const remote_caller&) = delete;
   remote_caller& operator=(const remote_caller&) = delete;
-  ~remote_caller() {
+  ~remote_caller() { finish(); }
+
+  // Lets the thread go on. Returns how long it stood still.
+  std::chrono::nanoseconds finish() {
+    if (stopped_.thread == nullptr) return {};
     try {
       if (scratch_ != 0) system_call(SYS_munmap, scratch_, scratch_bytes);
     } catch (const failure&) {  // the process has ended
     }
+    stopped_.thread.reset();
+    return steady::now() - stopped_.since;
   }
-
-  std::chrono::nanoseconds stopped_for() const { return steady::now() - stopped_.since; }
+  // Makes memory for a stack and a text, which lives as long as this object.
+  void make_scratch() {
+    const std::int64_t mapped = system_call(SYS_mmap, 0, scratch_bytes, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, ~std::uint64_t{0}, 0);
+    if (mapped < 0 && mapped > -4096) fail(exit_code::no_memory, "process {} has no memory left", process_.number());
+    scratch_ = static_cast<remote_address>(mapped);
+  }
+  remote_address scratch_stack() const { return scratch_ + scratch_bytes - 64; }
+  // Calls a function on the stack that ends there.
   template <class... Words>
-  std::int64_t system_call(long number, Words... words) {
+  std::uint64_t call(remote_address stack_end, remote_address function, Words... words) {
     const std::array<std::uint64_t, sizeof...(words)> arguments = {static_cast<std::uint64_t>(words)...};
-    return stopped_.thread->system_call(static_cast<std::uint64_t>(number), arguments);
+    return stopped_.thread->call(function, arguments, stack_end);
   }
-  template <class... Words>
-  std::uint64_t call(remote_address function, Words... words) {
-    const std::array<std::uint64_t, sizeof...(words)> arguments = {static_cast<std::uint64_t>(words)...};
-    return stopped_.thread->call(function, arguments, scratch_ + scratch_bytes - 64);
-  }
-  // Returns the address of a copy of the text in the process, until the next copy.
+  // Returns the address of a copy of the text in the scratch memory, until the next copy.
   remote_address copy(const std::string& text) {
     process_.write(scratch_, text.c_str(), text.size() + 1);
     return scratch_;
@@ -231,47 +305,97 @@ class remote_caller {
            system_error_text(static_cast<int>(-file)));
     return static_cast<int>(file);
   }
+  template <class... Words>
+  std::int64_t system_call(long number, Words... words) {
+    const std::array<std::uint64_t, sizeof...(words)> arguments = {static_cast<std::uint64_t>(words)...};
+    return stopped_.thread->system_call(static_cast<std::uint64_t>(number), arguments);
+  }
 
  private:
   static constexpr std::size_t scratch_bytes = 256 * 1024;
+  const hurried_thread own_haste_{0};
   const remote_process& process_;
-  remote_address call_instruction_ = 0, scratch_ = 0;
+  remote_address scratch_ = 0;
   stopped_thread stopped_;
 };
 
-std::string content_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// Loads the library from a file in memory, which the process sees whatever its file system and its user are.
-void load(remote_caller& caller, const remote_process& process, const std::string& content) {
-  remote_address open = process.function_of(process.module_start("/libc.so"), "dlopen");
-  if (open == 0) open = process.function_of(process.module_start("/libdl"), "dlopen");
-  if (open == 0) fail(exit_code::io_error, "process {} has no dlopen: its C library is too old", process.number());
-  const int file = caller.make_file(std::string(recorder_name));
-  std::ofstream target(fmt::format("/proc/{}/fd/{}", process.number(), file), std::ios::binary);
-  target << content << std::flush;
-  constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
-  const std::uint64_t handle = target ? caller.call(open, caller.copy(fmt::format("/proc/self/fd/{}", file)), now) : 0;
-  std::string reason;
-  if (handle == 0) {
-    const remote_address error = process.function_of(process.module_start("/libc.so"), "dlerror");
-    if (error != 0 && target) reason = process.text_at(caller.call(error));
+// The recorder's library as it is in its file, read before the process is stopped.
+class recorder_image {
+ public:
+  explicit recorder_image(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    content_.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    for_each<Elf64_Phdr>(header().e_phoff, header().e_phnum, [&](const Elf64_Phdr& part) {
+      if (part.p_type == PT_LOAD) loaded_bytes_ = std::max<std::size_t>(loaded_bytes_, part.p_offset + part.p_filesz);
+    });
   }
+
+  // Returns the part that a process maps: what follows is for debuggers.
+  std::string_view loaded() const { return std::string_view(content_).substr(0, loaded_bytes_); }
+  // Returns the address of what it exports by the name, relative to where it is loaded.
+  remote_address offset_of(std::string_view name) const {
+    remote_address offset = 0;
+    for_each<Elf64_Shdr>(header().e_shoff, header().e_shnum, [&](const Elf64_Shdr& section) {
+      if (section.sh_type != SHT_DYNSYM) return;
+      const auto names = value_at<Elf64_Shdr>(header().e_shoff + section.sh_link * sizeof(Elf64_Shdr)).sh_offset;
+      for_each<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), [&](const Elf64_Sym& symbol) {
+        if (name == content_.c_str() + names + symbol.st_name) offset = symbol.st_value;
+      });
+    });
+    return offset;
+  }
+
+ private:
+  template <class Value>
+  Value value_at(std::size_t offset) const {
+    Value value{};
+    if (offset + sizeof value <= content_.size()) std::memcpy(&value, content_.data() + offset, sizeof value);
+    return value;
+  }
+  template <class Value, class Take>
+  void for_each(std::size_t offset, std::size_t count, Take take) const {
+    for (std::size_t number = 0; number < count; ++number) take(value_at<Value>(offset + number * sizeof(Value)));
+  }
+  Elf64_Ehdr header() const { return value_at<Elf64_Ehdr>(0); }
+
+  std::string content_;
+  std::size_t loaded_bytes_ = 0;
+};
+
+// Loads the library from a file in memory, which the process sees whatever its file system and its user are. Returns
+// its load address; the file's descriptor in the process stays open.
+remote_address load(remote_caller& caller, const remote_process& process, const recorder_image& image,
+                    remote_address open, int file) {
+  std::ofstream target(fmt::format("/proc/{}/fd/{}", process.number(), file), std::ios::binary);
+  target << image.loaded() << std::flush;
+  constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
+  const std::string path = fmt::format("/proc/self/fd/{}", file);
+  const std::uint64_t handle = target ? caller.call(caller.scratch_stack(), open, caller.copy(path), now) : 0;
+  remote_address start = 0;  // the first word of what the handle points to
+  if (handle != 0 && process.read(handle, &start, sizeof start)) return start;
+  std::string reason;
+  if (const remote_address error = c_function(process, "dlerror"); error != 0 && target)
+    reason = process.text_at(caller.call(caller.scratch_stack(), error));
   caller.system_call(SYS_close, file);
-  if (handle == 0) fail(exit_code::io_error, "process {} cannot load {}: {}", process.number(), recorder_name, reason);
+  fail(exit_code::io_error, "process {} cannot load {}: {}", process.number(), recorder_name, reason);
 }
 
-void check_program(pid_t process) {
+// Throws a failure where the program is of another machine. Returns whether it has a loader, for its libraries.
+bool has_loader(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/exe", process), std::ios::binary);
   Elf64_Ehdr header{};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return;
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return true;  // it is just becoming another program
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_X86_64 ||
       header.e_ident[EI_CLASS] != ELFCLASS64) {
     fail(exit_code::cannot_run,
          "process {} is no 64-bit x86-64 program; record it from its start where it was built for", process);
   }
+  file.seekg(static_cast<std::streamoff>(header.e_phoff));
+  Elf64_Phdr part{};
+  for (unsigned left = header.e_phnum; left > 0 && file.read(reinterpret_cast<char*>(&part), sizeof part); --left) {
+    if (part.p_type == PT_INTERP) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -290,10 +414,8 @@ void require_attachable(pid_t process) {
     fail(exit_code::io_error,
          "process {} is a kernel thread, has ended, or is protected; try sudo tarn record --pid {}", process, process);
   }
-  check_program(process);
-  if (const long tracer = status_of(process, "TracerPid:").value_or(0); tracer != 0) {
-    fail(exit_code::io_error, "process {} is traced by process {} (gdb, strace); end that first", process, tracer);
-  }
+  const bool is_dynamic = has_loader(process);
+  if (tracer_of(process) != 0) fail_untraceable(process, EPERM);
   if (status_of(process, "Seccomp:").value_or(0) != 0) {
     fail(exit_code::io_error,
          "process {} has restricted its system calls (seccomp), and loading the recorder could end it; record it from "
@@ -301,7 +423,14 @@ void require_attachable(pid_t process) {
          process);
   }
   const remote_process target(process);
-  if (target.module_start("/libc.so") == 0 && target.module_start("/libc-2") == 0) {
+  constexpr int most_tries = 1000;  // a process that has just begun maps its libraries soon
+  bool has_c_library = c_library_of(target).start != 0;
+  for (int tries = 0; is_dynamic && !has_c_library && tries < most_tries; ++tries) {
+    ::usleep(1000);
+    has_c_library = c_library_of(target).start != 0;
+  }
+  if (!has_c_library && target.mappings().empty()) fail(exit_code::io_error, "process {} ended meanwhile", process);
+  if (!has_c_library) {
     fail(exit_code::cannot_run,
          "process {} is statically linked or uses another C library than glibc, so the recorder cannot be loaded into "
          "it",
@@ -315,12 +444,17 @@ void require_attachable(pid_t process) {
 attachment attach_to(pid_t process, const std::string& library,
                      const std::function<bool(const std::string& path, bool is_new)>& prepare) {
   const remote_process target(process);
-  const std::string content = content_of_file(library);
+  const recorder_image image(library);
   attachment result;
-  result.is_new = target.module_start(loaded_library) == 0;
-  const auto in_use = [&] {
-    fail(exit_code::io_error, "process {} is recorded already, by another tarn record; end that first", process);
+  remote_address start = target.module_start(loaded_library);
+  result.is_new = start == 0;
+  const auto offset_of = [&](std::string_view name) {
+    if (result.is_new) return image.offset_of(name);
+    const remote_address place = target.function_of(start, name);
+    return place == 0 ? 0 : place - start;
   };
+  const remote_address attach = offset_of("tarn_recorder_attach"), stack = offset_of("tarn_recorder_stack");
+  if (attach == 0 || stack == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
   if (!result.is_new) {
     result.region = region_of(process);
     if (result.region.empty()) {
@@ -328,24 +462,27 @@ attachment attach_to(pid_t process, const std::string& library,
            "process {} was recorded before and has closed the recorder's files; it can be recorded after a new start",
            process);
     }
-    if (!prepare(result.region, false)) in_use();
+    if (!prepare(result.region, false)) fail_in_use(process);
   }
+  const remote_address open = c_function(target, "dlopen");
+  if (open == 0) fail(exit_code::io_error, "process {} has no dlopen: its C library is too old", process);
   remote_caller caller(target);
-  std::int64_t file = -1;
+  std::int64_t file = -1, library_file = -1;
   if (result.is_new) {
-    load(caller, target, content);
+    caller.make_scratch();
+    library_file = caller.make_file(std::string(recorder_name));
+    start = load(caller, target, image, open, static_cast<int>(library_file));
     file = caller.make_file("tarn-record");
     result.region = fmt::format("/proc/{}/fd/{}", process, file);
-    if (!prepare(result.region, true)) in_use();
+    if (!prepare(result.region, true)) fail_in_use(process);
   }
-  const remote_address begin = target.function_of(target.module_start(loaded_library), "tarn_recorder_attach");
-  const auto hooked = static_cast<std::int64_t>(caller.call(begin, static_cast<std::uint64_t>(file)));
+  const auto hooked = static_cast<std::int64_t>(caller.call(start + stack, start + attach, file, library_file));
   // A recorder that was killed leaves the hooks in place, and this one takes them over.
   if (hooked < 0 && hooked != -EALREADY) {
     fail(exit_code::io_error, "process {} cannot be recorded: {}", process,
          system_error_text(static_cast<int>(-hooked)));
   }
-  result.stopped = caller.stopped_for();
+  result.stopped = caller.finish();
   return result;
 }
 
@@ -355,9 +492,11 @@ std::chrono::nanoseconds detach_from(pid_t process) {
   if (start == 0) {
     fail(exit_code::io_error, "process {} has become another program, which is not recorded", process);
   }
+  const remote_address detach = target.function_of(start, "tarn_recorder_detach");
+  const remote_address stack = target.function_of(start, "tarn_recorder_stack");
   remote_caller caller(target);
-  caller.call(target.function_of(start, "tarn_recorder_detach"));
-  return caller.stopped_for();
+  caller.call(stack, detach);
+  return caller.finish();
 }
 
 }  // namespace tarn::command

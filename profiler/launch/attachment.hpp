@@ -20,6 +20,9 @@ struct attachment {
 // Throws a failure with the reason why the process cannot be recorded from now on, and the cure.
 void require_attachable(pid_t process);
 
+// Throws the failure that another `tarn record` records the process.
+[[noreturn]] void fail_in_use(pid_t process);
+
 // Loads `library` unless it is there, and hooks the functions. `prepare` makes a region of the memory file of a path,
 // or takes the region that it is; it returns false for one that another `tarn record` uses.
 attachment attach_to(pid_t process, const std::string& library,

@@ -11,15 +11,13 @@
 #include <cstdio>
 #include <fstream>
 
-#include "profiler/base/failure.hpp"
+#include "profiler/launch/access.hpp"
 
 namespace tarn::command {
 
 remote_process::remote_process(pid_t process)
     : process_(process), memory_(::open(fmt::format("/proc/{}/mem", process).c_str(), O_RDWR | O_CLOEXEC)) {
-  if (memory_ < 0) {
-    fail(exit_code::io_error, "no permission to change process {}: {}; try sudo", process, system_error_text(errno));
-  }
+  if (memory_ < 0) fail_untraceable(process, errno);
 }
 remote_process::~remote_process() { ::close(memory_); }
 

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/launch/access.hpp"
 
 namespace tarn::command {
 namespace {
@@ -30,27 +31,51 @@ long trace(__ptrace_request request, pid_t thread, std::uint64_t address, Data d
 
 [[noreturn]] void fail_ended(pid_t process) { fail(exit_code::io_error, "process {} ended meanwhile", process); }
 
+bool has_ended(pid_t process, pid_t thread) {
+  const char state = state_of_thread(process, thread);
+  return state == 'Z' || state == 'X' || state == '\0';
+}
+
+struct signal_sets {
+  std::uint64_t pending = 0, blocked = 0, ignored = 0;
+};
+signal_sets signals_of(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
+  signal_sets sets;
+  for (std::string line; std::getline(file, line);) {
+    const auto set = [&] { return std::stoull(line.substr(7), nullptr, 16); };
+    if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) sets.pending |= set();
+    if (line.starts_with("SigBlk:")) sets.blocked = set();
+    if (line.starts_with("SigIgn:")) sets.ignored = set();
+  }
+  return sets;
+}
+
 // Returns whether a signal waits that the thread does not block: its handler is to see the call interrupted.
 bool has_pending_signal(pid_t process, pid_t thread) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
-  std::uint64_t pending = 0, blocked = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) pending |= std::stoull(line.substr(7), nullptr, 16);
-    if (line.starts_with("SigBlk:")) blocked = std::stoull(line.substr(7), nullptr, 16);
-  }
-  return (pending & ~blocked) != 0;
+  const signal_sets sets = signals_of(process, thread);
+  return (sets.pending & ~sets.blocked) != 0;
 }
+
+constexpr std::uint64_t trap_bit = std::uint64_t{1} << (SIGTRAP - 1);
 
 }  // namespace
 
-traced_thread::traced_thread(const remote_process& process, pid_t thread, remote_address call_instruction)
-    : process_(process), thread_(thread), call_instruction_(call_instruction) {
+char state_of_thread(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, thread));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
+}
+
+traced_thread::traced_thread(const remote_process& process, pid_t thread, const remote_instructions& instructions)
+    : process_(process), thread_(thread), instructions_(instructions) {
   if (trace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) != 0) {
-    if (errno == ESRCH) return;
-    fail(exit_code::io_error,
-         "no permission to trace process {}: {}; try sudo, in a container --cap-add=SYS_PTRACE, or sysctl "
-         "kernel.yama.ptrace_scope=0",
-         process.number(), system_error_text(errno));
+    const int problem = errno;
+    // The kernel also forbids to trace a thread that has just ended.
+    if (problem == ESRCH || ::kill(process.number(), 0) != 0 || has_ended(process.number(), thread)) return;
+    fail_untraceable(process.number(), problem);
   }
   trace(PTRACE_INTERRUPT, thread, 0, nullptr);
   const auto until = steady::now() + call_time;
@@ -81,6 +106,7 @@ traced_thread::~traced_thread() {
     trace(PTRACE_SETREGS, thread_, 0, &again);
   }
   trace(PTRACE_DETACH, thread_, 0, nullptr);
+  if (has_trap_) ::syscall(SYS_tgkill, process_.number(), thread_, SIGTRAP);
 }
 
 // Sets is_stopped_ to false where the thread has ended.
@@ -128,9 +154,11 @@ void traced_thread::begin_calls() {
   iovec area{extended_before_.data(), extended_before_.size()};
   if (trace(PTRACE_GETREGSET, thread_, NT_X86_XSTATE, &area) != 0) fail_ended(process_.number());
   extended_before_.resize(area.iov_len);
-  const std::uint64_t every_signal = ~std::uint64_t{0};
+  // The kernel resets the program's handler of a signal that an instruction raises while it is blocked.
+  const std::uint64_t all_but_trap = ~trap_bit;
+  ignores_trap_ = (signals_of(process_.number(), thread_).ignored & trap_bit) != 0;
   if (trace(PTRACE_GETSIGMASK, thread_, sizeof mask_before_, &mask_before_) != 0 ||
-      trace(PTRACE_SETSIGMASK, thread_, sizeof every_signal, &every_signal) != 0)
+      trace(PTRACE_SETSIGMASK, thread_, sizeof all_but_trap, &all_but_trap) != 0)
     fail_ended(process_.number());
   is_calling_ = true;
 }
@@ -149,7 +177,7 @@ std::int64_t traced_thread::system_call(std::uint64_t number, std::span<const st
   user_regs_struct registers = before_;
   std::array<std::uint64_t, 6> words{};
   for (std::size_t index = 0; index < arguments.size(); ++index) words[index] = arguments[index];
-  registers.rip = call_instruction_;
+  registers.rip = instructions_.call;
   registers.rax = number;
   registers.orig_rax = ~std::uint64_t{0};
   registers.rdi = words[0], registers.rsi = words[1], registers.rdx = words[2];
@@ -158,8 +186,11 @@ std::int64_t traced_thread::system_call(std::uint64_t number, std::span<const st
   const auto until = steady::now() + call_time;
   for (int stops = 0; stops < 2;) {  // before the call and after it
     const stop reason = run_to_stop(true, until);
-    if (reason == stop::signal) fail(exit_code::io_error, "process {} failed in a system call", process_.number());
-    ++stops;
+    if (reason == stop::signal) {
+      keep_trap("in a system call");
+    } else {
+      ++stops;
+    }
   }
   return static_cast<std::int64_t>(get().rax);
 }
@@ -177,22 +208,36 @@ std::uint64_t traced_thread::call(remote_address function, std::span<const std::
   registers.eflags &= ~direction_flag;
   registers.orig_rax = ~std::uint64_t{0};
   registers.rdi = words[0], registers.rsi = words[1], registers.rdx = words[2];
-  if (!process_.write(registers.rsp, &call_instruction_, sizeof call_instruction_)) fail_ended(process_.number());
+  if (!process_.write(registers.rsp, &instructions_.trap, sizeof instructions_.trap)) fail_ended(process_.number());
   set(registers);
-  // The function returns to a `syscall` instruction, with its result as the number of the call, which is not made.
+  // The function returns to an instruction that raises SIGTRAP, which the thread never gets. So it stops once, however
+  // many system calls the function makes.
   const auto until = steady::now() + call_time;
   for (;;) {
-    const stop reason = run_to_stop(true, until);
-    if (reason == stop::signal)
-      fail(exit_code::io_error, "process {} failed while it loaded the recorder", process_.number());
-    user_regs_struct now = get();
-    if (now.rip != call_instruction_ + 2 || now.rsp != stack_end) continue;
-    const std::uint64_t result = now.orig_rax;
-    now.orig_rax = ~std::uint64_t{0};
-    set(now);
-    run_to_stop(true, until);
-    return result;
+    const stop reason = run_to_stop(false, until);
+    if (reason != stop::signal) continue;  // a stop of the whole process (SIGSTOP), which waits until later
+    const user_regs_struct now = get();
+    if (arrived_signal_ != SIGTRAP || now.rip != instructions_.trap + 1 || now.rsp != stack_end) {
+      keep_trap("while it loaded the recorder");
+      continue;
+    }
+    if (ignores_trap_) ignore_trap(stack_end);
+    return now.rax;
   }
+}
+
+void traced_thread::keep_trap(const char* moment) {
+  if (arrived_signal_ != SIGTRAP) fail(exit_code::io_error, "process {} failed {}", process_.number(), moment);
+  has_trap_ = true;
+}
+
+// The kernel no longer ignores an ignored signal that an instruction has raised.
+void traced_thread::ignore_trap(remote_address stack_end) {
+  const std::array<std::uint64_t, 4> action = {1};  // SIG_IGN, as the kernel has it
+  const remote_address place = stack_end - 256;
+  if (!process_.write(place, action.data(), sizeof action)) fail_ended(process_.number());
+  const std::array<std::uint64_t, 4> arguments = {SIGTRAP, place, 0, 8};
+  system_call(SYS_rt_sigaction, arguments);
 }
 
 // The registers are set where the kernel then looks whether to repeat the call that was interrupted.
@@ -201,7 +246,8 @@ void traced_thread::restore() {
   try {
     trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
     const auto until = steady::now() + call_time;
-    while (run_to_stop(false, until) != stop::event) {
+    for (stop reason = run_to_stop(false, until); reason != stop::event; reason = run_to_stop(false, until)) {
+      if (reason == stop::signal) keep_trap("while it was stopped");
     }
     set(before_);
     iovec area{extended_before_.data(), extended_before_.size()};

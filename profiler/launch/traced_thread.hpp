@@ -12,13 +12,21 @@
 
 namespace tarn::command {
 
+// Returns the state of a thread as ps(1) names it (S, R, D, Z …); 0 if there is no such thread.
+char state_of_thread(pid_t process, pid_t thread);
+
+// Addresses of instructions in the process, anywhere in its code.
+struct remote_instructions {
+  remote_address call;  // a `syscall`
+  remote_address trap;  // an `int3`
+};
+
 // The thread is stopped while this object lives, and then goes on as it was: its registers, its signal mask and the
 // system call that it waited in. A failure that is thrown here leaves it as it was, too.
 class traced_thread {
  public:
-  // `call_instruction` is the address of a `syscall` in the process. Throws a failure where the thread cannot be
-  // traced; `stopped` is false if it has ended.
-  traced_thread(const remote_process& process, pid_t thread, remote_address call_instruction);
+  // Throws a failure where the thread cannot be traced; is_stopped() is false if it has ended.
+  traced_thread(const remote_process& process, pid_t thread, const remote_instructions& instructions);
   traced_thread(const traced_thread&) = delete;
   traced_thread& operator=(const traced_thread&) = delete;
   ~traced_thread();
@@ -27,7 +35,7 @@ class traced_thread {
   // Returns the registers that it was stopped with.
   const user_regs_struct& registers() const { return before_; }
 
-  // Prepares the thread for calls: its registers and its signal mask are saved, and signals wait.
+  // Prepares the thread for calls: its registers and its signal mask are saved, and all signals but SIGTRAP wait.
   void begin_calls();
   // Makes a system call in the thread. Returns its result, or an errno as its negative.
   std::int64_t system_call(std::uint64_t number, std::span<const std::uint64_t> arguments);
@@ -42,12 +50,17 @@ class traced_thread {
   void set(const user_regs_struct& registers);
   user_regs_struct get() const;
   void restore();
+  // Keeps a SIGTRAP of others for the end; throws a failure where another signal has arrived.
+  void keep_trap(const char* moment);
+  void ignore_trap(remote_address stack_end);
 
   const remote_process& process_;
   pid_t thread_;
-  remote_address call_instruction_;
+  remote_instructions instructions_;
   bool is_stopped_ = false, is_calling_ = false;
-  int arrived_signal_ = 0;  // the one of the last stop::signal, which the thread gets when it goes on with it
+  bool ignores_trap_ = false;  // the program ignores SIGTRAP
+  bool has_trap_ = false;      // a SIGTRAP that is not ours has come, and is sent again at the end
+  int arrived_signal_ = 0;     // the one of the last stop::signal, which the thread gets when it goes on with it
   user_regs_struct before_{};
   std::uint64_t mask_before_ = 0;
   std::vector<char> extended_before_;  // the vector registers

@@ -100,7 +100,7 @@ tarn_attached_begin:
   .irp name, mtx_timedlock, mtx_unlock, mtx_destroy, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait
   attached \name
   .endr
-  .irp name, pthread_cond_destroy, cnd_wait, cnd_timedwait, cnd_destroy
+  .irp name, pthread_cond_destroy, cnd_wait, cnd_timedwait, cnd_destroy, prctl, syscall
   attached \name
   .endr
   .globl tarn_attached_loader
@@ -116,6 +116,17 @@ tarn_attached_loader:
   .globl tarn_attached_end
   .hidden tarn_attached_end
 tarn_attached_end:
+  .popsection
+
+// The stack on which a stopped thread of the program calls this library. It ends at the label.
+  .pushsection .bss.attached, "aw", @nobits
+  .balign 64
+  .skip 128 * 1024
+  .globl tarn_recorder_stack
+  .type tarn_recorder_stack, @object
+  .size tarn_recorder_stack, 64
+tarn_recorder_stack:
+  .skip 64
   .popsection
 
   .hidden tarn_attached_state

@@ -21,6 +21,7 @@
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next.hpp"
+#include "profiler/preload/own_heap.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
 #include "profiler/preload/stacks/stack.hpp"
@@ -80,7 +81,8 @@ struct module {
   address fixed_low = 0, fixed_high = 0;  // the part that is read-only after relocation
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
-  const std::uint32_t* hash = nullptr;
+  const std::uint32_t* hash = nullptr;        // DT_GNU_HASH
+  const std::uint32_t* plain_hash = nullptr;  // DT_HASH
   const ElfW(Rela) * tables[2] = {};
   std::size_t counts[2] = {};
   bool is_program = false;
@@ -107,6 +109,7 @@ module module_of(const dl_phdr_info& info) noexcept {
       case DT_SYMTAB: place.symbols = reinterpret_cast<const ElfW(Sym)*>(absolute(value)); break;
       case DT_STRTAB: place.strings = reinterpret_cast<const char*>(absolute(value)); break;
       case DT_GNU_HASH: place.hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
+      case DT_HASH: place.plain_hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
       case DT_RELA: place.tables[0] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
       case DT_JMPREL: place.tables[1] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
       case DT_RELASZ: place.counts[0] = value / sizeof(ElfW(Rela)); break;
@@ -117,24 +120,65 @@ module module_of(const dl_phdr_info& info) noexcept {
   return place;
 }
 
-// Returns whether the module exports a function of the name.
-bool defines(const module& place, const char* name) noexcept {
-  if (place.hash == nullptr || place.symbols == nullptr || place.strings == nullptr) return false;
+// Returns the number of the symbol by which the module exports a function; 0 if it does not.
+std::uint32_t exported(const module& place, const char* name) noexcept {
+  if (place.hash == nullptr || place.symbols == nullptr || place.strings == nullptr) return 0;
   const std::uint32_t buckets = place.hash[0], first = place.hash[1], filter_words = place.hash[2];
   const std::uint32_t* const heads = place.hash + 4 + std::size_t{filter_words} * 2;
   const std::uint32_t* const chains = heads + buckets;
-  if (buckets == 0) return false;
+  if (buckets == 0) return 0;
   const std::uint32_t hash = hash_of(name);
   std::uint32_t index = heads[hash % buckets];
-  if (index < first) return false;
+  if (index < first) return 0;
   for (;; ++index) {
     const std::uint32_t chained = chains[index - first];
     if ((chained | 1) == (hash | 1) && place.symbols[index].st_shndx != SHN_UNDEF &&
         std::strcmp(place.strings + place.symbols[index].st_name, name) == 0)
-      return true;
-    if ((chained & 1) != 0) return false;
+      return index;
+    if ((chained & 1) != 0) return 0;
   }
 }
+
+// The symbols of a module that have a name of the table, so that an entry of its relocations is told by a number. Large
+// programs have a hundred times as many relocations as symbols.
+class known_symbols {
+ public:
+  explicit known_symbols(const module& place) noexcept {
+    // Symbols that a module only uses come first in a module with DT_GNU_HASH; the others are found by their names.
+    const std::uint32_t end = place.hash != nullptr         ? place.hash[1]
+                              : place.plain_hash != nullptr ? place.plain_hash[1]
+                                                            : 0;
+    for (std::uint32_t number = 1; number < end; ++number) {
+      const std::size_t slot = slot_of(place.strings + place.symbols[number].st_name);
+      if (by_name[slot] != nullptr) add(number, slot);
+    }
+    for (std::size_t slot = 0; slot < name_slots; ++slot) {
+      if (by_name[slot] == nullptr) continue;
+      if (const std::uint32_t number = exported(place, by_name[slot]->name); number != 0) add(number, slot);
+    }
+  }
+  bool is_empty() const noexcept { return count_ == 0; }
+  // Returns the slot of by_name, or name_slots.
+  std::size_t slot_of_symbol(std::uint32_t number) const noexcept {
+    std::size_t index = number % capacity;
+    while (numbers_[index] != 0 && numbers_[index] != number) index = (index + 1) % capacity;
+    return numbers_[index] == 0 ? name_slots : slots_[index];
+  }
+
+ private:
+  static constexpr std::size_t capacity = 1024;
+  void add(std::uint32_t number, std::size_t slot) noexcept {
+    std::size_t index = number % capacity;
+    while (numbers_[index] != 0 && numbers_[index] != number) index = (index + 1) % capacity;
+    if (numbers_[index] == number || count_ == capacity / 2) return;
+    numbers_[index] = number;
+    slots_[index] = static_cast<std::uint16_t>(slot);
+    ++count_;
+  }
+  std::uint32_t numbers_[capacity] = {};  // 0: unused
+  std::uint16_t slots_[capacity] = {};
+  std::size_t count_ = 0;
+};
 
 // Calls `take` for each loaded module but this one and the loader, which has no table that other modules share.
 template <class Take>
@@ -161,7 +205,7 @@ void for_each_module(Take take) noexcept {
 
 // Calls `change` for each place in the module that holds the address of a function of ours, or may hold it later.
 template <class Change>
-void for_each_address(const module& place, Change change) noexcept {
+void for_each_address(const module& place, const known_symbols& symbols, Change change) noexcept {
   for (std::size_t table = 0; table < 2; ++table) {
     for (std::size_t index = 0; place.tables[table] != nullptr && index < place.counts[table]; ++index) {
       const ElfW(Rela)& record = place.tables[table][index];
@@ -169,9 +213,9 @@ void for_each_address(const module& place, Change change) noexcept {
       const std::size_t number = ELF64_R_SYM(record.r_info);
       if (number == 0 || record.r_addend != 0) continue;
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+      const std::size_t slot = symbols.slot_of_symbol(static_cast<std::uint32_t>(number));
+      if (slot == name_slots) continue;
       const ElfW(Sym)& symbol = place.symbols[number];
-      const std::size_t slot = slot_of(place.strings + symbol.st_name);
-      if (by_name[slot] == nullptr) continue;
       // A function that was not called yet has the address of the module's own code, which asks the loader.
       auto& held = *reinterpret_cast<std::atomic<address>*>(place.base + record.r_offset);
       const address value = held.load(std::memory_order_relaxed);
@@ -203,18 +247,21 @@ long change_addresses(Choose choose) noexcept {
   long changed = 0;
   for_each_module([&](const module& place, const dl_phdr_info& info) {
     modules_seen = info.dlpi_adds;
+    const known_symbols symbols(place);
+    if (symbols.is_empty()) return;
     bool is_needed = false;
-    for_each_address(place, [&](const attached_function& function, auto&, address value, bool is_unresolved) {
+    for_each_address(place, symbols, [&](const attached_function& function, auto&, address value, bool is_unresolved) {
       is_needed = is_needed || choose(function, value, is_unresolved) != value;
     });
     if (!is_needed) return;
     const writable_addresses now(place);
-    for_each_address(place, [&](const attached_function& function, auto& held, address value, bool is_unresolved) {
-      const address wanted = choose(function, value, is_unresolved);
-      if (wanted == value) return;
-      held.store(wanted, std::memory_order_release);  // release: a thread that jumps there finds the table filled
-      ++changed;
-    });
+    for_each_address(
+        place, symbols, [&](const attached_function& function, auto& held, address value, bool is_unresolved) {
+          const address wanted = choose(function, value, is_unresolved);
+          if (wanted == value) return;
+          held.store(wanted, std::memory_order_release);  // release: a thread that jumps there finds the table filled
+          ++changed;
+        });
   });
   return changed;
 }
@@ -257,7 +304,7 @@ bool fill_table() noexcept {
   }
   for_each_module([](const module& place, const dl_phdr_info&) {
     for (std::size_t slot = 0; slot < name_slots; ++slot) {
-      if (by_name[slot] != nullptr && defines(place, by_name[slot]->name)) ++definers[slot];
+      if (by_name[slot] != nullptr && exported(place, by_name[slot]->name) != 0) ++definers[slot];
     }
   });
   return true;
@@ -305,9 +352,11 @@ TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcep
   if (tarn_attached_state != 0) hook_all();
 }
 
-// Begins to record in the region of the file, or goes on in the region of before if `file` is negative. Returns the
-// number of addresses that lead to hooks now, or an errno as its negative.
-TARN_EXPORT long tarn_recorder_attach(long file) noexcept {
+// Begins to record in the region of the file, or goes on in the region of before if `file` is negative. Closes the file
+// that this library came from, if `library_file` is not negative. Returns the number of the attachment, or an errno as
+// its negative.
+TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
+  if (library_file >= 0) raw_call(SYS_close, library_file);
   if (tarn_attached_state != 0) return -EALREADY;
   {
     const hidden_thread now;
@@ -323,7 +372,10 @@ TARN_EXPORT long tarn_recorder_attach(long file) noexcept {
     if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
     if (hooked == 0) return -ENOENT;
   }
-  if (file >= 0) try_operators_out();
+  if (file >= 0) {
+    try_operators_out();
+    note_own_heap_of_program();
+  }
   return static_cast<long>(attachments);
 }
 

@@ -36,6 +36,14 @@ const void* others(const char* name) noexcept {
   return is_own ? function : nullptr;
 }
 
+// Returns the function of the name that the program's own file defines; null if it has none.
+const void* of_program(const char* name) noexcept {
+  const void* const function = others(name);
+  dl_find_object object;
+  const bool is_found = function != nullptr && ::_dl_find_object(const_cast<void*>(function), &object) == 0;
+  return is_found && object.dlfo_link_map->l_name[0] == '\0' ? function : nullptr;
+}
+
 // Runs as part of the recorder: otherwise a signal's handler could wait for the lock that is held here.
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
@@ -46,6 +54,13 @@ const void* others(const char* name) noexcept {
 }
 
 }  // namespace
+
+void note_own_heap_of_program() noexcept {
+  const hidden_thread now;
+  own_malloc = of_program("malloc");
+  own_new = of_program("_Znwm");
+  note_own_heap_anew();
+}
 
 void note_own_heap_anew() noexcept {
   const bool are_together = own_malloc != nullptr && own_new != nullptr && module_of(own_malloc) == module_of(own_new);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "profiler/format/clock.hpp"
 #include "profiler/preload/base/memory.hpp"
@@ -102,7 +103,9 @@ void note_words() noexcept {
 }
 
 // The region's file stays open for the program that this process becomes, as that one may have another user, another
-// /proc, or another root. The descriptor is far above the numbers that programs count on.
+// /proc, or another root. The descriptor is far above the numbers that programs count on; in a process that has threads
+// already it is below 64, where the kernel's table has room: it would wait for all processors before it makes the table
+// larger, some tens of milliseconds.
 struct kept_descriptor {
   long number = -1;
   std::uint64_t inode = 0;
@@ -114,10 +117,11 @@ std::uint64_t inode_of(long file) noexcept {
   return raw_call(SYS_fstat, file, &status) == 0 ? status.st_ino : 0;
 }
 
+constinit long first_kept_number = 500;
+
 void keep(long file) noexcept {
-  constexpr long first_number = 500;
   if (kept.number >= 0 && inode_of(kept.number) == kept.inode) raw_call(SYS_close, kept.number);
-  kept = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_number), inode_of(file)};
+  kept = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number), inode_of(file)};
 }
 
 // Returns the size in bytes of the region that the file may be; 0 when it is none.
@@ -166,6 +170,20 @@ format::region_header* map_first(const char* path) noexcept {
   return nullptr;
 }
 
+// Spares whose files are open, for children in a user namespace of their own: /proc shows them nothing of `tarn
+// record`.
+struct open_spare {
+  std::uint32_t index;
+  long file;
+};
+constinit open_spare open_spares[4] = {};
+constinit std::size_t open_spare_count = 0;
+
+bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
+  std::uint64_t unowned = 0;
+  return first->spare[index].owner.compare_exchange_strong(unowned, owner, std::memory_order_relaxed);
+}
+
 // Returns the spare that this process has from before its exec, or takes one now; null when none is left.
 const format::spare_region* own_spare() noexcept {
   const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
@@ -177,34 +195,43 @@ const format::spare_region* own_spare() noexcept {
         spare.started.load(std::memory_order_relaxed) == started)
       return &spare;
   }
-  for (std::uint32_t index = 0; index < count; ++index) {
-    std::uint64_t unowned = 0;
-    if (first->spare[index].owner.compare_exchange_strong(unowned, own_key, std::memory_order_relaxed)) {
-      first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
-      return &first->spare[index];
-    }
+  for (std::uint32_t tried = 0; tried < open_spare_count + count; ++tried) {
+    const std::uint32_t index =
+        tried < open_spare_count ? open_spares[tried].index : tried - static_cast<std::uint32_t>(open_spare_count);
+    if (!take_spare(index, own_key)) continue;
+    first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
+    return &first->spare[index];
   }
   first->missed.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
-// Maps this process's spare, which lies beside the first region. `path` names the first region.
-bool map_spare(const char* path, void* address) noexcept {
-  const format::spare_region* const spare = own_spare();
-  if (spare == nullptr) return false;
+// Opens a spare, which lies beside the first region. `path` names the first region. Returns an errno as its negative.
+long open_spare_file(const char* path, const format::spare_region& spare) noexcept {
   char spare_path[64];
   const char* const name = std::strrchr(path, '/');
-  if (name == nullptr || name - path > 40) return false;
+  if (name == nullptr || name - path > 40) return -ENOENT;
   std::size_t used = static_cast<std::size_t>(name - path) + 1;
   std::memcpy(spare_path, path, used);
   char digits[10];
   std::size_t count = 0;
-  for (std::uint32_t remainder = spare->file; remainder != 0 || count == 0; remainder /= 10) {
+  for (std::uint32_t remainder = spare.file; remainder != 0 || count == 0; remainder /= 10) {
     digits[count++] = static_cast<char>('0' + remainder % 10);
   }
   while (count > 0) spare_path[used++] = digits[--count];
   spare_path[used] = '\0';
-  return map_region(open_region(spare_path), address);
+  return open_region(spare_path);
+}
+
+// Maps this process's spare.
+bool map_spare(const char* path, void* address) noexcept {
+  const format::spare_region* const spare = own_spare();
+  if (spare == nullptr) return false;
+  long file = open_spare_file(path, *spare);
+  for (std::size_t number = 0; file < 0 && number < open_spare_count; ++number) {
+    if (spare == &first->spare[open_spares[number].index]) file = open_spares[number].file;
+  }
+  return map_region(file, address);
 }
 
 // Holds a copy, as the environment may have changed when a child needs it. The command's paths are short; a longer
@@ -271,10 +298,14 @@ bool attach(const char* const* environment) noexcept {
   return done;
 }
 
-bool attach_to(long file) noexcept { return map_region(file, nullptr); }
+bool attach_to(long file) noexcept {
+  first_kept_number = 48;
+  return map_region(file, nullptr);
+}
 
 void note_unrecorded_fork() noexcept {
-  if (first == nullptr && is_recorded()) header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
+  if (first == nullptr && is_attached() && is_recorded())
+    header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
 }
 
 const char* region_path() noexcept { return first_path; }
@@ -298,6 +329,18 @@ void exec_failed() noexcept {
 }
 
 bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
+
+void open_some_spares() noexcept {
+  if (first == nullptr || is_restricted()) return;
+  const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
+  for (std::uint32_t index = 0; index < count && open_spare_count < std::size(open_spares); ++index) {
+    if (first->spare[index].owner.load(std::memory_order_relaxed) != 0) continue;
+    const long file = open_spare_file(first_path, first->spare[index]);
+    if (file < 0) return;
+    open_spares[open_spare_count++] = {index, raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number)};
+    raw_call(SYS_close, file);
+  }
+}
 
 std::uint32_t image() noexcept { return own_image; }
 

@@ -21,7 +21,11 @@ bool attach_to(long file) noexcept;
 // one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
 bool follow_fork() noexcept;
 
-// Counts a child that is not recorded. Call it in the parent after each fork.
+// Keeps some regions for children open. Call it before this process enters a user namespace of its own, in which it may
+// no longer open them.
+void open_some_spares() noexcept;
+
+// Counts a child that is not recorded. Call it in the parent after each fork and vfork.
 void note_unrecorded_fork() noexcept;
 
 // Call these before an exec of this process, and after one that failed. begin_exec() returns the region's descriptor,

@@ -45,6 +45,7 @@ restriction restriction_by(long number, const long* arguments) noexcept {
                                                        {SYS_munmap},
                                                        {SYS_madvise},
                                                        {SYS_sched_yield},
+                                                       {SYS_nanosleep},
                                                        {SYS_gettid},
                                                        {SYS_getpid},
                                                        {SYS_getrusage},

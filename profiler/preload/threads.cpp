@@ -76,6 +76,7 @@ constinit thread_local thread* plain_thread = nullptr;
 // The thread's counts stay, and its later events are still counted.
 void thread::end() noexcept {
   running.fetch_sub(1, std::memory_order_relaxed);
+  if (!is_recorded()) return;  // a filter of system calls that was set since then is not known
   if (this != shared) {
     std::array<std::uint64_t, 2> name = {};
     own_call(SYS_prctl, PR_GET_NAME, name.data());

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,27 @@ from paths import HANG_S, PATHS, main, polls
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 CYCLES = 30
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
+# Ignores SIGTRAP, or blocks it with one waiting and handles it at the end of its input; then it prints how many came.
+TAKES_TRAPS = """
+import os, signal, sys
+count = 0
+def handle(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGTRAP, signal.SIG_IGN if sys.argv[1] == "ignores" else handle)
+if sys.argv[1] == "blocks":
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP])
+    os.kill(os.getpid(), signal.SIGTRAP)
+print("ready", flush=True)
+sys.stdin.read()
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTRAP])
+os.kill(os.getpid(), signal.SIGTRAP)
+print(count)
+"""
+# A 32-bit program that only waits: its headers, and `mov eax, 29; int 0x80; jmp -9`.
+PROGRAM_32 = (b"\x7fELF\x01\x01\x01" + bytes(9) +
+              struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0) +
+              struct.pack("<IIIIIIII", 1, 0, 0x8048000, 0x8048000, 93, 93, 5, 4096) + b"\xb8\x1d\0\0\0\xcd\x80\xeb\xf7")
 # Allows every system call by a filter, and then waits for its input to end.
 RESTRICTS_ITSELF = """
 import ctypes, struct, sys
@@ -49,8 +71,12 @@ class Attach(unittest.TestCase):
         self.assertEqual(running.stdout.readline(), "ready\n")
         return running
 
-    def program(self, threads=0, **variables):
-        return self.start(PATHS.attached, str(threads), env={**os.environ, **variables})
+    def program(self, threads=0, *modes, **variables):
+        return self.start(PATHS.attached, str(threads), *modes, env={**os.environ, **variables})
+
+    def needs_way(self, *way):
+        if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest(f"{' '.join(way)} may not be used here")
 
     def say(self, program, line):
         program.stdin.write(line + "\n")
@@ -122,10 +148,138 @@ class Attach(unittest.TestCase):
         self.finish(program)
 
     def test_no_signal_is_lost(self):
-        program = self.start(PATHS.attached, "0", "signals")
+        program = self.program(0, "signals")
         for _ in range(CYCLES):
             self.end(self.record(program))
         self.finish(program)
+
+    def test_it_makes_children_and_loads_libraries_meanwhile(self):
+        program = self.program(1, "forks", "loads", PATHS.plugin)
+        for cycle in range(CYCLES // 3):
+            recorder = self.record(program)
+            self.say(program, f"blocks {cycle + 1}")
+            self.end(recorder)
+            self.assertEqual(self.blocks_in("allocate_large"), cycle + 1)
+        self.finish(program)
+
+    def test_a_thousand_threads(self):
+        program = self.program(0, "sleepers", "1000")
+        recorder = self.record(program)
+        self.say(program, "blocks 30")
+        self.end(recorder)
+        self.assertEqual(self.blocks_in("allocate_large"), 30)
+        self.finish(program)
+
+    def test_a_stopped_program_stays_so(self):
+        program = self.program(1)
+        program.send_signal(signal.SIGSTOP)
+        recorder = self.record(program)
+        status = pathlib.Path(f"/proc/{program.pid}/stat")
+        for _ in polls():  # the thread that was stopped for the recorder comes back to this stop
+            state = status.read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+            if state == "T":
+                break
+        self.assertEqual(state, "T")
+        program.send_signal(signal.SIGCONT)
+        self.say(program, "blocks 20")
+        self.end(recorder)
+        self.assertEqual(self.blocks_in("allocate_large"), 20)
+        self.finish(program)
+
+    def test_a_thread_that_is_lent_to_a_child_is_passed_over(self):
+        program = self.program(1)
+        program.stdin.write("vfork\n")
+        program.stdin.flush()
+        children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        for _ in polls():
+            if child := children.read_text(encoding="utf-8"):
+                break
+        self.end(self.record(program))
+        os.kill(int(child), signal.SIGKILL)
+        self.assertEqual(program.stdout.readline(), "done\n")
+        self.finish(program)
+
+    def test_what_comes_and_goes_is_recorded_or_refused_in_one_line(self):
+        (self.folder / "again.sh").write_text("exec sh again.sh\n", encoding="utf-8")
+        becomes = subprocess.Popen(["sh", "again.sh"], cwd=self.folder)
+        self.addCleanup(becomes.wait)
+        self.addCleanup(becomes.kill)
+        for cycle in range(CYCLES // 6):
+            ends = subprocess.Popen([PATHS.attached, "1"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            for program in (ends, becomes):
+                result = subprocess.run([PATHS.tarn, "record", "-o", "rec", "--for", "10ms", "--pid", str(program.pid)],
+                                        cwd=self.folder, capture_output=True, text=True, check=False, timeout=HANG_S)
+                if result.returncode != 0:
+                    self.assertEqual(result.returncode, 3, result.stderr)
+                    self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$")
+            self.assertEqual(ends.wait(timeout=HANG_S), 3, cycle)
+        self.assertIsNone(becomes.poll())
+
+    def test_traps_of_the_program_stay_its_own(self):
+        for mode, count in (("handles", 1), ("ignores", 0), ("blocks", 2)):
+            with self.subTest(mode=mode):
+                program = self.start(sys.executable, "-c", TAKES_TRAPS, mode)
+                for _ in range(3):
+                    self.end(self.record(program))
+                self.assertEqual(program.communicate(timeout=HANG_S)[0], f"{count}\n")
+                self.assertEqual(program.returncode, 0)
+
+    def test_a_filter_of_system_calls_that_comes_later(self):
+        program = self.program(2)
+        recorder = self.record(program)
+        self.say(program, "filter")
+        self.say(program, "blocks 20")
+        self.end(recorder)
+        self.assertEqual(self.blocks_in("allocate_large"), 20)
+        self.say(program, "blocks 20")
+        self.assertIn("restricted its system calls (seccomp)", self.refused(program.pid))
+        self.finish(program)
+
+    def test_a_program_whose_files_are_gone(self):
+        copy = self.folder / "copy"
+        shutil.copy2(PATHS.attached, copy)
+        program = self.start(copy, "0")
+        copy.unlink()
+        recorder = self.record(program)
+        self.say(program, "blocks 200")
+        self.end(recorder)
+        self.assertGreaterEqual(self.report()["heap"]["allocations"], 200)
+        self.finish(program)
+
+    def test_another_mount_namespace(self):
+        way = ["unshare", "--mount"]
+        self.needs_way(*way)
+        library_folder = pathlib.Path(PATHS.tarn).parent.parent / "lib"
+        hides = f"mount -t tmpfs none '{library_folder}' && exec '{PATHS.attached}' 0"
+        program = self.start(*way, "sh", "-c", hides)
+        recorder = self.record(program)
+        self.say(program, "blocks 20")
+        self.end(recorder)
+        self.assertEqual(self.blocks_in("allocate_large"), 20)
+        self.finish(program)
+
+    def test_a_malloc_of_its_own_is_named(self):
+        program = self.start(PATHS.own, "0")
+        recorder = self.record(program)
+        self.say(program, "blocks 20")
+        self.assertRegex(self.end(recorder),
+                         r"tarn: .*attached_own has a malloc of its own: its heap was not recorded\n")
+        self.finish(program)
+
+    def test_two_recorders_at_once(self):
+        for _ in range(CYCLES // 6):
+            program = self.program(1)
+            words = [PATHS.tarn, "record", "--pid", str(program.pid), "--for", "50ms", "-o"]
+            recorders = [subprocess.Popen([*words, name], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+                         for name in ("one", "two")]
+            results = [(recorder.communicate(timeout=HANG_S)[1], recorder.returncode) for recorder in recorders]
+            self.assertIn(0, [code for _, code in results], results)
+            for errors, code in results:
+                if code != 0:
+                    self.assertRegex(errors, r"^tarn: process \d+ is recorded already, by another tarn record; .*\n$")
+            maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text(encoding="utf-8")
+            self.assertEqual(len(re.findall(r" 00000000 .*memfd:libtarn-record\.so", maps)), 1)
+            self.finish(program)
 
     def test_the_program_ends_while_it_is_recorded(self):
         program = self.program(2)
@@ -252,6 +406,29 @@ class Attach(unittest.TestCase):
         self.assertEqual(libc.ptrace(PTRACE_SEIZE, program.pid, None, None), 0)
         self.assertIn(f"is traced by process {os.getpid()}", self.refused(program.pid))
 
+    def test_a_32_bit_program_is_left_alone(self):
+        path = self.folder / "program32"
+        path.write_bytes(PROGRAM_32)
+        path.chmod(0o755)
+        try:
+            program = subprocess.Popen([path])
+        except OSError:
+            self.skipTest("no 32-bit program runs here")
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.assertIn("is no 64-bit x86-64 program", self.refused(program.pid, code=126))
+
+    def test_a_user_without_the_right_to_trace(self):
+        way = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+        if os.geteuid() != 0 or shutil.which(way[0]) is None:
+            self.skipTest("needs setpriv and a user who may give up a right")
+        program = self.program()
+        result = subprocess.run([*way, PATHS.tarn, "record", "--pid", str(program.pid), "-o", "/dev/null"],
+                                capture_output=True, text=True, check=False, timeout=HANG_S)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertRegex(result.stderr, r"^tarn: [^\n]*process \d+ [^\n]*try sudo tarn record --pid \d+\n$")
+        self.finish(program)
+
     def test_a_restricted_program_is_left_alone(self):
         program = self.start(sys.executable, "-c", RESTRICTS_ITSELF)
         self.assertIn("restricted its system calls (seccomp)", self.refused(program.pid))
@@ -264,4 +441,4 @@ class Attach(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main("tarn", "attached", "plugin", "library", "static")
+    main("tarn", "attached", "own", "plugin", "library", "static")

@@ -1,20 +1,28 @@
 // Allocates and locks in several threads, checks its own answers, and obeys lines on its input: the subject of
 // recordings that begin or end while a program runs.
 //
-//   attached [THREADS [signals]]
+//   attached [THREADS [signals] [forks] [loads FILE] [sleepers N]]
 //
-// With "signals" a thread sends the first one signals all the time, and each that is lost is a wrong answer.
+// With "signals" a thread sends the first one signals all the time, whose handler has a stack of its own, and each that
+// is lost is a wrong answer. With "forks" a thread makes children all the time, with "loads" one loads and unloads a
+// library, and with "sleepers" N threads wait.
 // It obeys the lines of its input. "blocks N" allocates N large blocks at one place, "fork" has a child do so and
-// checks its end, "plugin FILE N" loads a library that does so, and "exec" becomes cat. At the end of its input it
-// prints how many answers were wrong, and exits with 3.
+// checks its end, "vfork" lends its thread to a child until that is killed, "plugin FILE N" loads a library that
+// allocates, "filter" forbids itself some system calls, and "exec" becomes cat. At the end of its input it prints how
+// many answers were wrong, and exits with 3.
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -116,23 +124,61 @@ void send_signals(pthread_t target) {
   }
 }
 
-void fork_a_child() {
+void fork_a_child(int blocks) {
   const pid_t child = ::fork();
   if (child == 0) {
-    allocate_large(1000);
+    allocate_large(blocks);
     ::_exit(wrong == 0 ? 7 : 8);
   }
   int status = 0;
   if (::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) ++wrong;
 }
 
-void run_plugin(const std::string& words) {
-  const std::size_t space = words.rfind(' ');
-  void* const plugin = ::dlopen(words.substr(0, space).c_str(), RTLD_NOW | RTLD_LOCAL);
+// The child shares this process's memory and changes nothing in it.
+void lend_thread() {
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) ++wrong;
+}
+
+void run_plugin(const std::string& file, int blocks) {
+  void* const plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (plugin == nullptr) std::abort();
   const auto allocate = reinterpret_cast<void (*)(int)>(::dlsym(plugin, "allocate_in_plugin"));
-  allocate(std::atoi(words.c_str() + space));
+  allocate(blocks);
   ::dlclose(plugin);
+}
+
+// Ends the process at a call that it does not make itself, and that a recorder could make in it.
+void filter_calls() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  };
+  const sock_fprog filter = {sizeof program / sizeof *program, program};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) std::abort();
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0) std::abort();
+}
+
+std::mutex sleeping_mutex;
+std::condition_variable sleeping_ends;
+void sleep_to_the_end() {
+  std::unique_lock held(sleeping_mutex);
+  sleeping_ends.wait(held, [] { return ends.load(); });
+}
+
+void handle_signals_on_a_stack() {
+  static char stack[64 * 1024];
+  const stack_t signal_stack{stack, 0, sizeof stack};
+  struct sigaction action {};
+  action.sa_handler = [](int) { ++handled; };
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  if (::sigaltstack(&signal_stack, nullptr) != 0 || ::sigaction(SIGRTMIN, &action, nullptr) != 0) std::abort();
 }
 
 }  // namespace
@@ -142,22 +188,41 @@ int main(int count, char** words) {
   std::vector<std::thread> workers;
   for (int number = 0; number < threads; ++number) workers.emplace_back(work, static_cast<unsigned>(number * 1000));
   if (threads > 0) workers.emplace_back(bear_threads);
-  if (count > 2) {
-    struct sigaction action {};
-    action.sa_handler = [](int) { ++handled; };
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGRTMIN, &action, nullptr);
-    workers.emplace_back(send_signals, ::pthread_self());
+  for (int number = 2; number < count; ++number) {
+    const std::string mode = words[number];
+    if (mode == "signals") {
+      handle_signals_on_a_stack();
+      workers.emplace_back(send_signals, ::pthread_self());
+    } else if (mode == "forks") {
+      workers.emplace_back([] {
+        while (!ends) fork_a_child(10);
+      });
+    } else if (mode == "loads") {
+      workers.emplace_back([file = words[++number]] {
+        while (!ends) run_plugin(file, 1);
+      });
+    } else if (mode == "sleepers") {
+      for (int left = std::atoi(words[++number]); left > 0; --left) workers.emplace_back(sleep_to_the_end);
+    }
   }
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     if (line.starts_with("blocks ")) allocate_large(std::atoi(line.c_str() + 7));
-    if (line == "fork") fork_a_child();
-    if (line.starts_with("plugin ")) run_plugin(line.substr(7));
+    if (line == "fork") fork_a_child(1000);
+    if (line == "vfork") lend_thread();
+    if (line == "filter") filter_calls();
+    if (line.starts_with("plugin ")) {
+      const std::size_t space = line.rfind(' ');
+      run_plugin(line.substr(7, space - 7), std::atoi(line.c_str() + space));
+    }
     if (line == "exec") ::execlp("cat", "cat", nullptr);
     std::cout << "done" << std::endl;
   }
-  ends = true;
+  {
+    const std::lock_guard held(sleeping_mutex);
+    ends = true;
+  }
+  sleeping_ends.notify_all();
   for (std::thread& worker : workers) worker.join();
   std::cout << wrong << " wrong" << std::endl;
   return wrong == 0 ? 3 : 4;

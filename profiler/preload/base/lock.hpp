@@ -1,6 +1,8 @@
 // A lock that needs nothing of the C library. It is held for some hundred instructions at most, and seldom contended.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 
 #include "profiler/preload/base/raw_call.hpp"
@@ -9,9 +11,17 @@ namespace tarn::preload {
 
 class lock {
  public:
+  // The thread sleeps after some tries: one of a higher priority than the holder's would otherwise keep it from
+  // running.
   void acquire() noexcept {
-    while (taken_.exchange(true, std::memory_order_acquire)) {
-      own_call(SYS_sched_yield);
+    constexpr int yields = 8;
+    constexpr timespec pause{0, 20'000};
+    for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
+      if (tries < yields) {
+        own_call(SYS_sched_yield);
+      } else {
+        own_call(SYS_nanosleep, &pause, nullptr);
+      }
     }
   }
   void release() noexcept { taken_.store(false, std::memory_order_release); }
