@@ -131,6 +131,8 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
       const std::string path = child.recording->region().words().front();
       ++facts.programs[analyse::file_name(path)];
     }
+    // A launcher in a user namespace of its own cannot have its children recorded.
+    facts.forks += child.recording->region().unrecorded().forks;
     child.recording->remove();
   }
   try {

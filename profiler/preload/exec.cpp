@@ -1,7 +1,8 @@
 // Wraps the exec family. A recorded process that becomes another program stays recorded: the variables that this
 // takes are added to the next program's environment where the program has left them out (`env -i`). The region is
 // handed on as a descriptor, as the next program may not be able to open it (another user, another PID namespace).
-// Children keep the environment that they are given.
+// Children keep the environment that they are given. Also wraps unshare(), for the same reason.
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,7 @@
 TARN_NEXT_FUNCTION(execve)
 TARN_NEXT_FUNCTION(execvpe)
 TARN_NEXT_FUNCTION(fexecve)
+TARN_NEXT_FUNCTION(unshare)
 
 namespace tarn::preload {
 namespace {
@@ -128,6 +130,11 @@ TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environme
 TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }
 TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
   return execvpe(file, arguments, ::environ);
+}
+
+TARN_EXPORT int unshare(int flags) noexcept {
+  if ((flags & CLONE_NEWUSER) != 0 && records_anything()) open_some_spares();
+  return next_unshare()(flags);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `rest` is a declaration

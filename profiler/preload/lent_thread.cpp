@@ -5,6 +5,7 @@
 
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/region.hpp"
 #include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {
@@ -52,6 +53,7 @@ __attribute__((visibility("hidden"), used)) int tarn_begin_vfork() noexcept {
 }
 __attribute__((visibility("hidden"), used)) long tarn_end_vfork(long result, int before) noexcept {
   tarn::preload::end_lending({(before & 1) != 0, (before & 2) != 0});
+  if (result > 0) tarn::preload::note_unrecorded_fork();
   if (result >= 0) return result;
   errno = static_cast<int>(-result);
   return -1;

@@ -144,9 +144,9 @@ class Safety(unittest.TestCase):
             ["setpriv", "--reuid=65534", "--clear-groups", PATHS.sites, "1", "0"], check=False).returncode == 0
         if can_change_user:
             launchers.append(["setpriv", "--reuid=65534", "--clear-groups"])
-        way = ["unshare", "-p", "-f", "--mount-proc"]
-        if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
-            launchers.append(way)
+        for way in (["unshare", "-p", "-f", "--mount-proc"], ["unshare", "-rpf"], ["unshare", "-rpf", "--mount-proc"]):
+            if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+                launchers.append(way)
         for words in launchers:
             with self.subTest(words=words):
                 if words[0] != "sh":
@@ -174,6 +174,11 @@ class Safety(unittest.TestCase):
         said = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
         self.assertRegex(said, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
         self.assertIn("replaced it by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
+
+        way = ["unshare", "-rpf"]
+        if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            said = self.record(*way, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--heap"]).stderr
+            self.assertIn("tarn: not recorded: 1 forked processes", said)
 
         said = self.record("true").stderr
         self.assertNotIn("not recorded", said)
