@@ -10,6 +10,7 @@
 #include <ctime>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "profiler/base/failure.hpp"
 
@@ -135,7 +136,9 @@ std::string unix_nanoseconds(const std::string& time) {
   return std::to_string((static_cast<std::uint64_t>(::timegm(&parts)) * 1'000'000 + micros) * 1000);
 }
 
-// An AnyValue: the mapping of protobuf to JSON writes 64-bit numbers as texts.
+ordered_json otlp_attribute(std::string_view name, const ordered_json& value);
+
+// Returns an AnyValue: the mapping of protobuf to JSON writes 64-bit numbers as texts.
 ordered_json otlp_value(const ordered_json& value) {
   if (value.is_boolean()) return {{"boolValue", value}};
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return {{"stringValue", value.dump()}};
@@ -143,10 +146,25 @@ ordered_json otlp_value(const ordered_json& value) {
   if (value.is_number()) return {{"doubleValue", value}};
   if (value.is_string()) return {{"stringValue", value}};
   if (value.is_null()) return ordered_json::object();
-  return {{"stringValue", value.dump()}};
+  ordered_json values = ordered_json::array();
+  for (const auto& [name, member] : value.items()) {
+    values.push_back(value.is_array() ? otlp_value(member) : otlp_attribute(name, member));
+  }
+  return {{value.is_array() ? "arrayValue" : "kvlistValue", {{"values", std::move(values)}}}};
 }
 ordered_json otlp_attribute(std::string_view name, const ordered_json& value) {
   return {{"key", name}, {"value", otlp_value(value)}};
+}
+
+// Sets an attribute. Readers may drop a record that has two attributes of one name, so the newer one replaces it.
+void set_attribute(ordered_json& attributes, std::string_view name, const ordered_json& value) {
+  const auto place = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const ordered_json& attribute) { return attribute["key"] == name; });
+  if (place == attributes.end()) {
+    attributes.push_back(otlp_attribute(name, value));
+  } else {
+    *place = otlp_attribute(name, value);
+  }
 }
 
 // Returns a LogsData with one record, as opentelemetry-proto's logs.proto has it.
@@ -154,20 +172,22 @@ std::string otlp_line(const std::string& service, std::uint64_t number, std::str
                       const std::optional<log_record>& record) {
   constexpr unsigned severities[] = {1, 5, 9, 13, 17, 21};  // SEVERITY_NUMBER_TRACE … SEVERITY_NUMBER_FATAL
   static_assert(std::size(severities) == levels);
-  ordered_json scope = ordered_json::object(), written, attributes;
-  attributes.push_back(otlp_attribute("tarn.journal.line", number));
+  constexpr std::string_view line_attribute = "tarn.journal.line";
+  ordered_json scope = ordered_json::object(), written,
+               attributes = ordered_json::array({otlp_attribute(line_attribute, number)});
   if (record) {
     written["timeUnixNano"] = unix_nanoseconds(record->time);
     written["severityNumber"] = severities[record->level];
     written["severityText"] = io::level_name(static_cast<io::level>(record->level));
+    std::set<std::string_view> head = {"time", "level", "logger", "msg"};  // a field may have such a name, too
     for (const auto& [name, text] : record->members) {
       const ordered_json value = ordered_json::parse(text);
-      if (name == "msg") {
+      if (head.erase(name) == 0 || (name == "logger" && !value.is_string())) {
+        if (name != line_attribute) set_attribute(attributes, name, value);
+      } else if (name == "msg") {
         written["body"] = otlp_value(value);
       } else if (name == "logger") {
         scope["name"] = value;
-      } else if (name != "time" && name != "level") {
-        attributes.push_back(otlp_attribute(name, value));
       }
     }
   } else {

@@ -23,6 +23,11 @@ LOGGED = [  # by tarn::io::logger, but for the one in the middle
     '{"time":"2026-11-22T10:00:05.000000Z","level":"warning","logger":"db","msg":"slow","ms":120}',
     r'time=2026-11-22T11:30:00.250000Z level=error logger="my db" msg="a \"b\"\n\u0001" user=ada',
 ]
+# No logger writes such values, but another program may.
+NESTED = ('{"time":"2026-11-22T10:00:05.000000Z","level":"critical","msg":"m","list":[1,"two",null],'
+          '"map":{"deep":[true]},"large":18446744073709551615}')
+READERS = pathlib.Path(os.environ.pop("TARN_READERS", None)
+                       or pathlib.Path(__file__).resolve().parents[2] / "build/readers")
 
 
 class Journal(unittest.TestCase):
@@ -174,7 +179,9 @@ class Journal(unittest.TestCase):
                           "traceId": str, "spanId": str, "eventName": str},
             "KeyValue": {"key": str, "value": "AnyValue"},
             "AnyValue": {"stringValue": str, "boolValue": bool, "intValue": str, "doubleValue": float,
-                         "bytesValue": str},
+                         "bytesValue": str, "arrayValue": "ArrayValue", "kvlistValue": "KeyValueList"},
+            "ArrayValue": {"values": ["AnyValue"]},
+            "KeyValueList": {"values": ["KeyValue"]},
         }
 
         def verify(message, value):
@@ -190,11 +197,47 @@ class Journal(unittest.TestCase):
             else:
                 self.assertIs(type(value), message)
 
-        nested = ('{"time":"2026-11-22T10:00:05.000000Z","level":"critical","msg":"m","list":[1],'
-                  '"large":18446744073709551615}')
-        self.append("\n".join([*LOGGED, nested]) + "\n")
+        self.append("\n".join([*LOGGED, NESTED]) + "\n")
         for line in self.tarn("export", "--otlp", "log")[0].splitlines():
             verify("LogsData", json.loads(line))
+
+    def test_otlp_is_read_by_the_published_schema(self):
+        """Protobuf's JSON reader, which refuses unknown names and wrong types, fills OpenTelemetry's own message."""
+        self.append("\n".join([*LOGGED, NESTED]) + "\n")
+        exported = self.tarn("export", "--otlp", "log")[0]
+        script = ("import sys\n"
+                  "try:\n"
+                  "    import google.protobuf.json_format as form\n"
+                  "    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData\n"
+                  "except ImportError:\n"
+                  "    sys.exit(77)\n"
+                  "for line in sys.stdin:\n"
+                  "    data = form.Parse(line, LogsData())\n"
+                  "    print(form.MessageToJson(data, indent=None, use_integers_for_enums=True))\n")
+        python = READERS / "python/bin/python3"
+        read = subprocess.run([python if python.exists() else "python3", "-c", script], input=exported,
+                              capture_output=True, text=True, timeout=HANG_S, check=False)
+        if read.returncode == 77:
+            self.skipTest("no opentelemetry-proto: ./dev readers")
+        self.assertEqual((read.returncode, read.stderr), (0, ""))
+        self.assertEqual([json.loads(line) for line in read.stdout.splitlines()],
+                         [json.loads(line) for line in exported.splitlines()])
+
+    def test_otlp_of_fields_with_names_of_the_head(self):
+        fields = BEGINNING + "info logger=a msg=b msg=c time=d level=e logger=f x=1 x=2 tarn.journal.line=9"
+        self.append(f"{fields}\n{NESTED}\n")
+        logged, nested = [json.loads(line)["resourceLogs"][0]["scopeLogs"][0]
+                          for line in self.tarn("export", "--otlp", "log")[0].splitlines()]
+        self.assertEqual(logged["scope"], {"name": "a"})
+        record = logged["logRecords"][0]
+        self.assertEqual((record["severityText"], record["body"]), ("info", {"stringValue": "b"}))
+        self.assertEqual([(attribute["key"], *attribute["value"].values()) for attribute in record["attributes"]],
+                         [("tarn.journal.line", "1"), ("msg", "c"), ("time", "d"), ("level", "e"), ("logger", "f"),
+                          ("x", "2")])
+        self.assertEqual([attribute["value"] for attribute in nested["logRecords"][0]["attributes"][1:]], [
+            {"arrayValue": {"values": [{"intValue": "1"}, {"stringValue": "two"}, {}]}},
+            {"kvlistValue": {"values": [{"key": "deep", "value": {"arrayValue": {"values": [{"boolValue": True}]}}}]}},
+            {"stringValue": "18446744073709551615"}])
 
     def test_a_line_that_only_looks_like_a_loggers(self):
         lines = [BEGINNING, BEGINNING + "loud logger=a msg=b", BEGINNING + "info logger=a", BEGINNING
