@@ -126,6 +126,7 @@ class reloadable_map {
         continue;  // it was erased at this moment
       }
       auto added = std::make_shared<holder>();
+      values_.assign_number(*next);
       added->current.store(next.get(), std::memory_order_relaxed);
       static_cast<void>(next.release());
       bool is_added = false;

@@ -152,6 +152,12 @@ void versions::retire(current_version& target) noexcept {
   }
 }
 
+void versions::assign_number(version_base& first) noexcept {
+  const platform::locked hold(reclaim::writers_lock());
+  first.number = number_.load(std::memory_order_relaxed) + 1;
+  number_.store(first.number, std::memory_order_release);
+}
+
 versions::outcome versions::replace(current_version& target, version_base* next, std::uint64_t expected) noexcept {
   version_base* unread = nullptr;
   outcome result = outcome::refused;

@@ -57,6 +57,9 @@ class alignas(64) versions {
   /// Does the same with one of several current versions, which share the retired ones and the numbers. The result is
   /// `changed`, too, when there is no version.
   [[nodiscard]] outcome replace(current_version& target, version_base* next, std::uint64_t expected) noexcept;
+  /// Gives the first version of one more current version a number, before anybody can read it. replace() takes a
+  /// version without a number for any.
+  void assign_number(version_base& first) noexcept;
   /// Retires the version of `target`, however many are retired. There is none then.
   void retire(current_version& target) noexcept;
   /// Destroys versions that nobody reads; returns how many are left.

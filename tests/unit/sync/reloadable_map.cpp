@@ -109,6 +109,22 @@ TEST(reloadable_map, a_change_that_fails_changes_nothing) {
   EXPECT_EQ(tenant::alive, 2);
 }
 
+TEST(reloadable_map, an_update_begins_again_when_the_value_was_replaced_or_erased_meanwhile) {
+  reloadable_map<std::string, tenant> tenants;
+  tenants.publish("a", 1);
+  int calls = 0;
+  EXPECT_TRUE(tenants.update("a", [&](tenant& fresh) {
+    if (calls++ == 0) {
+      tenants.publish("a", 10);  // as another thread may
+    }
+    ++fresh.value;
+  }));
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(value_of(tenants, "a"), 11);
+  EXPECT_FALSE(tenants.update("a", [&](tenant&) { tenants.erase("a"); }));
+  EXPECT_FALSE(tenants.contains("a"));
+}
+
 TEST(reloadable_map, ends_with_a_fault_while_a_value_is_read) {
   auto* const tenants = new reloadable_map<std::string, tenant>(tarn::reload_options{.name = "tenants"});
   tenants->publish("a", 1);
