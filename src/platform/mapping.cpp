@@ -1,5 +1,6 @@
 #include "platform/mapping.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
@@ -100,6 +101,21 @@ void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept {
   unmap_range(counters, first - guard_bytes, first + bytes + guard_bytes);
 }
 
+namespace {
+
+// Gives up the place to which pages did not move. For want of mappings (ENOMEM) the kernel refuses before it takes away
+// what is there. It refuses for any other reason afterwards, when another thread may have mapped something there.
+void give_up_place(call_counters& counters, void* place, std::size_t bytes, int error) noexcept {
+  if (error == ENOMEM) {
+    destroy(counters, place, bytes);
+  } else {
+    unmap_guards(counters, static_cast<char*>(place), bytes);
+    mapping_is_gone(counters);
+  }
+}
+
+}  // namespace
+
 bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   char* const old_end = static_cast<char*>(start) + old_bytes;
   char* const new_end = static_cast<char*>(start) + new_bytes;
@@ -130,11 +146,13 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
 
 bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   call_counters::count(counters.mremap);
-  const bool moved = mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
-  // After a failure nothing is left at the new place, whose pages the kernel takes away first.
-  unmap_guards(counters, static_cast<char*>(moved ? start : place), moved ? bytes : place_bytes);
+  if (mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+    give_up_place(counters, place, place_bytes, errno);
+    return false;
+  }
+  unmap_guards(counters, static_cast<char*>(start), bytes);
   mapping_is_gone(counters);
-  return moved;
+  return true;
 }
 
 // The pages go to `place` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and what was moved would not merge with
@@ -158,10 +176,10 @@ bool move_part(call_counters& counters, void* start, std::size_t bytes, void* pl
   if (mremap(between, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) {
     return true;
   }
+  const int error = errno;
   std::memcpy(start, between, bytes);
   unmap_range(counters, static_cast<char*>(between), static_cast<char*>(between) + bytes);
-  unmap_guards(counters, static_cast<char*>(place), place_bytes);
-  mapping_is_gone(counters);
+  give_up_place(counters, place, place_bytes, error);
   return false;
 }
 

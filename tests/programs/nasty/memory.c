@@ -242,6 +242,52 @@ CASE(no_extra_threads) {
   CHECK(thread_count() == 1);
 }
 
+enum { moved_bytes = 40 << 20, most_left = 16 };
+
+static size_t mapped_bytes(void) {
+  char text[128];
+  read_process_file("/proc/self/statm", text, sizeof text);
+  return strtoul(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+// Takes all mappings that the kernel allows: every second page differs in its access. Returns the end of the last page
+// that does.
+static char* take_all_mappings(void) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 300000;
+  char* next = mmap(NULL, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(next != MAP_FAILED);
+  char* const end = next + pages * page;
+  while (next < end && mprotect(next, page, PROT_READ) == 0) next += 2 * page;
+  return next < end ? next - page : NULL;
+}
+
+// A large block that is resized where the process has nearly as many mappings as the kernel allows keeps its contents,
+// and no address space stays behind: neither that of the place to which it cannot move, nor its own.
+//@ tarn-only
+//@ broken-by TARN_LIMIT=1M
+CASE(realloc_at_the_limit_of_mappings) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char* block = malloc(moved_bytes);  // what lies behind a block hinders it to grow where it is
+  CHECK(block != NULL);
+  free(block);
+  char* hog = take_all_mappings();
+  if (hog == NULL) return;  // the kernel allows more
+  const size_t before = mapped_bytes();
+  for (int left = 0; left < most_left; ++left) {
+    CHECK(munmap(hog -= page, page) == 0 || left == 0);
+    block = malloc(moved_bytes);
+    if (block == NULL) continue;
+    fill(block, 10000, (unsigned)left);
+    char* const moved = realloc(block, moved_bytes + (8 << 20));
+    block = moved != NULL ? moved : block;
+    CHECK(is_filled(block, 10000, (unsigned)left));
+    free(block);
+  }
+  malloc_trim(0);
+  if (mapped_bytes() > before) note_size("stays", mapped_bytes() - before);
+  CHECK(mapped_bytes() < before + moved_bytes / 2);
+}
+
 static void expect_guarded(const char* block) {
   const struct range around = mapping_of(block);
   CHECK(memcmp(around.access, "rw-p", 4) == 0);
