@@ -96,6 +96,7 @@ void heap::send_group(void** blocks, std::size_t count) noexcept {
   block_finder finder;
   for (std::size_t index = 0; index < count; ++index) {
     const freed_blocks located = finder.find(blocks[index]);
+    TARN_CHECK(class_in(located.key) < detail::class_count && "a large block has no bit");
     if (used != 0 && words[used - 1].home == located.home && words[used - 1].word == located.word) {
       if ((words[used - 1].freed & located.freed) != 0) [[unlikely]] {
         base::fault_double_free("free", blocks[index], detail::size_of(class_in(located.key)));

@@ -112,6 +112,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
       // new key and sends the slab on.
       pages::page_map::set(adopted->start, adopted->units, address() | index, adopted);
     }
+    idle_heap->stock.clear();  // of the arrays of batches
     platform::note_release(&idle_heap->state);
     idle_heap->state.store(ownership::idle, std::memory_order_seq_cst);
     idle_heap->tend();

@@ -82,6 +82,7 @@ std::size_t slab::purge_free_pages() noexcept {
 }
 
 void slab::report_bad_give(void* block_) const noexcept {
+  TARN_CHECK(index < detail::class_count && "a large block is no block of a class");
   const std::size_t number = number_of(block_);
   if (number >= capacity) {
     base::fault_foreign_pointer("free", block_);  // it lies in the rest behind the last block

@@ -6,6 +6,8 @@
 #include <set>
 #include <thread>
 
+#include "memory/heap/array_pool.hpp"
+
 namespace heap_tests {
 namespace {
 
@@ -290,7 +292,7 @@ TEST_F(batch_test, a_second_free_of_what_is_a_large_block_now_is_named) {
             give(sender, blocks[position]);
           }
           for (void* block : blocks) {
-            give(owner, block);
+            owner.deallocate(block, index);  // a look at each free would name the second one here
           }
           owner.flush_all();
           void* const large = owner.allocate_large(detail::largest_class_size + 1, detail::block_alignment, nullptr);
@@ -298,8 +300,33 @@ TEST_F(batch_test, a_second_free_of_what_is_a_large_block_now_is_named) {
           sender.send_all();
           owner.collect();
         },
-        "double free of a block of");
+        "double free of a block of 327680 bytes");
   }
+}
+
+// A sender that was late posts a batch to a heap whose thread has ended. Who adopts a slab of that heap takes the batch
+// in, and leaves its array to all heaps.
+TEST_F(batch_test, leaves_its_array_to_all_when_a_slab_is_adopted) {
+  heap& leaving = start();
+  heap& sender = start();
+  heap& adopter = start();
+  const auto blocks = allocate_many(leaving, index, capacity + 1);
+  for (std::size_t position = 0; position < capacity; ++position) {
+    give(sender, blocks[position]);
+  }
+  sender.send_all();
+  pages::inbox_node* const sent = leaving.remote_inbox.take_all();
+  ASSERT_NE(sent, nullptr);
+  ASSERT_NE(sent->batch_blocks, 0u);
+  end(leaving);
+  leaving.remote_inbox.post(*sent);
+  void* const adopted = allocate(adopter, index);
+  EXPECT_EQ(detail::key_of(blocks.back()), adopter.address() | index);
+  auto* const array = static_cast<heaps::magazine*>(heaps::arrays.allocate());
+  EXPECT_EQ(static_cast<void*>(array), static_cast<void*>(sent));
+  heaps::arrays.deallocate(array);
+  give(adopter, adopted);
+  give(adopter, blocks.back());
 }
 
 TEST_F(batch_test, of_several_owners_is_divided) {
