@@ -325,3 +325,30 @@ CASE(other_names) {
     __libc_free(block);
   }
 }
+
+void free_sized(void*, size_t) __attribute__((weak));
+void free_aligned_sized(void*, size_t, size_t) __attribute__((weak));
+
+// C23's frees take the size that malloc, calloc, realloc or aligned_alloc was asked for, zero too, and null with any
+// size. The memory serves again.
+//@ tarn-only
+//@ broken-by text
+CASE(free_with_sizes) {
+  const size_t before = resident_bytes();
+  for (int round = 0; round < 40; ++round) {
+    for (size_t size = 0; size < (size_t)4 << 20; size = size * 3 + 1) {
+      void* const blocks[] = {malloc(size), calloc(size, 1), realloc(malloc(40), size + 1)};
+      void* const aligned = aligned_alloc(256, size);
+      CHECK(blocks[0] != NULL && blocks[1] != NULL && blocks[2] != NULL && aligned != NULL);
+      fill(blocks[0], size, (unsigned)round);
+      fill(aligned, size, (unsigned)round);
+      free_sized(blocks[0], size);
+      free_sized(blocks[1], size);
+      free_sized(blocks[2], size + 1);
+      free_aligned_sized(aligned, 256, size);
+    }
+  }
+  free_sized(NULL, 1000);
+  free_aligned_sized(NULL, 64, 1000);
+  CHECK(resident_bytes() < before + ((size_t)60 << 20));
+}
