@@ -12,8 +12,6 @@
 
 namespace tarn::analyse {
 
-constexpr std::size_t category_count = 4;
-
 // The sums of all sites at one place of the source: one function, or one line of it if lines are known.
 struct location_sums {
   std::string function, file;  // without arguments; the module if there is no function

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,14 +112,19 @@ void add_report(CLI::App& application) {
   command->add_flag("--redact", request->redact,
                     "leave paths, arguments, your names and source lines out of the HTML report");
   command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
-  const std::map<std::string, analyse::heap_category> categories = {{"transient", analyse::heap_category::transient},
-                                                                    {"shared", analyse::heap_category::shared},
-                                                                    {"start-up", analyse::heap_category::start_up},
-                                                                    {"kept", analyse::heap_category::kept}};
+  std::vector<std::string> categories;
+  for (std::size_t index = 0; index < analyse::category_count; ++index)
+    categories.emplace_back(analyse::name(static_cast<analyse::heap_category>(index)));
   command
-      ->add_option("--category", request->only, "show only sites of one category: transient, shared, start-up or kept")
+      ->add_option_function<std::string>(
+          "--category",
+          [request, categories](const std::string& name) {
+            request->only = static_cast<analyse::heap_category>(std::find(categories.begin(), categories.end(), name) -
+                                                                categories.begin());
+          },
+          "show only sites of one category")
       ->type_name("NAME")
-      ->transform(CLI::CheckedTransformer(categories));
+      ->check(CLI::IsMember(categories));
   command->add_option("--source", request->sources, "show only these sources: heap, locks, syscalls")
       ->type_name("NAME,...")
       ->delimiter(',')

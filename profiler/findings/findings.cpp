@@ -85,7 +85,7 @@ std::vector<double> corrections_of(const format::recording& recording) {
 }
 
 std::uint64_t product(std::uint64_t value, double factor) {
-  return static_cast<std::uint64_t>(static_cast<double>(value) * factor + 0.5);
+  return static_cast<std::uint64_t>(std::round(static_cast<double>(value) * factor));
 }
 
 format::heap_counts corrected(const format::heap_counts& value, double factor) {

@@ -16,6 +16,7 @@ enum class heap_category {
   start_up,   // allocated before the second thread and not freed while others ran: perhaps read-only and shared
   kept,       // in use at the end, whenever allocated
 };
+constexpr std::size_t category_count = 4;
 const char* name(heap_category category);
 
 struct handover {

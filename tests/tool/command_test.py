@@ -72,6 +72,14 @@ class CommandLine(CommandTest):
         self.assertIn("Usage: tarn run [OPTIONS] -- PROGRAM [ARGS...]\n", result.stdout)
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 105)
 
+    def test_a_category_is_one_of_four_names(self):
+        self.assertIn("--category NAME:{transient,shared,start-up,kept}", self.tarn("report", "--help").stdout)
+        for word in ("3", "x"):
+            result = self.tarn("report", "--category", word, "rec")
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{transient,shared,start-up,kept}}; "
+                                            "see tarn report --help\n")
+
     def test_no_subcommand(self):
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
 
