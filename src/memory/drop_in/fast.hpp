@@ -37,14 +37,6 @@ namespace tarn::drop_in {
 /// Reports the free of a block that is marked, so that it is free already.
 [[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
 
-/// Removes the mark of a free block (memory/heap/free_mark.hpp). Null is allowed.
-[[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
-  if (block != nullptr) {
-    heaps::mark_of(block) = 0;
-  }
-  return block;
-}
-
 static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
 
 /// Takes a block of at most tabled_bytes out of its magazine, with its mark. Returns null if the magazine is empty.
