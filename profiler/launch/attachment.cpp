@@ -380,7 +380,7 @@ remote_address load(remote_caller& caller, const remote_process& process, const 
   fail(exit_code::io_error, "process {} cannot load {}: {}", process.number(), recorder_name, reason);
 }
 
-// Throws a failure where the program is of another machine. Returns whether it has a loader, for its libraries.
+// Throws a failure where the program is of another machine. Returns whether glibc's loader loads its libraries.
 bool has_loader(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/exe", process), std::ios::binary);
   Elf64_Ehdr header{};
@@ -393,7 +393,10 @@ bool has_loader(pid_t process) {
   file.seekg(static_cast<std::streamoff>(header.e_phoff));
   Elf64_Phdr part{};
   for (unsigned left = header.e_phnum; left > 0 && file.read(reinterpret_cast<char*>(&part), sizeof part); --left) {
-    if (part.p_type == PT_INTERP) return true;
+    if (part.p_type != PT_INTERP) continue;
+    std::string path(part.p_filesz, '\0');
+    file.seekg(static_cast<std::streamoff>(part.p_offset));
+    return file.read(path.data(), static_cast<std::streamsize>(path.size())) && path.find("/ld-linux") != path.npos;
   }
   return false;
 }
@@ -423,7 +426,7 @@ void require_attachable(pid_t process) {
          process);
   }
   const remote_process target(process);
-  constexpr int most_tries = 1000;  // a process that has just begun maps its libraries soon
+  constexpr int most_tries = 20'000;  // a process that has just begun maps its libraries soon
   bool has_c_library = c_library_of(target).start != 0;
   for (int tries = 0; is_dynamic && !has_c_library && tries < most_tries; ++tries) {
     ::usleep(1000);
