@@ -9,10 +9,6 @@
 
 namespace tarn::preload {
 
-void trace_excerpt::set_up(std::uint32_t thread) noexcept {
-  if (thread < format::most_excerpted) due_ = format::excerpt_capacity;
-}
-
 void trace_excerpt::begin(format::thread_record& counts) noexcept {
   due_ = ++count_ < format::most_excerpts ? due_ * 4 : never;
   if (open_ != nullptr) return;  // the previous excerpt is not full yet

@@ -12,7 +12,9 @@ namespace tarn::preload {
 // Belongs to one thread, which alone uses it. It takes no memory but the region's.
 class trace_excerpt {
  public:
-  void set_up(std::uint32_t thread) noexcept;
+  void set_up(std::uint32_t thread) noexcept {
+    due_ = thread < format::most_excerpted ? format::excerpt_capacity : never;
+  }
 
   // Returns true when the next excerpt begins now.
   bool is_due(const format::thread_record& counts) const noexcept {
@@ -31,7 +33,7 @@ class trace_excerpt {
 
   format::excerpt_record* open_ = nullptr;
   std::atomic<format::offset>* end_ = nullptr;  // where the next excerpt's offset is written
-  std::uint64_t due_ = never;                   // in allocations of the thread
+  std::uint64_t due_ = 0;                       // in allocations of the thread
   std::uint32_t count_ = 0;
 };
 
