@@ -188,19 +188,22 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  bool all_counted = true;
+  bool all_calls = true, all_locks = true;  // each was counted
   for (const auto& [key, value] : recording.calls) {
     calls += value[format::calls];
-    all_counted = all_counted && value[format::call_spread] == 0;
+    all_calls = all_calls && value[format::call_spread] == 0;
   }
   std::string words;
   const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
     if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
   };
-  for (const auto& [key, value] : recording.acquisitions) acquisitions += value[format::acquisitions];
+  for (const auto& [key, value] : recording.acquisitions) {
+    acquisitions += value[format::acquisitions];
+    all_locks = all_locks && value[format::lock_spread] == 0;
+  }
   add_count(heap_kind, blocks, "allocations");
-  add_count(lock_kind, acquisitions, "locks taken");
-  add_count(call_kind, calls, all_counted ? "system calls" : "system calls (estimated)");
+  add_count(lock_kind, acquisitions, all_locks ? "locks taken" : "locks taken (estimated)");
+  add_count(call_kind, calls, all_calls ? "system calls" : "system calls (estimated)");
   return words;
 }
 

@@ -35,6 +35,12 @@ void add(format::lock_counts& sums, const format::lock_counts& increase) {
   }
 }
 
+// Acquisitions are sampled independently of each other, so their variances add up.
+double error_of(const format::lock_counts& sums) {
+  return relative_error(static_cast<double>(sums[format::lock_spread]),
+                        sums[format::acquisitions] + sums[format::refused]);
+}
+
 std::uint64_t mean_hold(const lock_group& group) {
   const std::uint64_t holds = group.sums[format::held];
   return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
@@ -108,7 +114,8 @@ std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
   switch (group.category) {
     case lock_category::contended: return contended_remedy(group);
     case lock_category::one_thread:
-      return "one thread alone takes it: tarn::transient<T> or tarn::thread_checked<T> instead of a lock";
+      return std::string("one thread alone ") + (group.error == 0 ? "takes it" : "was seen to take it") +
+             ": tarn::transient<T> or tarn::thread_checked<T> instead of a lock";
     case lock_category::uncontended:
       if (group.read_mostly && !group.read_mostly->is_known) {
         return presumed_remedy(*group.read_mostly) + "tarn::spin_mutex, which costs less";
@@ -212,6 +219,7 @@ lock_findings find_locks(const format::recording& recording) {
   }
 
   lock_findings findings;
+  format::lock_counts totals{};  // without condition variables
   const std::uint64_t wall_ns = recording.ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
   for (auto& [key, collected] : groups) {
     lock_group& group = collected.facts;
@@ -219,6 +227,7 @@ lock_findings find_locks(const format::recording& recording) {
     group.threads = static_cast<std::uint32_t>(collected.threads.size());
     const bool each_of_one = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
                                          [](const auto& entry) { return entry.second.size() < 2; });
+    group.error = error_of(group.sums);
     group.category = categorise(group, each_of_one, wall_ns);
     group.library = own_frames.installed_library(group.first_site);
     group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
@@ -234,16 +243,19 @@ lock_findings find_locks(const format::recording& recording) {
              std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
     });
     for (collected_site* const collected_at_site : order) {
+      collected_at_site->facts.error = error_of(collected_at_site->facts.sums);
       for (const std::uint32_t site : collected_at_site->sites) group.index_by_site[site] = group.sites.size();
       group.sites.push_back(std::move(collected_at_site->facts));
     }
     if (group.type != lock_type::condition) {
-      findings.acquisitions += group.sums[format::acquisitions];
-      findings.contended += group.sums[format::contended];
-      findings.wait_nanoseconds += group.sums[format::wait_ticks];
+      add(totals, group.sums);
     }
     findings.groups.push_back(std::move(group));
   }
+  findings.acquisitions = totals[format::acquisitions];
+  findings.contended = totals[format::contended];
+  findings.wait_nanoseconds = totals[format::wait_ticks];
+  findings.error = error_of(totals);
   // Condition variables come last, because their waits are intended.
   std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
     const bool a_last = a.category == lock_category::condition, b_last = b.category == lock_category::condition;

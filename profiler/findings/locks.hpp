@@ -34,6 +34,7 @@ struct lock_wait {
 struct lock_site {
   std::uint32_t site = 0;        // the stack that takes it most often
   format::lock_counts sums{};    // sums over all threads; times in nanoseconds
+  double error = 0;              // relative error of the acquisitions, not exceeded in 95 of 100 recordings; 0: exact
   std::vector<lock_wait> waits;  // the longest first
 };
 
@@ -44,6 +45,7 @@ struct lock_group {
   std::uint64_t address = 0;  // the address of the first of them
   std::uint32_t locks = 0, threads = 0;
   format::lock_counts sums{};  // sums over all sites; times in nanoseconds
+  double error = 0;            // as of a site
   lock_category category = lock_category::uncontended;
   std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
@@ -54,6 +56,7 @@ struct lock_group {
 
 struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
+  double error = 0;                                                     // as of a site
   std::vector<lock_group> groups;                                       // the longest waits first
 
   bool has_remedy() const {

@@ -90,11 +90,6 @@ class sum_error {
   std::map<std::uint32_t, double> deviation_of_;
 };
 
-// Returns the relative error that 95 of 100 recordings do not exceed.
-double relative_error(double variance, std::uint64_t count) {
-  return count == 0 ? 0 : 1.96 * std::sqrt(variance) / static_cast<double>(count);
-}
-
 // The calls that read, or those that write: the kernel counts both for each process.
 struct call_family {
   bool (*has)(std::string_view name);

@@ -66,6 +66,7 @@ std::vector<use> locks_in(const format::recording& recording, const lock_finding
       uses.push_back(made_of(name(group.type), stack_at(recording, site.site, symbols)));
       uses.back().count = site.sums[format::acquisitions];
       uses.back().nanoseconds = site.sums[format::wait_ticks];
+      uses.back().deviation = site.error / 1.96 * static_cast<double>(uses.back().count);
     }
   }
   return uses;

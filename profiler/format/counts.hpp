@@ -105,6 +105,7 @@ enum lock_counter : std::size_t {
   longest_held,
   shared_ones,  // acquisitions as one of several readers
   refused,      // tries that found the lock held and gave up, at once or after a time
+  lock_spread,  // the estimated variance of `acquisitions` and `refused` together; 0 if all were counted
   lock_counter_count,
 };
 

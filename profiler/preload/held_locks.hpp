@@ -1,6 +1,7 @@
 // Keeps the locks that a thread holds.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,16 +11,26 @@ namespace tarn::preload {
 
 struct held_lock {
   const void* address;
-  format::lock_cell* cell;  // the counters of the acquisition
-  std::uint64_t since;      // of the clock; 0 while the thread waits for a condition
-  bool shared;              // held as one of several readers
+  format::lock_cell* cell;       // the counters of the acquisition; null while it has no site
+  std::uintptr_t caller, stack;  // the return address of the acquisition, and the stack pointer after it
+  std::uint64_t since;           // of the clock; 0 while the thread waits for a condition, and if it is not timed
+  std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded
+  std::uint16_t type;            // format::lock_type
+  bool shared;                   // held as one of several readers
+  bool counts_once;              // whatever its weight: it waited, or somebody has waited for it
 };
 
-// The held locks of one thread. Locks beyond the limit are not timed.
+// The held locks of one thread. Locks beyond the limit are not timed. A signal's handler may take and release locks in
+// between: `count_` is the larger of its values around each change, so the handler's locks come on top.
 class held_locks {
  public:
-  void push(const held_lock& lock) noexcept {
-    if (count_ < limit) locks_[count_++] = lock;
+  // Returns the place of one more lock, for the caller to fill; null when there is none.
+  [[gnu::always_inline]] held_lock* push() noexcept {
+    if (count_ == limit) [[unlikely]]
+      return nullptr;
+    held_lock* const place = &locks_[count_++];
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return place;
   }
   // Returns the newest hold of the lock, as locks are mostly released in reverse order; null when there is none.
   held_lock* find(const void* address) noexcept {
@@ -29,17 +40,22 @@ class held_locks {
     return nullptr;
   }
   std::size_t count() const noexcept { return count_; }
-  const held_lock& operator[](std::size_t index) const noexcept { return locks_[index]; }
-  void remove(const held_lock* which) noexcept {
+  held_lock& operator[](std::size_t index) noexcept { return locks_[index]; }
+  // Removes the newest lock.
+  [[gnu::always_inline]] void pop() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     --count_;
-    for (auto index = static_cast<std::size_t>(which - locks_); index < count_; ++index)
+  }
+  void remove(const held_lock* which) noexcept {
+    for (auto index = static_cast<std::size_t>(which - locks_); index + 1 < count_; ++index)
       locks_[index] = locks_[index + 1];
+    pop();
   }
 
  private:
   static constexpr std::size_t limit = 32;
-  held_lock locks_[limit];
   std::size_t count_ = 0;
+  held_lock locks_[limit];
 };
 
 }  // namespace tarn::preload

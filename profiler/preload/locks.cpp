@@ -7,8 +7,12 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
+#include "profiler/preload/sites.hpp"
 
 namespace tarn::preload {
+
+constinit std::atomic<std::uint16_t> waiting[std::size_t{1} << waiting_bits] = {};
+
 namespace {
 
 // A table with open addressing. An address stays once entered, as a lock that ends is mostly followed by another one
@@ -93,6 +97,59 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
 
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
 
+// Gives a lock that was acquired unnoticed its site and its counters: the place of the acquisition, and of the frames
+// that called this hook those that have lasted since. Frames in between have ended, and are not known.
+void attribute(thread& self, held_lock& held, const caller& present) noexcept {
+  if (held.cell != nullptr) return;
+  std::uintptr_t frames[format::most_frames], lasting[format::most_frames];
+  stack_reads reads;
+  const std::size_t depth = walk(present, self.stack(), frames, reads);
+  std::size_t count = 0;
+  lasting[count++] = held.caller;
+  if (present.stack > held.stack) lasting[count++] = frames[0];
+  if (reads.count <= stack_reads::limit) {
+    std::size_t next = 1;  // the frames in their order, among other words that were read
+    for (std::uint32_t index = 0; index < reads.count && next < depth; ++index) {
+      if (reads.words[index] != frames[next] && reads.words[index] + 1 != frames[next]) continue;
+      const bool lasts = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > held.stack;
+      if (lasts && count < format::most_frames) lasting[count++] = frames[next];
+      ++next;
+    }
+  } else {  // the frames' places are not known
+    for (std::size_t next = 1; next < depth && count < format::most_frames; ++next) lasting[count++] = frames[next];
+  }
+  const std::uint32_t site = site_of(lasting, count);
+  held.since = 0;
+  lock_entry* const entry = entry_of(held.address, static_cast<format::lock_type>(held.type), site);
+  if (entry != nullptr) held.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
+}
+
+// Counts an acquisition that somebody waits for once, as all of these are recorded.
+void count_once(held_lock& held) noexcept {
+  if (held.counts_once) return;
+  held.counts_once = true;
+  const std::uint64_t weight = held.weight, surplus = weight - 1;  // may be -1
+  const auto subtract = [&](format::lock_counter which, std::uint64_t amount) {
+    add(held.cell->value[which], std::uint64_t{0} - amount);
+  };
+  subtract(format::acquisitions, surplus);
+  if (held.shared) subtract(format::shared_ones, surplus);
+  subtract(format::lock_spread, weight * surplus);
+}
+
+// Tells those who wait for the lock who has held it.
+void name_holder(thread& self, held_lock& held, const caller& present) noexcept {
+  if (self.shared_lock() != nullptr) return;
+  attribute(self, held, present);
+  if (held.cell == nullptr) return;
+  count_once(held);
+  const auto site = static_cast<std::uint32_t>(held.cell->key.load(std::memory_order_relaxed) >> 32);
+  lock_entry* const entry = entry_of(held.address, static_cast<format::lock_type>(held.type), site);
+  if (entry == nullptr || entry == &others) return;
+  entry->holder.store((std::uint64_t{site} << 32 | self.number()) + 1, std::memory_order_relaxed);
+  entry->released_at.store(format::ticks(), std::memory_order_release);  // release: who reads it finds the holder
+}
+
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
   if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
 }
@@ -103,12 +160,17 @@ void begin_locks_anew() noexcept {
   adding.begin_anew();
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
   used = 0;
+  lock_samples::begin_anew();
+  for (std::atomic<std::uint16_t>& threads : waiting) threads.store(0, std::memory_order_relaxed);
 }
 
-acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, bool for_ever) noexcept
-    : address_(lock), blocks_(for_ever) {
+acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until,
+                         bool is_busy) noexcept
+    : address_(lock), caller_(caller), type_(type), blocks_(until == wait_limit::endless) {
   entry guard;
   if (!guard) return;
+  if (sampled_locker != nullptr && !is_busy && type != format::lock_type::condition)
+    weight_ = guard.self().samples_of_locks.weight_of(lock, caller.address, format::ticks());
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
   if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
@@ -118,7 +180,12 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
 
 void acquisition::waits() noexcept {
   if (entry_ == nullptr) return;
-  holder_ = entry_->holder.load(std::memory_order_relaxed);
+  weight_ = 1;  // all waits are recorded
+  if (type_ != format::lock_type::condition) {
+    // The mark is there before the thread begins to wait, so a holder that releases the lock to it has seen the mark.
+    waiting_for(address_).fetch_add(1, std::memory_order_seq_cst);
+    if (header().interval == 0 || lock_samples::has_all()) holder_ = entry_->holder.load(std::memory_order_relaxed);
+  }
   // Counts before the wait, as the wait does not end in a deadlock.
   if (blocks_) {
     entry guard;
@@ -127,8 +194,16 @@ void acquisition::waits() noexcept {
   waiting_since_ = format::ticks();
 }
 
+void acquisition::wakes() noexcept {
+  if (entry_ == nullptr) return;
+  waiting_for(address_).fetch_sub(1, std::memory_order_relaxed);
+  // Acquire: a holder that has released the lock since the wait began is read with its time.
+  if (entry_->released_at.load(std::memory_order_acquire) >= waiting_since_)
+    holder_ = entry_->holder.load(std::memory_order_relaxed);
+}
+
 void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
-  const held_locks& held = self.locks;
+  held_locks& held = self.locks;
   if (held.count() == 0) [[likely]]
     return;
   // Skips threads that share a number, as it is not known which of them holds a lock, and locks that this thread
@@ -136,10 +211,14 @@ void acquisition::count_orders(thread& self, format::order_counter which, std::u
   if (!blocks_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
   constexpr std::size_t limit = 8;  // only the newest of the held locks
   const std::uint64_t wanted = cell_->key.load(std::memory_order_relaxed);
-  const held_lock& outermost = held[0];
+  held_lock& outermost = held[0];
+  attribute(self, outermost, caller_);
+  if (outermost.cell == nullptr) return self.count_dropped();
   const auto gate =
       outermost.shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
   for (std::size_t index = held.count() > limit ? held.count() - limit : 0; index < held.count(); ++index) {
+    attribute(self, held[index], caller_);
+    if (held[index].cell == nullptr) return self.count_dropped();
     const std::uint64_t held_key = held[index].cell->key.load(std::memory_order_relaxed);
     format::order_cell* const cell = self.order_cell_of(wanted, held_key, index == 0 ? 0 : gate);
     if (cell == nullptr) return self.count_dropped();
@@ -164,6 +243,11 @@ void acquisition::count_wait(thread& self) noexcept {
   count_orders(self, format::order_ticks, ticks);
 }
 
+void acquisition::count(format::lock_counter which) noexcept {
+  add(cell_->value[which], weight_);
+  if (weight_ > 1) add(cell_->value[format::lock_spread], std::uint64_t{weight_} * (weight_ - 1U));
+}
+
 void acquisition::succeeded(bool shared) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
@@ -172,22 +256,31 @@ void acquisition::succeeded(bool shared) noexcept {
   if (entry_ != &others) {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
-  add(cell_->value[format::acquisitions], 1);
-  if (shared) add(cell_->value[format::shared_ones], 1);
+  count(format::acquisitions);
+  if (shared) add(cell_->value[format::shared_ones], weight_);
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
     count_wait(self);
   } else {
-    count_orders(self, format::orders, 1);
+    count_orders(self, format::orders, weight_);
   }
-  self.locks.push({address_, cell_, format::ticks(), shared});
+  if (held_lock* const held = self.locks.push())
+    *held = {address_,
+             cell_,
+             caller_.address,
+             caller_.stack,
+             format::ticks(),
+             weight_,
+             static_cast<std::uint16_t>(type_),
+             shared,
+             weight_ == 1};
 }
 
 void acquisition::failed() noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
-  add(cell_->value[format::refused], 1);
+  count(format::refused);
   if (waiting_since_ != 0) count_wait(guard.self());
 }
 
@@ -195,20 +288,21 @@ void acquisition::waited(bool in_time) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
-  add(cell_->value[in_time ? format::acquisitions : format::refused], 1);
+  count(in_time ? format::acquisitions : format::refused);
   if (in_time) add(cell_->value[format::contended], 1);
   count_wait(guard.self());
 }
 
-void releases(const void* lock) noexcept {
+void releases(const void* lock, const caller& caller) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const released = guard.self().locks.find(lock);
   if (released == nullptr) return;
-  if (released->since != 0) {
+  if (waiting_for(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
+  if (released->since != 0 && released->weight != 0) {
     const std::uint64_t ticks = format::ticks() - released->since;
-    add(released->cell->value[format::held], 1);
-    add(released->cell->value[format::held_ticks], ticks);
+    add(released->cell->value[format::held], released->weight);
+    add(released->cell->value[format::held_ticks], ticks * released->weight);
     keep_longest(released->cell->value[format::longest_held], ticks);
   }
   guard.self().locks.remove(released);
@@ -227,8 +321,10 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex);
-  if (lock == nullptr || lock->since == 0) return;
-  add(lock->cell->value[format::held_ticks], format::ticks() - lock->since);
+  if (lock == nullptr) return;
+  if (waiting_for(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
+  if (lock->weight == 0 || lock->since == 0) return;
+  add(lock->cell->value[format::held_ticks], (format::ticks() - lock->since) * lock->weight);
   lock->since = 0;  // stays 0 when the wait is cancelled
 }
 
@@ -236,7 +332,8 @@ void condition_wait::finish(bool in_time) noexcept {
   waits_.waited(in_time);
   entry guard;
   if (!guard) return;
-  if (held_lock* const lock = guard.self().locks.find(mutex_)) lock->since = format::ticks();
+  held_lock* const lock = guard.self().locks.find(mutex_);
+  if (lock != nullptr && lock->weight != 0) lock->since = format::ticks();
 }
 
 }  // namespace tarn::preload

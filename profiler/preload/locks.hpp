@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "profiler/format/region.hpp"
+#include "profiler/preload/entry.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/threads.hpp"
 
@@ -14,24 +15,70 @@ namespace tarn::preload {
 // Empties the table of locks in a child of fork.
 void begin_locks_anew() noexcept;
 
+// Counts the threads that wait for locks, by a hash of the lock's address.
+constexpr int waiting_bits = 10;
+extern constinit std::atomic<std::uint16_t> waiting[std::size_t{1} << waiting_bits];  // NOLINT
+inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
+  return waiting[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiting_bits)];
+}
+
+// Returns the calling thread if this acquisition is recorded only if it has to wait; otherwise null. Then the thread
+// tries the lock, and calls passed() if that succeeds.
+[[gnu::always_inline]] inline thread* passing_thread(const void* lock, const caller& caller) noexcept {
+  thread* const self = sampled_locker;
+  const bool passes = self != nullptr && !is_inside() && self->samples_of_locks.skips(lock, caller.address);
+  return passes ? self : nullptr;
+}
+[[gnu::always_inline]] inline void passed(thread& self, const void* lock, format::lock_type type, bool shared,
+                                          const caller& caller) noexcept {
+  held_lock* const held = self.locks.push();
+  if (held == nullptr) [[unlikely]]
+    return;
+  held->address = lock;
+  held->cell = nullptr;
+  held->caller = caller.address;
+  held->stack = caller.stack;
+  held->weight = 0;
+  held->type = static_cast<std::uint16_t>(type);
+  held->shared = shared;
+  held->counts_once = false;
+}
+// Returns true when the lock that is about to be released was not recorded, and nobody waits for it; then all is done.
+[[gnu::always_inline]] inline bool releases_unnoticed(const void* lock) noexcept {
+  thread* const self = sampled_locker;
+  if (self == nullptr || is_inside() || self->locks.count() == 0) return false;
+  const held_lock& newest = self->locks[self->locks.count() - 1];
+  // A thread that begins to wait after this look waits no longer than the release takes, and knows no holder.
+  if (newest.address != lock || newest.cell != nullptr || waiting_for(lock).load(std::memory_order_relaxed) != 0)
+    return false;
+  self->locks.pop();
+  return true;
+}
+
 // The entry of the lock at an address.
 struct alignas(64) lock_entry {
   std::atomic<const void*> address;
   std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
   std::uint32_t last_number, first_site;
   format::lock_type type;
-  std::atomic<std::uint64_t> holder;  // the last to acquire it: (site << 32 | thread) + 1; 0: nobody
+  // The last that released it while others waited, or that is known to have acquired it: (site << 32 | thread) + 1; 0:
+  // nobody. And when it was released so, by the clock.
+  std::atomic<std::uint64_t> holder, released_at;
 };
 
 // Counts one acquisition from its beginning. It looks up the lock and the site before the lock is taken, so that the
 // lock is not held longer than without the recorder.
 class acquisition {
  public:
-  // `for_ever` means that the acquisition does not give up, so it can be part of a deadlock.
-  acquisition(const void* lock, format::lock_type type, const caller& caller, bool for_ever = false) noexcept;
+  // An acquisition that gives up in time is no part of a deadlock.
+  enum class wait_limit : std::uint8_t { endless, timed };
+  // `is_busy`: a thread that would have passed has found the lock held.
+  acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until = wait_limit::timed,
+              bool is_busy = false) noexcept;
 
-  // Notes that it has to wait, and who holds the lock.
+  // Notes that it has to wait. Then the end of the wait, however it ends, unless it is a wait for a condition.
   void waits() noexcept;
+  void wakes() noexcept;
   // Notes that it has the lock; `shared` means as one of several readers.
   void succeeded(bool shared) noexcept;
   // Notes that it gave up.
@@ -40,19 +87,23 @@ class acquisition {
   void waited(bool in_time) noexcept;
 
  private:
+  void count(format::lock_counter which) noexcept;
   void count_wait(thread& self) noexcept;
   void count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept;
 
   const void* address_;
+  caller caller_;
   lock_entry* entry_ = nullptr;  // null when it is not counted
   format::lock_cell* cell_ = nullptr;
   std::uint32_t site_ = 0;
+  std::uint16_t weight_ = 1;
+  format::lock_type type_;
   bool blocks_;
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 
 // Notes that the calling thread is about to release the lock.
-void releases(const void* lock) noexcept;
+void releases(const void* lock, const caller& caller) noexcept;
 
 // Notes that the lock ends. A lock that begins at its address later is another one, unless it is first used at the
 // same site.

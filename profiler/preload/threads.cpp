@@ -73,6 +73,8 @@ constinit thread_local format::thread_record* known_counts = nullptr;
 
 constinit thread_local thread* plain_thread = nullptr;
 
+constinit thread_local thread* sampled_locker = nullptr;
+
 // The thread's counts stay, and its later events are still counted.
 void thread::end() noexcept {
   running.fetch_sub(1, std::memory_order_relaxed);
@@ -156,9 +158,11 @@ thread* thread::make_numbered() noexcept {
   return current_;
 }
 
-// Lets malloc find the thread's counts without a further look-up, where the heap is recorded.
+// Lets the hooks of malloc and of locks find the thread without a further look-up, where these are recorded.
 void thread::be_known() noexcept {
-  if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
+  if (this == shared) return;
+  if ((header().sources & format::source_bit(format::lock_kind)) != 0 && header().interval != 0) sampled_locker = this;
+  if ((header().sources & format::source_bit(format::heap_kind)) == 0) return;
   known_counts = record_;
   choose_path();
 }
@@ -205,6 +209,8 @@ bool thread::set_up(std::uint32_t number) noexcept {
     const std::int64_t first = samples.next();
     record_->until_sample.store(first, std::memory_order_relaxed);
     record_->drawn_sum.store(first, std::memory_order_relaxed);
+    const std::uint64_t now = format::ticks();
+    samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
   }
   trace.set_up(number);
   record_->id = own_id();
@@ -258,7 +264,7 @@ format::violation_cell* thread::violation_cell_of(std::uint32_t site, std::uint3
 void thread::count_unknown() noexcept { preload::add(record_->unknown, 1); }
 void thread::count_dropped() noexcept { preload::add(record_->dropped, 1); }
 
-void thread::forget_all() noexcept { current_ = shared = plain_thread = nullptr; }
+void thread::forget_all() noexcept { current_ = shared = plain_thread = sampled_locker = nullptr; }
 
 void begin_threads_anew() noexcept {
   sharing.begin_anew();

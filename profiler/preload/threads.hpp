@@ -10,6 +10,7 @@
 #include "profiler/preload/cell_table.hpp"
 #include "profiler/preload/excerpt.hpp"
 #include "profiler/preload/held_locks.hpp"
+#include "profiler/preload/lock_samples.hpp"
 #include "profiler/preload/pending_calls.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/stacks/stack_cache.hpp"
@@ -53,6 +54,7 @@ class thread {
   sampler samples;      // chooses the samples
   trace_excerpt trace;  // records its events, one by one
   held_locks locks;     // the locks that it holds
+  lock_samples samples_of_locks;
   pending_calls pending;
 
   // Returns null when the region is full.
@@ -105,6 +107,8 @@ extern constinit thread_local format::thread_record* own_counts;
 extern constinit thread_local format::thread_record* known_counts;
 // Points to the calling thread when each of its blocks is counted and it is in no region or excerpt; otherwise null.
 extern constinit thread_local thread* plain_thread;
+// Points to the calling thread when its acquisitions of locks are sampled; otherwise null.
+extern constinit thread_local thread* sampled_locker;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
 // While an excerpt is recorded or the thread is in a quiet region, everything that it does takes the slow path. The

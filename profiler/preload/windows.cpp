@@ -9,9 +9,9 @@
 #include <type_traits>
 
 #include "profiler/format/clock.hpp"
+#include "profiler/preload/base/chance.hpp"
 #include "profiler/preload/base/kernel_signals.hpp"
 #include "profiler/preload/base/raw_call.hpp"
-#include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/lent_thread.hpp"
@@ -35,16 +35,10 @@ constexpr std::uint16_t first_weight = 16;  // of threads that begin when the pr
 // the caches are cold after them. And which part of its processor time a thread may spend on them: one in so many.
 constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
 
-// So many calls of a process all count, so that short programs have no estimates. Then the largest weight that a thread
-// may choose doubles after so many dispatched calls, so that programs of medium length have small errors.
-constexpr std::uint64_t full_counts = 4096, doubling_counts = 1024;
 constinit std::atomic<std::uint64_t> process_counts = 0;
 
 std::uint16_t largest_weight() noexcept {
-  const std::uint64_t counts = process_counts.load(std::memory_order_relaxed);
-  if (counts < full_counts) return 1;
-  return static_cast<std::uint16_t>(std::min<std::uint64_t>(
-      2U << std::min<std::uint64_t>((counts - full_counts) / doubling_counts, 15), most_weight));
+  return growing_weight(process_counts.load(std::memory_order_relaxed), most_weight);
 }
 constinit std::atomic<bool> always = false;
 
@@ -90,22 +84,10 @@ void turn_off() noexcept {
   own_window.is_dispatched = turn_dispatch_off() != 0;
 }
 
-std::uint64_t random_bits() noexcept {  // xorshift64*, as in sampler.hpp
-  std::uint64_t& state = own_window.random;
-  if (state == 0) state = (format::ticks() ^ reinterpret_cast<std::uintptr_t>(&own_window)) * 0x9e3779b97f4a7c15ULL | 1;
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * 0x2545f4914f6cdd1dULL;
-}
-
-// Returns how many blocks pass before the next one that is dispatched, each with the probability 1 / weight: a
-// geometric number, which is an exponential one in whole units of -ln(1 - 1 / weight).
-std::uint32_t draw_gap(std::uint16_t weight) noexcept {
-  if (weight <= 1) return 0;
-  const double s = 1.0 / (2.0 * weight - 1), q = s * s;  // -ln(1 - x) = 2 artanh(x / (2 - x))
-  const double unit = 2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
-  return static_cast<std::uint32_t>(minus_log(random_bits()) / unit);
+std::uint64_t random_bits() noexcept {
+  random_numbers& random = own_window.random;
+  if (!random.is_set_up()) random.set_up(format::ticks() ^ reinterpret_cast<std::uintptr_t>(&own_window));
+  return random.next();
 }
 
 void open_block() noexcept {
@@ -125,7 +107,7 @@ void open_for_good() noexcept {
 // Begins with the next block that is dispatched, which may be the one that begins now.
 void begin_gap(std::uint16_t weight) noexcept {
   own_window.weight = weight;
-  const std::uint64_t gap = draw_gap(weight) * std::uint64_t{own_window.steps};
+  const std::uint64_t gap = draw_gap(random_bits(), weight) * std::uint64_t{own_window.steps};
   own_window.gap = static_cast<std::uint32_t>(std::min(gap, std::uint64_t{1} << 30));
   if (own_window.gap == 0 && turn_on()) {
     if (own_window.opened_at == 0) own_window.opened_at = processor_ns();

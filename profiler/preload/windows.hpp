@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "profiler/preload/base/chance.hpp"
 #include "profiler/preload/region.hpp"
 
 extern "C" {
@@ -57,7 +58,7 @@ struct call_window {
   std::uint32_t gap;         // steps before this block that were not dispatched
   std::uintptr_t decision;   // the frame of the decision that is being made; 0: none
   std::uint32_t waits;       // hooks that have waited for that decision
-  std::uint64_t random;
+  random_numbers random;
   std::uint32_t steps;                  // of this block
   std::uint64_t closed_at, opened_at;   // processor time of the thread, in nanoseconds
   std::uint64_t plain_ns, plain_steps;  // what steps take that are not dispatched; decaying sums, as are the next two

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -16,12 +15,6 @@ namespace {
 using analyse::call_site;
 using format::call_counter;
 using nlohmann::json;
-
-// Returns "1,234 write calls", or "about 1,234 write calls (± 5 %)".
-std::string estimated(std::uint64_t count, double error, const std::string& noun) {
-  return error == 0 ? counted(count, noun)
-                    : fmt::format("about {} (± {:.0f} %)", counted(count, noun), std::ceil(error * 100));
-}
 
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];

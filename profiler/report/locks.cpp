@@ -22,9 +22,9 @@ double mean_us(std::uint64_t nanoseconds, std::uint64_t count) {
 }
 
 void print_site(analyse::analysis& analysis, const lock_site& site) {
-  fmt::print("   {}, {} waited {:.3f} s, held {:.3f} s\n", counted(site.sums[format::acquisitions], "time"),
-             grouped(site.sums[format::contended]), in_seconds(site.sums[format::wait_ticks]),
-             in_seconds(site.sums[format::held_ticks]));
+  fmt::print("   {}, {} waited {:.3f} s, held {:.3f} s\n",
+             estimated(site.sums[format::acquisitions], site.error, "time"), grouped(site.sums[format::contended]),
+             in_seconds(site.sums[format::wait_ticks]), in_seconds(site.sums[format::held_ticks]));
   print_stack(analysis, site.site);
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
@@ -35,8 +35,8 @@ void print_site(analyse::analysis& analysis, const lock_site& site) {
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
   fmt::print("\n{}. {}: {}, taken {} by {}\n", rank, analyse::name(group.category),
-             counted(group.locks, analyse::name(group.type)), counted(group.sums[format::acquisitions], "time"),
-             counted(group.threads, "thread"));
+             counted(group.locks, analyse::name(group.type)),
+             estimated(group.sums[format::acquisitions], group.error, "time"), counted(group.threads, "thread"));
   fmt::print("   {} waited, {:.3f} s together, {:.1f} µs at most; held {:.2f} µs each; {} gave up\n",
              grouped(group.sums[format::contended]), in_seconds(group.sums[format::wait_ticks]),
              static_cast<double>(group.sums[format::longest_wait]) / 1e3,
@@ -69,17 +69,22 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
                      {"waited_ns", wait.nanoseconds},
                      {"stack", json_of_stack(analysis, wait.holder_site)}});
   }
-  return {{"acquisitions", site.sums[format::acquisitions]}, {"contended", site.sums[format::contended]},
-          {"refused", site.sums[format::refused]},           {"waited_ns", site.sums[format::wait_ticks]},
-          {"held_ns", site.sums[format::held_ticks]},        {"waits", waits},
+  return {{"acquisitions", site.sums[format::acquisitions]},
+          {"error", site.error},
+          {"contended", site.sums[format::contended]},
+          {"refused", site.sums[format::refused]},
+          {"waited_ns", site.sums[format::wait_ticks]},
+          {"held_ns", site.sums[format::held_ticks]},
+          {"waits", waits},
           {"stack", json_of_stack(analysis, site.site)}};
 }
 
 void print_locks_summary(analyse::analysis& analysis) {
   const analyse::lock_findings& findings = analysis.locks();
   if (findings.groups.empty()) return;
-  fmt::print("{} taken, {} of them after a wait, {:.3f} s together\n", counted(findings.acquisitions, "lock"),
-             grouped(findings.contended), in_seconds(findings.wait_nanoseconds));
+  fmt::print("{} taken, {} of them after a wait, {:.3f} s together\n",
+             estimated(findings.acquisitions, findings.error, "lock"), grouped(findings.contended),
+             in_seconds(findings.wait_nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }
@@ -108,6 +113,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"address", group.address},
                      {"threads", group.threads},
                      {"acquisitions", group.sums[format::acquisitions]},
+                     {"error", group.error},
                      {"contended", group.sums[format::contended]},
                      {"refused", group.sums[format::refused]},
                      {"shared", group.sums[format::shared_ones]},

@@ -75,6 +75,11 @@ std::string counted(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
 }
 
+std::string estimated(std::uint64_t count, double error, std::string_view noun) {
+  return error == 0 ? counted(count, noun)
+                    : fmt::format("about {} (± {:.0f} %)", counted(count, noun), std::ceil(error * 100));
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array units = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;

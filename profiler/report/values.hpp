@@ -14,6 +14,8 @@ constexpr std::size_t text_width = 100;  // columns
 std::string grouped(std::uint64_t number);
 // Formats "1 site", "60,000 sites", "2 mutexes".
 std::string counted(std::uint64_t number, std::string_view noun);
+// Returns "1,234 write calls", or "about 1,234 write calls (± 5 %)" where `error` is not 0.
+std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);
 // Formats "1.2 to 3.4", with the digits that are significant.

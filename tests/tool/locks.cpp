@@ -1,4 +1,6 @@
-// Uses locks of every kind with known counts, for `tarn report` to find. Argument: the number of rounds.
+// Uses locks of every kind with known counts, for `tarn report` to find:
+//   locks ROUNDS            all kinds
+//   locks samples ROUNDS    some of them so often that the recorder samples them
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -10,6 +12,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
@@ -182,18 +185,72 @@ void* cancelled(void* ready) {
   CHECK(pthread_mutex_unlock(&cancel_lock) == 0);
 }
 
-}  // namespace
+[[gnu::noinline]] void held_around() {
+  static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&outer) == 0);
+    CHECK(pthread_mutex_lock(&inner) == 0);
+    CHECK(pthread_mutex_unlock(&inner) == 0);
+    CHECK(pthread_mutex_unlock(&outer) == 0);
+  }
+}
 
-int main(int, char** words) {
-  rounds = std::atoi(words[1]);
-  of_one_thread();
-  std::thread(by_turns).join();
-  by_turns();
+[[gnu::noinline]] void tries_in_vain() {
+  static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+  CHECK(pthread_mutex_lock(&held) == 0);
+  for (int round = 0; round < rounds; ++round) CHECK(pthread_mutex_trylock(&held) == EBUSY);
+  CHECK(pthread_mutex_unlock(&held) == 0);
+}
+
+// Takes the locks in another order than they are released.
+[[gnu::noinline]] void hand_over_hand() {
+  static pthread_mutex_t chain[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+  CHECK(pthread_mutex_lock(&chain[0]) == 0);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&chain[(round + 1) % 3]) == 0);
+    CHECK(pthread_mutex_unlock(&chain[round % 3]) == 0);
+  }
+  CHECK(pthread_mutex_unlock(&chain[rounds % 3]) == 0);
+}
+
+pthread_mutex_t seldom_shared = PTHREAD_MUTEX_INITIALIZER;
+[[gnu::noinline]] void takes_it_often() {
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&seldom_shared) == 0 && pthread_mutex_unlock(&seldom_shared) == 0);
+  }
+}
+[[gnu::noinline]] void takes_it_once() {
+  CHECK(pthread_mutex_lock(&seldom_shared) == 0 && pthread_mutex_unlock(&seldom_shared) == 0);
+}
+
+void hold_and_wait() {
   std::thread waiter([] {
     for (int round = 1; round <= 20; ++round) wait_for_it(round);
   });
   for (int round = 1; round <= 20; ++round) hold_it(round);
   waiter.join();
+}
+
+int take_samples() {
+  of_one_thread();
+  held_around();
+  tries_in_vain();
+  hand_over_hand();
+  takes_it_often();
+  std::thread(takes_it_once).join();
+  hold_and_wait();
+  return 5;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  rounds = std::atoi(words[count - 1]);
+  if (count > 2 && std::strcmp(words[1], "samples") == 0) return take_samples();
+  of_one_thread();
+  std::thread(by_turns).join();
+  by_turns();
+  hold_and_wait();
   kinds();
   readers_and_writers();
   spins();

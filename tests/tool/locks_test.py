@@ -13,13 +13,16 @@ from paths import HANG_S, PATHS, main
 ROUNDS = 1500
 
 
-class Locks(unittest.TestCase):
+class Recorded(unittest.TestCase):
+    words, mode = (), ()
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn locks "))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.run_program(PATHS.locks, str(ROUNDS))  # by itself
-        cls.run_program(PATHS.tarn, "record", "--locks", "-o", "rec", "--", PATHS.locks, str(ROUNDS))
+        cls.run_program(PATHS.locks, *cls.words)  # by itself
+        cls.said = cls.run_program(PATHS.tarn, "record", "--locks", *cls.mode, "-o", "rec", "--", PATHS.locks,
+                                   *cls.words).stderr
         report = cls.run_program(PATHS.tarn, "report", "--json", "--top", "100000", "rec", code=0).stdout
         cls.report = json.loads(report)
 
@@ -46,6 +49,15 @@ class Locks(unittest.TestCase):
 
     def check(self, lock, **expected):
         self.assertEqual({name: lock[name] for name in expected}, expected)
+
+
+class Locks(Recorded):
+    """Each acquisition counts."""
+    words, mode = (str(ROUNDS),), ("--full",)
+
+    def test_all_are_counted(self):
+        self.assertEqual([lock["error"] for lock in self.report["locks"]], [0] * len(self.report["locks"]))
+        self.assertRegex(self.said, r"[0-9] locks taken(?! \(estimated)")
 
     def test_of_one_thread(self):
         lock = self.lock("of_one_thread")
@@ -121,6 +133,74 @@ class Locks(unittest.TestCase):
         held = sum(site["held_ns"] for lock in self.report["locks"] for site in lock["sites"]
                    if self.is_in(site["stack"], "cancelled"))
         self.assertLess(held, 50_000_000)
+
+
+class Samples(Recorded):
+    """Acquisitions that need not wait count by chance."""
+    ROUNDS = 400_000
+    words = ("samples", str(ROUNDS))
+
+    def assert_estimated(self, lock, count, counter="acquisitions"):
+        """Eight of its standard deviations: what is outside of them is not outside by chance."""
+        self.assertGreater(lock["error"], 0)
+        self.assertLess(lock["error"], 0.05)
+        self.assertLess(abs(lock[counter] - count), 8 / 1.96 * lock["error"] * lock[counter], lock)
+
+    def test_counts_lie_within_their_error(self):
+        for function in "of_one_thread", "held_around":
+            for lock in self.locks(function):
+                with self.subTest(function=function):
+                    self.assert_estimated(lock, self.ROUNDS)
+                    self.assertEqual(lock["contended"], 0)
+                    self.assertEqual(lock["held"], lock["acquisitions"], "each is held with its weight")
+        self.assertEqual(len(self.locks("held_around")), 2)
+        self.assert_estimated(self.lock("tries_in_vain"), self.ROUNDS, "refused")
+        self.assertEqual(self.lock("tries_in_vain")["acquisitions"], 1)
+
+    def test_locks_that_are_released_in_another_order(self):
+        locks = self.locks("hand_over_hand")
+        self.assertEqual(sum(lock["locks"] for lock in locks), 3)
+        counted = sum(lock["acquisitions"] for lock in locks)
+        deviation = sum((lock["error"] / 1.96 * lock["acquisitions"]) ** 2 for lock in locks) ** 0.5
+        self.assertLess(abs(counted - self.ROUNDS - 1), 8 * deviation)
+        # A hold that was taken for another one would last from the beginning to the end.
+        self.assertEqual(sum(lock["held"] for lock in locks), counted)
+
+    def test_who_waits_is_counted_with_the_holder(self):
+        lock = self.lock("hold_it")
+        self.assertGreater(lock["contended"], 0)
+        waiter = [site for site in lock["sites"] if self.is_in(site["stack"], "wait_for_it")]
+        longest = max((wait for site in waiter for wait in site["waits"]), key=lambda wait: wait["waited_ns"])
+        self.assertTrue(self.is_in(longest["stack"], "hold_it"), longest)
+        self.assertFalse(self.is_in(longest["stack"], "wait_for_it"))
+        self.assertEqual(self.report["threads"][longest["holder"]]["id"], self.report["program"]["process"])
+        self.assertLessEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]), lock["contended"])
+        self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
+        # The holder's acquisitions are counted where somebody has waited for them.
+        holder = [site["acquisitions"] for site in lock["sites"] if self.is_in(site["stack"], "hold_it")]
+        self.assertGreaterEqual(sum(holder), max(wait["waits"] for site in waiter for wait in site["waits"]))
+
+    def test_a_thread_that_takes_a_lock_once_is_seen(self):
+        lock = self.lock("takes_it_often")
+        self.check(lock, threads=2, category="uncontended")
+        once = [site["acquisitions"] for site in lock["sites"] if self.is_in(site["stack"], "takes_it_once")]
+        self.assertEqual(once, [1])
+        self.assertEqual(self.lock("of_one_thread")["category"], "one thread")
+        self.assertIn("one thread alone was seen to take it", self.lock("of_one_thread")["remedy"])
+
+    def test_estimates_are_called_so(self):
+        self.assertRegex(self.said, r"\d locks taken \(estimated\)")
+        text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
+        self.assertRegex(text, r"(?m)^about [\d,]+ locks \(± \d+ %\) taken, ")
+        self.assertRegex(text, r"one thread: 1 mutex, taken about [\d,]+ times \(± \d+ %\) by 1 thread\n")
+
+    def test_they_differ_by_chance_only(self):
+        self.run_program(PATHS.tarn, "record", "--locks", "-o", "again", "--", PATHS.locks, *self.words)
+        difference = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "rec", "again", code=0).stdout)
+        changes = [change["after"] or change["before"] for change in difference["locks"]["changes"]]
+        functions = {change["function"].split("(")[0].split("::")[-1] for change in changes}
+        # How often these wait is up to the system.
+        self.assertEqual(functions - {"hold_it", "wait_for_it"}, set(), changes)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 // Takes locks in different orders, of which `tarn report` must find exactly those that could deadlock. Each
-// thread runs alone, so that nothing deadlocks, except with the argument "deadlock".
+// thread runs alone, so that nothing deadlocks, except with the argument "deadlock". With "late", another lock is taken
+// so often before that the recorder samples all further ones.
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -102,17 +104,27 @@ std::mutex let_go, taken_later;
 
 // One waits for the first, whose holder waits for the second.
 std::mutex near_lock, far_lock;
+std::atomic<bool> far_is_held = false, near_is_held = false;
+bool is_waited_for(std::mutex& lock) {
+  return __atomic_load_n(&lock.native_handle()->__data.__lock, __ATOMIC_RELAXED) == 2;
+}
+void await(const std::atomic<bool>& flag) {
+  while (!flag) std::this_thread::yield();
+}
 [[gnu::noinline]] void holds_the_far_one() {
   const std::lock_guard held(far_lock);
-  std::this_thread::sleep_for(milliseconds(120));
+  far_is_held = true;
+  while (!is_waited_for(near_lock) || !is_waited_for(far_lock)) std::this_thread::yield();
+  std::this_thread::sleep_for(milliseconds(20));
 }
 [[gnu::noinline]] void holds_the_near_one_and_waits() {
-  std::this_thread::sleep_for(milliseconds(30));
+  await(far_is_held);
   const std::lock_guard held(near_lock);
+  near_is_held = true;
   const std::lock_guard waited_for(far_lock);
 }
 [[gnu::noinline]] void waits_for_the_near_one() {
-  std::this_thread::sleep_for(milliseconds(60));
+  await(near_is_held);
   const std::lock_guard waited_for(near_lock);
 }
 
@@ -138,6 +150,10 @@ void wait_in_a_chain() {
 
 int main(int count, char** words) {
   if (count == 2 && std::strcmp(words[1], "deadlock") == 0) deadlock();
+  if (count == 2 && std::strcmp(words[1], "late") == 0) {
+    static std::mutex often;
+    for (int round = 0; round < 1'000'000; ++round) const std::lock_guard held(often);
+  }
   one_after_the_other(left_then_right, right_then_left);
   one_after_the_other(one_then_two, two_then_three, three_then_one);
   one_after_the_other(

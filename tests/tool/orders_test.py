@@ -25,6 +25,7 @@ def tarn(*words, code=0):
 
 def setUpModule():
     tarn("record", "--locks", "-o", "rec", "--", PATHS.orders)
+    tarn("record", "--locks", "-o", "late", "--", PATHS.orders, "late")
 
 
 def orders(recording="rec"):
@@ -36,9 +37,11 @@ def names(stack):
 
 
 class Orders(unittest.TestCase):
+    recording = "rec"
+
     def inversion(self, *functions):
         """The one whose steps are in these functions, whatever it begins with."""
-        inversions = [inversion for inversion in orders()["inversions"]
+        inversions = [inversion for inversion in orders(self.recording)["inversions"]
                  if len(inversion["steps"]) == len(functions)
                  and all(any(function in names(step["takes_at"]["stack"]) for step in inversion["steps"])
                          for function in functions)]
@@ -71,12 +74,12 @@ class Orders(unittest.TestCase):
         self.assertTrue(self.inversion("both_ways_alone", "both_ways_alone")["by_one_thread"])
 
     def test_nothing_else_is_one(self):
-        self.assertEqual(len(orders()["inversions"]), 4,
+        self.assertEqual(len(orders(self.recording)["inversions"]), 4,
                          [[names(step["takes_at"]["stack"]) for step in inversion["steps"]]
-                                                          for inversion in orders()["inversions"]])
+                                                          for inversion in orders(self.recording)["inversions"]])
 
     def test_a_holder_that_waits(self):
-        (chain,) = [chain for chain in orders()["chains"]
+        (chain,) = [chain for chain in orders(self.recording)["chains"]
                     if "waits_for_the_near_one" in names(chain["links"][0]["waits_at"]["stack"])]
         first, second = chain["links"]
         self.assertIn("holds_the_near_one_and_waits", names(first["held_from"]["stack"]))
@@ -86,6 +89,13 @@ class Orders(unittest.TestCase):
         self.assertEqual(chain["waited_ns"], min(first["waited_ns"], second["waited_ns"]))
         self.assertGreater(chain["waited_ns"], 0)
 
+
+class LateOrders(Orders):
+    """Where acquisitions are sampled, the first one of each thread at each place is recorded, and each that waits."""
+    recording = "late"
+
+
+class Texts(unittest.TestCase):
     def test_the_text_says_it_in_words(self):
         text = tarn("report", "rec").stdout
         self.assertIn("Locks are taken in 3 orders that could deadlock.", text)

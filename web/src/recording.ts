@@ -46,6 +46,7 @@ export type Stack_weight = [number, number, number, number];
 
 export interface LockSite {
   acquisitions?: number;
+  error?: number;  // of the acquisitions, relative; 0 if all were counted
   contended?: number;
   refused?: number;
   waited_ns?: number;
@@ -151,7 +152,7 @@ export interface Data {
   };
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
-  totals?: {acquisitions?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};
+  totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};
   crossings?: [number, number, number][];
   sites?: Site[];
   locks?: Lock[];

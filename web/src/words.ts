@@ -20,6 +20,11 @@ export function count_words(value = 0): string {
   return grouped(value);
 }
 
+// The error of an estimate, behind its count; empty if all were counted.
+export function error_words(error = 0): string {
+  return error ? ` ± ${Math.ceil(error * 100)} %` : '';
+}
+
 export function bytes_words(bytes = 0): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   let index = 0;

@@ -66,6 +66,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   document["kind"] = "report";
   document["redacted"] = request.redact;
   document["totals"] = {{"acquisitions", locks.acquisitions},
+                        {"acquisitions_error", locks.error},
                         {"contended", locks.contended},
                         {"waited_ns", locks.wait_nanoseconds},
                         {"calls", calls.calls},

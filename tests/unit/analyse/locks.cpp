@@ -57,6 +57,28 @@ TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
   EXPECT_EQ(group.address, 0x1000U);
 }
 
+TEST(locks, errors_of_estimates_are_those_of_sums_of_independent_ones) {
+  format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
+  EXPECT_EQ(find_locks(recording).error, 0);
+  EXPECT_EQ(only(recording).error, 0);
+  recording.acquisitions[{1, 0, 1}][format::lock_spread] = 9;
+  recording.acquisitions[{2, 1, 1}][format::lock_spread] = 16;
+  recording.acquisitions[{2, 1, 1}][format::refused] = 20;
+  const lock_group group = only(recording);
+  EXPECT_NEAR(group.error, 1.96 * 5 / 50, 1e-9);
+  EXPECT_NEAR(find_locks(recording).error, 1.96 * 5 / 50, 1e-9);
+  ASSERT_EQ(group.sites.front().site, 2U);
+  EXPECT_NEAR(group.sites.front().error, 1.96 * 4 / 40, 1e-9) << "of acquisitions and tries that gave up";
+}
+
+TEST(locks, of_one_thread_are_only_presumed_by_samples) {
+  format::recording recording = recording_with(lock_type::mutex, {200'000}, {0});
+  recording.acquisitions.erase({2, 1, 1});
+  EXPECT_THAT(only(recording).remedy, HasSubstr("one thread alone takes it"));
+  recording.acquisitions[{1, 0, 1}][format::lock_spread] = 1;
+  EXPECT_THAT(only(recording).remedy, HasSubstr("one thread alone was seen to take it"));
+}
+
 TEST(locks, stacks_that_differ_behind_the_library_are_one_site) {
   format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
   recording.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""},

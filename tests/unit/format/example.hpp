@@ -33,7 +33,7 @@ inline recording example_recording() {
   recording.cells[{2, 2, 2}] = counts;
   recording.calls[{1, 1, 257}] = {4, 1, 4096, 100, ~0ULL, 0, 3};
   recording.locks = {{}, {1, lock_type::spin, 2, 0x7fff12345678}};
-  recording.acquisitions[{1, 0, 1}] = {7, 0, 0, 0, 7, 1000, 500, 0, 1};
+  recording.acquisitions[{1, 0, 1}] = {7, 0, 0, 0, 7, 1000, 500, 0, 1, 42};
   recording.acquisitions[{2, 2, 0}] = {1, 1, 99, 99, 0, 0, 0, 1, 0};
   recording.waits[{1, 0, 1, 2, 2}] = {1, 99};
   recording.orders[{2, 1, 1, 1, 0, 1}] = {5, 1, 77};

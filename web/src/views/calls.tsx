@@ -6,7 +6,7 @@ import type {Call} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
-import {bytes_words, count_words, duration_words, grouped, plural, shown} from '../words';
+import {bytes_words, count_words, duration_words, error_words, grouped, plural, shown} from '../words';
 
 interface Row {
   call: Call;
@@ -19,7 +19,7 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
     <>
       <h2>{shown(call.name)}, {call.category}</h2>
       <p>
-        {grouped(call.count)}{call.error ? ` ± ${Math.ceil(call.error * 100)} %` : ''} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {duration_words(call.nanoseconds)} in the kernel,{' '}
+        {grouped(call.count)}{error_words(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {duration_words(call.nanoseconds)} in the kernel,{' '}
         {duration_words((call.nanoseconds ?? 0) / count)} each.
       </p>
       <h3>Remedy</h3>

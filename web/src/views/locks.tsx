@@ -7,7 +7,7 @@ import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
 import {Orders} from './orders';
-import {count_words, duration_words, grouped, plural, shown} from '../words';
+import {count_words, duration_words, error_words, grouped, plural, shown} from '../words';
 
 interface Row {
   lock: Lock;
@@ -24,7 +24,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
     <>
       <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
       <p>
-        Taken {grouped(lock.acquisitions)} times by {plural(lock.threads ?? 0, 'thread')}; {grouped(lock.contended)} waited {duration_words(lock.waited_ns)} together,{' '}
+        Taken {grouped(lock.acquisitions)}{error_words(lock.error)} times by {plural(lock.threads ?? 0, 'thread')}; {grouped(lock.contended)} waited {duration_words(lock.waited_ns)} together,{' '}
         {duration_words(lock.longest_wait_ns)} at most. Held {duration_words(mean)} each, {duration_words(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
       </p>
@@ -34,7 +34,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
       {sites.slice(0, shown_sites).map((site, index) => (
         <details key={index} open={index === 0}>
-          <summary><Place names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)} times, waited {duration_words(site.waited_ns)}</summary>
+          <summary><Place names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)}{error_words(site.error)} times, waited {duration_words(site.waited_ns)}</summary>
           <Stack names={names} node={site.stack ?? 0} />
           {site.waits?.slice(0, 4).map((wait, number) => (
             <div class="holder" key={number}>

@@ -5,7 +5,7 @@ import type {View} from '../view';
 import {Bar} from '../parts';
 import type {Range} from '../recording';
 import {on_purpose} from '../weights';
-import {bytes_words, count_words, cut, duration_words, grouped, middle, number_words, plural, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, error_words, grouped, middle, number_words, plural, shown} from '../words';
 
 interface Best {
   saved: Range;  // ns
@@ -126,7 +126,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} longest={longest}
           amount={has('lock') ? duration_words(waited) : missing_words}
-          detail={has('lock') ? `waited for, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
+          detail={has('lock') ? `waited for, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)}${error_words(data.totals?.acquisitions_error)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} longest={longest}
           amount={has('system') ? duration_words(in_kernel) : missing_words}
           detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />

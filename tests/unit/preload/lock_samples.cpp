@@ -1,0 +1,138 @@
+// Checks that the sampled acquisitions of locks are counted right in the mean, with the error that is stated, and that
+// the rules which need no luck hold: what is first seen is recorded, and held locks are found.
+#include "profiler/preload/lock_samples.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "profiler/preload/held_locks.hpp"
+
+namespace tarn::preload {
+namespace {
+
+constexpr std::uint64_t apart = 30;  // ticks between two acquisitions
+
+const void* lock_at(std::uintptr_t number) { return reinterpret_cast<const void*>((number + 1) * 64); }
+
+class lock_samples_test : public testing::Test {
+ protected:
+  void SetUp() override { lock_samples::begin_anew(); }
+};
+
+TEST_F(lock_samples_test, the_first_ones_of_a_process_all_count) {
+  lock_samples samples{};
+  samples.set_up(1, 0);
+  for (std::uint64_t time = 0; time < full_counts; ++time) {
+    ASSERT_TRUE(lock_samples::has_all());
+    ASSERT_FALSE(samples.skips(lock_at(1), 7));
+    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * apart), 1);
+  }
+  lock_samples second{};
+  second.set_up(2, 0);  // one more may have been drawn before
+  std::uint64_t recorded = 0;
+  for (std::uint64_t time = 0; time < 10'000; ++time) {
+    if (second.skips(lock_at(1), 7)) continue;
+    second.weight_of(lock_at(1), 7, time * apart);
+    ++recorded;
+  }
+  EXPECT_FALSE(lock_samples::has_all());
+  EXPECT_LT(recorded, 9000U);
+}
+
+TEST_F(lock_samples_test, counts_are_right_in_the_mean_and_so_is_their_error) {
+  constexpr int runs = 100;
+  constexpr std::uint64_t times = 300'000;
+  double sum_of_deviations = 0, sum_of_squares = 0;
+  for (int run = 0; run < runs; ++run) {
+    lock_samples::begin_anew();
+    lock_samples samples{};
+    samples.set_up(static_cast<std::uint64_t>(run) + 1, 0);
+    std::uint64_t count = 0, spread = 0, recorded = 0;
+    for (std::uint64_t time = 0; time < times; ++time) {
+      if (samples.skips(lock_at(1), 7)) continue;
+      const std::uint64_t weight = samples.weight_of(lock_at(1), 7, time * apart);
+      count += weight;
+      spread += weight * (weight - 1);
+      ++recorded;
+    }
+    EXPECT_LT(recorded, times / 20);
+    const double deviations =
+        (static_cast<double>(count) - static_cast<double>(times)) / std::sqrt(static_cast<double>(spread));
+    EXPECT_LT(std::fabs(deviations), 5) << run;
+    sum_of_deviations += deviations;
+    sum_of_squares += deviations * deviations;
+  }
+  EXPECT_LT(std::fabs(sum_of_deviations), 4 * std::sqrt(runs));
+  EXPECT_NEAR(sum_of_squares / runs, 1, 0.6);
+}
+
+TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
+  lock_samples samples{};
+  samples.set_up(3, 0);
+  std::uint64_t now = 0;
+  while (lock_samples::has_all()) {
+    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now += apart);
+  }
+  for (int time = 0; time < 1'000'000; ++time, now += apart) {  // the weight grows
+    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now);
+  }
+  for (std::uintptr_t number = 1; number <= 20; ++number) {
+    for (std::uintptr_t caller = 2; caller <= 3; ++caller) {
+      ASSERT_FALSE(samples.skips(lock_at(number), caller));
+      EXPECT_EQ(samples.weight_of(lock_at(number), caller, now), 1);
+    }
+  }
+  // A thread that takes more than it remembers is not slowed down by it.
+  int recorded = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (std::uintptr_t number = 0; number < 10'000; ++number) {
+      if (samples.skips(lock_at(number), 4)) continue;
+      samples.weight_of(lock_at(number), 4, now += apart);
+      ++recorded;
+    }
+  }
+  EXPECT_LT(recorded, 5000);
+}
+
+TEST_F(lock_samples_test, a_thread_that_takes_locks_seldom_records_all) {
+  lock_samples samples{};
+  samples.set_up(4, 0);
+  constexpr std::uint64_t seldom = 100'000;
+  for (std::uint64_t time = 0; time < 100'000; ++time) {
+    ASSERT_FALSE(samples.skips(lock_at(1), 7));
+    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * seldom), 1);
+  }
+  EXPECT_FALSE(lock_samples::has_all()) << "the weight could have grown";
+}
+
+TEST(held_locks, the_newest_of_equal_ones_is_found_first) {
+  held_locks held{};
+  const auto take = [&](const void* lock, std::uintptr_t caller) {
+    held_lock* const place = held.push();
+    if (place == nullptr) return;
+    *place = {};
+    place->address = lock;
+    place->caller = caller;
+  };
+  take(lock_at(1), 10);
+  take(lock_at(2), 20);
+  take(lock_at(1), 30);
+  take(lock_at(3), 40);
+  EXPECT_EQ(held.find(lock_at(1))->caller, 30U);
+  held.remove(held.find(lock_at(1)));
+  EXPECT_EQ(held.count(), 3U);
+  EXPECT_EQ(held.find(lock_at(1))->caller, 10U);
+  EXPECT_EQ(held.find(lock_at(3))->caller, 40U);
+  EXPECT_EQ(held[1].caller, 20U);
+  held.remove(held.find(lock_at(3)));
+  held.remove(held.find(lock_at(1)));
+  EXPECT_EQ(held[0].caller, 20U);
+  EXPECT_EQ(held.find(lock_at(1)), nullptr);
+  for (std::uintptr_t number = 0; number < 100; ++number) take(lock_at(number), number);
+  EXPECT_EQ(held.count(), 32U) << "further ones are not kept";
+}
+
+}  // namespace
+}  // namespace tarn::preload
