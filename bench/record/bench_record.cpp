@@ -1,6 +1,6 @@
 // Programs that only do what a recorder records, ten frames deep. They are built twice, with and without frame
 // pointers:
-//   bench-record blocks|locks|calls TIMES [THREADS]
+//   bench-record blocks|locks|calls|threads|tree TIMES [THREADS]
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -51,13 +51,46 @@ void calls(long times) {
   ::close(zeroes);
 }
 
+// Each thread lives for one allocation.
+void threads(long times) {
+  for (long time = 0; time < times; ++time) {
+    std::thread([] { std::free(std::malloc(100)); }).join();
+  }
+}
+
+// A tree of blocks that is built and freed by recursion, so that each block has a call stack of its own depth.
+struct node {
+  node *left, *right;
+};
+node* build(long nodes) {
+  if (nodes == 0) return nullptr;
+  auto* const root = static_cast<node*>(std::malloc(sizeof(node)));
+  root->left = build((nodes - 1) / 2);
+  root->right = build(nodes - 1 - (nodes - 1) / 2);
+  return root;
+}
+void free_all(node* root) {
+  if (root == nullptr) return;
+  free_all(root->left);
+  free_all(root->right);
+  std::free(root);
+}
+void tree(long times) {
+  for (long built = 0; built < times; built += 1023) free_all(build(1023));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string_view event = count > 2 ? words[1] : "";
-  auto* const call = event == "blocks" ? blocks : event == "locks" ? locks : event == "calls" ? calls : nullptr;
+  auto* const call = event == "blocks"    ? blocks
+                     : event == "locks"   ? locks
+                     : event == "calls"   ? calls
+                     : event == "threads" ? threads
+                     : event == "tree"    ? tree
+                                          : nullptr;
   if (call == nullptr) {
-    std::fputs("usage: bench-record blocks|locks|calls TIMES [THREADS]\n", stderr);
+    std::fputs("usage: bench-record blocks|locks|calls|threads|tree TIMES [THREADS]\n", stderr);
     return 2;
   }
   const long times = std::atol(words[2]);

@@ -2,8 +2,8 @@
 """What recording costs: run.py --build BUILD [options]; ./dev bench record builds all that it needs.
 
 Each program runs plain and under each recorder in turn, round by round. A ratio is of the processor time of one round,
-the recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their
-quartiles."""
+the recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their quartiles.
+Beside the default command stands its goal: ≤ where it is met, ! where it is not."""
 
 import argparse
 import json
@@ -11,6 +11,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,17 @@ PYTHON = ("import collections\n"
 
 PEERS = ("heaptrack", "dhat", "strace")
 LONGEST_S = 1800
+# Goals of the default command. The second one is of programs that do nothing but what is recorded.
+GOAL, GOAL_OF_EVENTS = 1.10, 1.20
+NODE = ("const rows = [];\n"
+        "for (let round = 0; round < 40; ++round) {\n"
+        "  const rows_of = (_, n) => ({id: n, name: `row ${n * 7919 % 10007}`});\n"
+        "  const text = JSON.stringify(Array.from({length: 5000}, rows_of));\n"
+        "  rows.push(JSON.parse(text).filter((row) => row.id % 3).map((row) => row.name).sort().length);\n"
+        "}\n"
+        "console.log(rows.length);\n")
+GNUPLOT = ("set terminal svg; set output '/dev/null'; set samples 2000; "
+           "do for [n=1:10] { plot for [k=1:10] sin(k*x+n)/k title sprintf('%d', k) }")
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,7 @@ class Program:
     environment: tuple = ()
     unit: str = ""  # of which it does `events`
     load: object = None  # called while it runs; ends it
+    goal: float = 0  # of the default command; 0: none
 
 
 def tools(tarn, folder):
@@ -52,6 +65,7 @@ def tools(tarn, folder):
         "--heap": [*record, "--heap", "--"],
         "--full": [*record, "--heap", "--full", "--"],
         "--locks": [*record, "--locks", "--"],
+        "--locks --full": [*record, "--locks", "--full", "--"],
         "--syscalls": [*record, "--syscalls", "--"],
         "heaptrack": ["heaptrack", "-o", trace],
         "dhat": ["valgrind", "--tool=dhat", f"--dhat-out-file={trace}"],
@@ -95,13 +109,31 @@ def preprocessed(folder):
     return output
 
 
-class Redis:
-    """redis-server on loopback, and a fixed number of requests to it; processor time is the server's alone."""
-
-    REQUESTS = 1_500_000
+class Server:
+    """A server on loopback, and a fixed number of requests to it; processor time is the server's alone."""
 
     def __init__(self):
         self.port = process.free_port()
+
+    def connect(self):
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=LONGEST_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    @staticmethod
+    def receive(connection, count):
+        """Reads exactly so many bytes, and returns the last part of them."""
+        part = b""
+        while count > 0:
+            part = connection.recv(min(count, 1 << 18))
+            if not part:
+                raise process.Failed("the server has closed its connection")
+            count -= len(part)
+        return part
+
+
+class Redis(Server):
+    REQUESTS = 1_500_000
 
     def words(self):
         return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
@@ -109,10 +141,91 @@ class Redis:
     def load(self, server):
         server.await_listener(self.port, 60)
         subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n",
-                        str(self.REQUESTS // 6),
-                        "-t", "set,get,lpush,lpop,hset,zadd"], stdout=subprocess.DEVNULL, timeout=300, check=True)
+                        str(self.REQUESTS // 6), "-t", "set,get,lpush,lpop,hset,zadd"],
+                       stdout=subprocess.DEVNULL, timeout=300, check=True)
         subprocess.run(["redis-cli", "-p", str(self.port), "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60,
                        check=True)
+
+
+class Memcached(Server):
+    """Four connections, one for each of its threads, send a set and 49 gets at once; each request is a line."""
+
+    ROUNDS, GETS = 2_000, 49
+
+    def words(self):
+        return ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0"]
+
+    def load(self, server):
+        server.await_listener(self.port, 60)
+        connections = [self.connect() for _ in range(4)]
+        for number in range(self.ROUNDS):
+            key, value = b"key-%05d" % (number * 7919 % 10007), b"x" * 100
+            request = b"set %s 0 0 100\r\n%s\r\n" % (key, value) + b"get %s\r\n" % key * self.GETS
+            answer = len(b"STORED\r\n") + self.GETS * len(b"VALUE %s 0 100\r\n%s\r\nEND\r\n" % (key, value))
+            for connection in connections:
+                connection.sendall(request)
+            for connection in connections:
+                self.receive(connection, answer)
+        server.ask(signal.SIGTERM)
+
+
+class Haproxy(Server):
+    """It answers each request itself."""
+
+    REQUESTS = 150_000
+
+    def __init__(self, folder):
+        super().__init__()
+        self.configuration = folder / "haproxy.cfg"
+        self.configuration.write_text(
+            "global\n  nbthread 2\n"
+            "defaults\n  mode http\n  timeout client 60s\n  timeout connect 9s\n  timeout server 60s\n"
+            f"frontend here\n  bind 127.0.0.1:{self.port}\n  http-request set-header x-path %[path,lower]\n"
+            '  http-request return status 200 content-type text/plain string "hello"\n', encoding="utf-8")
+
+    def words(self):
+        return ["haproxy", "-db", "-f", str(self.configuration)]
+
+    def load(self, server):
+        server.await_listener(self.port, 60)
+        subprocess.run(["h2load", "--h1", "-n", str(self.REQUESTS), "-c", "20",
+                        f"http://127.0.0.1:{self.port}/Some/Path"], stdout=subprocess.DEVNULL, timeout=300, check=True)
+        server.ask(signal.SIGUSR1)
+
+
+class Mosquitto(Server):
+    """One client publishes to four that have subscribed (MQTT 3.1.1)."""
+
+    MESSAGES, AT_ONCE = 60_000, 20
+
+    def __init__(self, folder):
+        super().__init__()
+        self.configuration = folder / "mosquitto.conf"
+        self.configuration.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
+                                      "user root\n", encoding="utf-8")
+
+    def words(self):
+        return ["mosquitto", "-c", str(self.configuration)]
+
+    def client(self, name):
+        connection = self.connect()
+        connection.sendall(b"\x10\x10\x00\x04MQTT\x04\x02\x00\x00\x00\x04" + name)
+        self.receive(connection, 4)
+        return connection
+
+    def load(self, server):
+        server.await_listener(self.port, 60)
+        readers = [self.client(b"in-%d" % number) for number in range(4)]
+        for reader in readers:
+            reader.sendall(b"\x82\x0a\x00\x01\x00\x05topic\x00")
+            self.receive(reader, 5)
+        writer = self.client(b"outs")
+        message = b"\x30\x6b\x00\x05topic" + b"x" * 100
+        for _ in range(self.MESSAGES // self.AT_ONCE):
+            writer.sendall(message * self.AT_ONCE)
+            for reader in readers:
+                self.receive(reader, len(message) * self.AT_ONCE)
+        server.ask(signal.SIGTERM)
 
 
 def programs(build, folder, small):
@@ -120,14 +233,19 @@ def programs(build, folder, small):
     share = 1000 if small else 1
     plain, pointers = build / "bin" / "bench-record", build / "bin" / "bench-record-frame-pointers"
     heap = ["--heap", "--full", "heaptrack"]
-    pairs, locks, calls = 20_000_000 // share, 10_000_000 // share, 1_000_000 // share
+    pairs, locks, calls, threads = 20_000_000 // share, 10_000_000 // share, 1_000_000 // share, 20_000 // share
+    default = ["record", "--heap", "heaptrack"]
     programs = [
         Program("blocks", [plain, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
         Program("blocks, frame pointers", [pointers, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
         Program("blocks, fewer", [plain, "blocks", str(pairs // 10), "2"], ["--full", "heaptrack", "dhat"],
                 2 * (pairs // 10), unit="pair"),
-        Program("locks", [plain, "locks", str(locks)], ["--locks"], locks, unit="pair"),
+        Program("locks", [plain, "locks", str(locks)], ["--locks", "--locks --full"], locks, unit="pair"),
         Program("system calls", [plain, "calls", str(calls)], ["--syscalls", "strace"], calls, unit="call"),
+        Program("reads", [plain, "calls", str(10 * calls)], default, 10 * calls, unit="call", goal=GOAL_OF_EVENTS),
+        Program("brief threads", [plain, "threads", str(threads)], default, threads, unit="thread",
+                goal=GOAL_OF_EVENTS),
+        Program("recursion", [plain, "tree", str(pairs // 20)], heap, pairs // 20, unit="block"),
     ]
     compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -136,9 +254,17 @@ def programs(build, folder, small):
                             [*heap, "record"]))
     programs.append(Program("python3", ["/usr/bin/python3", "-c", PYTHON], [*heap, "record"],
                          environment=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"))))
-    if shutil.which("redis-server") and shutil.which("redis-benchmark"):
-        redis = Redis()
-        programs.append(Program("redis", redis.words(), [*heap, "record"], load=redis.load))
+    servers = {"redis": (Redis, (), ("redis-server", "redis-benchmark")), "memcached": (Memcached, (), ("memcached",)),
+               "haproxy": (Haproxy, (folder,), ("haproxy", "h2load")),
+               "mosquitto": (Mosquitto, (folder,), ("mosquitto",))}
+    for name, (kind, arguments, needed) in servers.items():
+        if all(map(shutil.which, needed)):
+            server = kind(*arguments)
+            full = ["--full"] if name == "redis" else []
+            programs.append(Program(name, server.words(), [*default, *full], load=server.load, goal=GOAL))
+    for name, words in ("node", ["-e", NODE]), ("gnuplot", ["-e", GNUPLOT]):
+        if shutil.which(name):
+            programs.append(Program(name, [name, *words], default, goal=GOAL))
     return [program for program in programs if not small or program.unit]
 
 
@@ -163,7 +289,7 @@ def line(program, results, name):
     plain = statistics.median(result["seconds"] for result in results["plain"])
     mine = results[name]
     if mine is None:
-        return [f"  {name}", "failed", "", "", "", ""]
+        return [f"  {name}", "failed", "", "", "", "", ""]
     plain_kib = statistics.median(result["kib"] for result in results["plain"])
     kib = statistics.median(result["kib"] for result in mine)
     # Of a small program the kernel reports what this script had when it started it.
@@ -176,18 +302,23 @@ def line(program, results, name):
         base = plain / program.events * 1e9
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
-        return [program.name, "1", "", per_unit or f"{plain:.2f} s", memory, ""]
+        return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory, ""]
     all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
-    return [f"  {name}", f"{statistics.median(all_ratios):.2f}", f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit,
-            memory, f"{size / 1000:,.0f} kB"]
+    ratio = statistics.median(all_ratios)
+    goal = ""
+    if name == "record" and program.goal:
+        goal = f"{'≤' if ratio <= program.goal else '!'} {program.goal:.2f}"
+    return [f"  {name}", f"{ratio:.2f}", goal, f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit, memory,
+            f"{size / 1000:,.0f} kB"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=7, help="how often each program runs under each recorder (7)")
-    parser.add_argument("--only", metavar="WORD", help="programs whose name has this word")
+    parser.add_argument("--only", metavar="WORD", action="append",
+                        help="programs whose name has this word; may be repeated")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="all that was measured")
     parser.add_argument("--check", action="store_true", help="small: does each program run under each recorder?")
     options = parser.parse_args()
@@ -198,9 +329,9 @@ def main():
         outputs.mkdir()
         started = tools(options.build / "bin" / "tarn", outputs)
         chosen = [program for program in programs(options.build, inputs, options.check)
-                  if options.only in (None, *program.name.replace(",", "").split())]
+                  if not options.only or set(options.only) & set(program.name.replace(",", "").split())]
         if not chosen:
-            parser.error(f"no program is called {options.only}")
+            parser.error(f"no program is called {' or '.join(options.only)}")
         results, lines = {}, []
         with process.Supervisor(inputs) as supervisor:
             for program in chosen:
@@ -210,7 +341,7 @@ def main():
                 lines += [line(program, figures, name) for name in figures]
     missing = sorted({recorder for program in chosen for recorder in program.recorders} - started.keys())
     print(f"{machine.name()}, load {os.getloadavg()[0]:.1f}\n")
-    print(text.lay_out(["program, under", "processor time", "quartiles", "", "memory", "files"], lines))
+    print(text.lay_out(["program, under", "processor time", "goal", "quartiles", "", "memory", "files"], lines))
     if missing:
         print(f"\nNot installed, left out: {', '.join(missing)}.")
     if options.json:
