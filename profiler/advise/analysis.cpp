@@ -86,6 +86,12 @@ const std::vector<site>& analysis::grouped_sites() {
   return *grouped_sites_;
 }
 
+const memory_findings& analysis::memory() {
+  constexpr std::size_t intervals = 96;
+  if (!memory_) memory_ = find_memory(recording_, grouped_sites(), course(intervals));
+  return *memory_;
+}
+
 history analysis::course(std::size_t limit) const {
   return bytes_.empty() ? history() : history_of(recording_, bytes_, limit);
 }

@@ -15,6 +15,7 @@
 #include "profiler/findings/history.hpp"
 #include "profiler/findings/lock_order.hpp"
 #include "profiler/findings/locks.hpp"
+#include "profiler/findings/memory.hpp"
 #include "profiler/findings/quiet_regions.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/system_calls.hpp"
@@ -88,6 +89,7 @@ class analysis {
   const order_findings& orders() { return kept(orders_, find_orders); }
   const call_findings& calls() { return kept(calls_, find_calls); }
   const std::vector<quiet_view>& quiet_regions() { return kept(quiet_regions_, find_quiet_regions); }
+  const memory_findings& memory();  // of grouped_sites()
   // Reads the whole content of the file each time. The history is empty if that content is not known.
   history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
@@ -144,6 +146,7 @@ class analysis {
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
   std::optional<deciding_frames> deciding_frames_;
   std::optional<std::vector<site>> grouped_sites_;
+  std::optional<memory_findings> memory_;
   std::optional<lock_findings> locks_;
   std::optional<order_findings> orders_;
   std::optional<call_findings> calls_;

@@ -136,16 +136,18 @@ std::vector<std::string> names_of(std::uint32_t sources) {
 
 }  // namespace
 
-format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full) {
+format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval) {
   utsname machine{};
   ::uname(&machine);
   return {0,
           static_cast<std::uint64_t>(::time(nullptr)),
           fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
-          full ? "full" : "sampled",
+          interval == 0 ? "full" : "sampled",
           names_of(sources),
-          words};
+          words,
+          0,
+          interval};
 }
 
 namespace {
@@ -295,7 +297,7 @@ namespace {
   process_recording first(sources, interval, sizes.first);
   children child_processes;
   if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
-  format::program_facts facts = facts_of(words, sources, request.full);
+  format::program_facts facts = facts_of(words, sources, interval);
   bounded_recording files(first, request.output, bounds_of(request));
   try {
     files.begin(facts);

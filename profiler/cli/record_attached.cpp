@@ -104,7 +104,7 @@ void record_attached(const record_request& request) {
   if (::kill(process, 0) == 0 && locked(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
     fail_in_use(process);
   require_attachable(process);
-  format::program_facts facts = facts_of(words_of(process), sources, false);
+  format::program_facts facts = facts_of(words_of(process), sources, request.interval);
   facts.process = static_cast<std::uint64_t>(process);
   try {  // before the process is touched
     const format::writer check(request.every.empty() ? request.output : request.output + ".1");

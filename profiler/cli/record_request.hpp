@@ -28,7 +28,7 @@ struct record_request {
 
 recording_bounds bounds_of(const record_request& request);
 // Returns the facts without the number of the process.
-format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full);
+format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval);
 void print_summary(std::uint32_t sources, const process_recording& recording);
 
 // Records the running process `request.process`, and leaves it as it was.

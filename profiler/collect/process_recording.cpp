@@ -124,6 +124,8 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   const auto began = std::chrono::steady_clock::now();
   add_snapshot(end);
   region_.read(now_);
+  const std::uint64_t begun_ns = begun_ns_ != 0 ? begun_ns_ : region_.begun_ns();
+  if (const std::uint64_t peak_ns = region_.peak_ns(now_.clock); peak_ns > begun_ns) now_.peak_ns = peak_ns - begun_ns;
   name_threads(now_);
   write([&](format::writer& writer) {
     if (begun_ns_ == 0) {

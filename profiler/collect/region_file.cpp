@@ -114,6 +114,11 @@ int region_file::first_thread() const {
   return place == 0 ? 0 : static_cast<int>(record_at<thread_record>(place)->id);
 }
 
+std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
+  const std::uint64_t peak_tick = header_->peak_ticks.load(std::memory_order_relaxed);
+  return peak_tick <= first_tick_ ? 0 : first_nanosecond_ + nanoseconds(clock, peak_tick - first_tick_);
+}
+
 std::vector<std::string> region_file::words() const {
   const offset place = header_->arguments.load(std::memory_order_acquire);
   if (place == 0) return {};
@@ -178,6 +183,16 @@ void region_file::read_sites(recording& target) const {
   }
 }
 
+// Completes a cell that has not changed since the newest peak: what it has in use now is what it had in use then, if it
+// is of the image that had that peak. (The blocks of an image end with it.)
+void region_file::complete_peak(const cell& source, std::uint32_t site, heap_counts& counts) const {
+  if (source.peak.load(std::memory_order_relaxed) == header_->peaks.load(std::memory_order_relaxed)) return;
+  const auto& record = *record_at<site_record>(header_->site_at[site].load(std::memory_order_acquire));
+  const bool was_there = site == 0 || record.image == header_->peak_image.load(std::memory_order_relaxed);
+  counts[peak_blocks] = was_there ? counts[blocks] - counts[frees] : 0;
+  counts[peak_bytes] = was_there ? counts[bytes] - counts[freed_bytes] : 0;
+}
+
 template <class Cell, class Take>
 void region_file::for_each(const thread_record& record, kind kind, Take take) const {
   for (offset place = record.cells[kind].load(std::memory_order_acquire); place != 0;) {
@@ -190,6 +205,8 @@ void region_file::for_each(const thread_record& record, kind kind, Take take) co
       for (std::size_t which = 0; which < value.size(); ++which) {
         value[which] = cells[number].value[which].load(std::memory_order_relaxed);
       }
+      if constexpr (std::is_same_v<Cell, cell>)
+        complete_peak(cells[number], static_cast<std::uint32_t>(key >> 32), value);
     }
     place = part.next.load(std::memory_order_acquire);
   }

@@ -67,6 +67,9 @@ class region_file {
   // Ends the recording: the program's hooks count nothing from now on.
   void stop() { set_sources(0); }
 
+  // Returns when about the process had the most bytes in use, by the monotonic clock; 0 if it never had any.
+  std::uint64_t peak_ns(const format::clock_facts& clock) const;
+
   unsigned images() const { return header_->images.load(); }
   // Returns the errno that kept the last image from recording; 0 if nothing did.
   int problem() const { return static_cast<int>(header_->problem.load()); }
@@ -77,6 +80,7 @@ class region_file {
   void set_sources(std::uint32_t sources) { __atomic_store_n(&header_->sources, sources, __ATOMIC_RELAXED); }
   void read_modules(format::recording& recording) const;
   void read_sites(format::recording& recording) const;
+  void complete_peak(const format::cell& source, std::uint32_t site, format::heap_counts& counts) const;
   void read_threads(format::recording& recording) const;
   void read_locks(format::recording& recording) const;
   void read_quiet_regions(format::recording& recording) const;

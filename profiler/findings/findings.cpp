@@ -45,6 +45,14 @@ void add_cell(site& site, const format::heap_key& key, const format::heap_counts
   }
 }
 
+// Adds what the cell had in use, which may be below 0. Bytes are not scaled to the exact number of blocks: most of them
+// are in large blocks, which a sampled recording has with certainty.
+void add_memory(site& site, const format::heap_counts& value) {
+  site.live_bytes += value[counter::bytes] - value[counter::freed_bytes];
+  site.peak_blocks += value[counter::peak_blocks];
+  site.peak_bytes += value[counter::peak_bytes];
+}
+
 // The allocations of one thread, or of several together: the exact number, and the sum of what samples stand for.
 struct sampled_total {
   double exact = 0, estimated = 0, variance = 0;
@@ -90,9 +98,10 @@ std::uint64_t product(std::uint64_t value, double factor) {
 
 format::heap_counts corrected(const format::heap_counts& value, double factor) {
   format::heap_counts result{};
-  for (std::size_t index = 0; index < value.size(); ++index)
-    result[index] =
-        product(value[index], index == counter::spread ? factor * factor : factor);  // `spread` is a variance
+  for (std::size_t index = 0; index < value.size(); ++index) {
+    if (format::is_of_peak(static_cast<counter>(index))) continue;  // find() takes them as they are
+    result[index] = product(value[index], index == counter::spread ? factor * factor : factor);  // a variance
+  }
   // Buckets are rounded by their running sums, so that they add up to the rounded total.
   for (const auto& [first, count] : {std::pair{std::size_t{counter::size_buckets}, format::size_bucket_count},
                                      std::pair{std::size_t{counter::life_buckets}, format::life_bucket_count},
@@ -104,6 +113,11 @@ format::heap_counts corrected(const format::heap_counts& value, double factor) {
     }
   }
   return result;
+}
+
+// Returns 0 for a difference below 0.
+std::uint64_t above_zero(std::uint64_t difference) {
+  return static_cast<std::int64_t>(difference) > 0 ? difference : 0;
 }
 
 double error_of(const site& site) {
@@ -148,6 +162,9 @@ void add_site(site& sum, const site& addend) {
   sum.freed_by_same_thread += addend.freed_by_same_thread;
   sum.freed_by_other_thread += addend.freed_by_other_thread;
   sum.live += addend.live;
+  sum.live_bytes += addend.live_bytes;
+  sum.peak_blocks += addend.peak_blocks;
+  sum.peak_bytes += addend.peak_bytes;
   sum.short_lived += addend.short_lived;
   sum.error = error_of(sum);
   std::vector<std::uint32_t> threads;
@@ -194,10 +211,14 @@ heap_findings find(const format::recording& recording, const format::recording* 
       findings.sites.emplace_back().number = key.site;
     const double factor = key.owner < factors.size() ? factors[key.owner] : 1;
     add_cell(findings.sites.back(), key, factor == 1 ? value : corrected(value, factor));
+    add_memory(findings.sites.back(), value);
   }
   for (site& site : findings.sites) {
     const std::uint64_t blocks = site.sums[counter::blocks], frees = site.sums[counter::frees];
     site.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may already contain the free
+    site.live_bytes = above_zero(site.live_bytes);
+    site.peak_blocks = above_zero(site.peak_blocks);
+    site.peak_bytes = above_zero(site.peak_bytes);
     site.category = categorise(site, threads[image(recording.sites[site.number].image)] > 1);
     site.threads = static_cast<std::uint32_t>(site.allocating_threads.size());
     site.error = error_of(site);

@@ -13,7 +13,7 @@
 namespace tarn::analyse {
 
 // The counters of a cell that are kept, in this order.
-inline constexpr std::array heap_series = {format::blocks, format::bytes, format::frees};
+inline constexpr std::array heap_series = {format::blocks, format::bytes, format::frees, format::freed_bytes};
 inline constexpr std::array lock_series = {format::acquisitions, format::contended,  format::wait_ticks,
                                            format::held,         format::held_ticks, format::refused};
 inline constexpr std::array wait_series = {format::waits, format::waited_ticks};

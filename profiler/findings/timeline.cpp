@@ -18,31 +18,27 @@ timeline timeline_of(const format::recording& recording, const history& history,
 
   struct in_use_of {
     heap_category category = heap_category::kept;
-    double mean = 0;             // mean bytes of a block
-    std::vector<double> change;  // blocks, by interval
+    std::vector<double> change;  // bytes, by interval
   };
   std::map<std::uint32_t, in_use_of> sites;
-  for (const site& site : heap.sites) {
-    const auto blocks = static_cast<double>(site.sums[format::blocks]);
-    sites[site.number] = {site.category, blocks == 0 ? 0 : static_cast<double>(site.sums[format::bytes]) / blocks, {}};
-  }
+  for (const site& site : heap.sites) sites[site.number] = {site.category, {}};
   for (const auto& [key, points] : history.heap) {
     in_use_of& site = sites[key.site];
     site.change.resize(count);
     const auto kind = static_cast<std::size_t>(site.category);
     for (const auto& [index, increase] : points) {
-      const auto [blocks, bytes, frees] = increase;
+      const auto [blocks, bytes, frees, freed_bytes] = increase;
       timeline.blocks[kind][index] += blocks;
       timeline.bytes[kind][index] += bytes;
-      site.change[index] += static_cast<double>(blocks) - static_cast<double>(frees);
+      site.change[index] += static_cast<double>(bytes) - static_cast<double>(freed_bytes);
     }
   }
   for (const auto& [number, site] : sites) {
-    double blocks = 0;
+    double bytes = 0;
     for (std::size_t index = 0; index < site.change.size(); ++index) {
-      blocks += site.change[index];
+      bytes += site.change[index];
       timeline.in_use[static_cast<std::size_t>(site.category)][index] +=
-          static_cast<std::uint64_t>(std::max(0.0, blocks) * site.mean);
+          static_cast<std::uint64_t>(std::max(0.0, bytes));
     }
   }
   for (const auto& [key, points] : history.locks) {

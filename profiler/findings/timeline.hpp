@@ -23,8 +23,7 @@ inline constexpr std::array call_categories = {call_category::small,  call_categ
 using line = std::vector<std::uint64_t>;
 
 struct timeline {
-  // Allocated blocks and bytes of the sites of a category, and their bytes in use at the end of each interval; the
-  // latter are computed from the mean block size of each site.
+  // Allocated blocks and bytes of the sites of a category, and their bytes in use at the end of each interval.
   std::array<line, categories.size()> blocks, bytes, in_use;
   std::array<line, lock_categories.size()> taken, waited_ns;
   std::array<line, call_categories.size()> calls, calls_ns;

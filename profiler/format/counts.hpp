@@ -31,8 +31,14 @@ enum counter : std::size_t {
   time_buckets = life_buckets + life_bucket_count,  // sampled blocks by the time until any thread freed them
   time_bucket_count = 12,
   spread = time_buckets + time_bucket_count,  // the estimated variance of `blocks`, if `blocks` is an estimate
+  freed_bytes,                                // sum of the requested bytes of `frees`
+  // What `blocks` less `frees`, and `bytes` less `freed_bytes`, were when the process had the most bytes in use. Both
+  // are below 0, in two's complement, in the cell of a thread that frees what others allocated.
+  peak_blocks,
+  peak_bytes,
   counter_count,
 };
+constexpr bool is_of_peak(counter counter) noexcept { return counter == peak_blocks || counter == peak_bytes; }
 
 // Each block uses up its bytes plus this cost on the way to the next sample, so that samples also show many small
 // blocks and not only a few large ones.

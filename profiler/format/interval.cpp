@@ -100,6 +100,12 @@ class collector final : public watcher {
   recording part_;
 };
 
+// Drops the counters of the peak, which was of the whole process.
+void drop_peak(recording& part) {
+  part.peak_ns = 0;
+  for (auto& [key, value] : part.cells) value[peak_blocks] = value[peak_bytes] = 0;
+}
+
 template <class Key, class Counts>
 std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now) {
   std::map<Key, Counts> part;
@@ -130,6 +136,7 @@ recording since(const recording& before, const recording& now) {
   part.orders = increases(before.orders, now.orders);
   part.violations = increases(before.violations, now.violations);
   bound_longest(part, now);
+  if (!before.cells.empty()) drop_peak(part);
   for (std::size_t index = 0; index < std::min(before.threads.size(), part.threads.size()); ++index) {
     for (const auto counter : thread_counters) {
       std::uint64_t& value = part.threads[index].*counter;

@@ -35,6 +35,7 @@ void read_program(decoder& input, recording& result) {
   for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.sources.emplace_back(input.text());
   for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.arguments.emplace_back(input.text());
   facts.parent = input.number();
+  facts.interval = input.number();
   result.program = std::move(facts);
 }
 
@@ -200,7 +201,8 @@ void read_cells(decoder& input, const recording& recording, std::map<Key, Counts
         continue;
       }
       const std::uint64_t after = input.difference(total[index]);
-      increase[index] = after > total[index] ? after - total[index] : 0;  // an estimate may decrease a little
+      // An estimate may decrease a little.
+      increase[index] = after > total[index] && !is_of_peak(key, index) ? after - total[index] : 0;
       total[index] = after;
     }
     if (watching != nullptr) watching->increase(key, increase);
@@ -218,6 +220,8 @@ void read_timestamp(decoder& input, recording& result, watcher* watching) {
   result.snapshots.push_back(facts);
   if (watching != nullptr) watching->snapshot(result);
 }
+
+void read_peak(decoder& input, recording& result) { result.peak_ns = input.number(); }
 
 void read_unrecorded(decoder& input, recording& result) {
   unrecorded_facts facts;
@@ -269,6 +273,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::violations: return read_cells(input, result, result.violations, watching);
     case block_kind::clock: return read_clock(input, result);
     case block_kind::timestamp: return read_timestamp(input, result, watching);
+    case block_kind::peak: return read_peak(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::snapshot: break;
   }

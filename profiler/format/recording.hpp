@@ -13,7 +13,7 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 1;
+constexpr std::uint32_t recording_version = 2;
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes, uncompressed
@@ -23,7 +23,8 @@ constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes,
 // clang-format off
 enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
-                                        cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded };
+                                        cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
+                                        peak };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -48,7 +49,8 @@ struct program_facts {
   std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
   std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
   std::vector<std::string> arguments;
-  std::uint64_t parent = 0;  // the started process, an ancestor of this one; 0 if this is it
+  std::uint64_t parent = 0;    // the started process, an ancestor of this one; 0 if this is it
+  std::uint64_t interval = 0;  // the mean distance of two samples in bytes (counts.hpp); 0 if every block is counted
 };
 struct module_facts {
   std::uint32_t image = 0;
@@ -122,6 +124,11 @@ struct quiet_facts {
 template <class Key>
 constexpr bool is_longest(const Key&, std::size_t counter) {
   return std::is_same_v<Key, lock_key> && is_longest(static_cast<lock_counter>(counter));
+}
+// The counters of the peak belong to one moment: they have no part in an interval.
+template <class Key>
+constexpr bool is_of_peak(const Key&, std::size_t counter) {
+  return std::is_same_v<Key, heap_key> && is_of_peak(static_cast<format::counter>(counter));
 }
 
 // A lock is the object at an address from its first use to its destruction, if that was seen.
@@ -211,6 +218,7 @@ struct recording {
   std::map<violation_key, violation_counts> violations;
   clock_facts clock;
   std::vector<snapshot_facts> snapshots;  // in order of time
+  std::uint64_t peak_ns = 0;              // since the program's start: when it had the most bytes in use; 0: unknown
   interval part;                          // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
   bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block

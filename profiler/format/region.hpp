@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 1;
+constexpr std::uint32_t region_version = 2;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -72,7 +72,11 @@ struct cell_of_kind {
   std::atomic<std::uint64_t> key;
   std::atomic<std::uint64_t> value[Counters];
 };
-using cell = cell_of_kind<counter_count>;
+struct cell : cell_of_kind<counter_count> {
+  // The number of the peak whose counters the cell has (region_header::peaks). If it is an older one, then the cell has
+  // not changed since the newest peak: what it has in use now is what it had in use then.
+  std::atomic<std::uint64_t> peak;
+};
 using lock_cell = cell_of_kind<lock_counter_count>;
 using violation_cell = cell_of_kind<violation_counter_count>;
 struct call_cell : cell_of_kind<call_counter_count> {
@@ -171,6 +175,11 @@ struct region_header {
   std::atomic<std::uint32_t> process, has_ended, status;
   std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic clock
   std::atomic<std::uint64_t> user_us, system_us;
+  // The requested bytes in use, as far as recorded; the most that there ever were, and in which image; how often there
+  // were more than ever before, and the ticks of the clock at about the last time (within 1/1,024 of the bytes).
+  std::atomic<std::int64_t> bytes_in_use, most_bytes_in_use;
+  std::atomic<std::uint64_t> peaks, peak_ticks;
+  std::atomic<std::uint32_t> peak_image;
   spare_region spare[most_spares];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
   // beyond the limit, and the number of all that fork created.

@@ -106,6 +106,7 @@ void writer::program(const program_facts& facts) {
   output.number(facts.arguments.size());
   for (const std::string& word : facts.arguments) output.text(word);
   output.number(facts.parent);
+  output.number(facts.interval);
   put(block_kind::program, output.bytes());
 }
 
@@ -272,6 +273,14 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
   close();
 }
 
+void writer::peak(const recording& now) {
+  if (now.peak_ns == written_.peak_ns) return;
+  encoder output;
+  output.number(now.peak_ns);
+  put_part(block_kind::peak, output.bytes());
+  written_.peak_ns = now.peak_ns;
+}
+
 void writer::timestamp(const recording& now) {
   if (now.snapshots.size() == written_.snapshots.size()) return;
   const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
@@ -302,6 +311,7 @@ void writer::changes(const recording& now) {
   cells(block_kind::orders, now.orders, written_.orders);
   cells(block_kind::violations, now.violations, written_.violations);
   if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
+  peak(now);
   timestamp(now);
   end_snapshot();
 }

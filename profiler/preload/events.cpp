@@ -4,6 +4,7 @@
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/live_blocks.hpp"
+#include "profiler/preload/peak.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
@@ -34,12 +35,13 @@ bool is_sampled() noexcept { return header().interval != 0; }
   return is_due;
 }
 
-allocation_record birth_of(thread& self, std::uint32_t site) noexcept {
+allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) noexcept {
   return {.weight = 1,
           .site = site,
           .owner = self.number(),
           .early = threads_so_far() == 1,
-          .sequence = self.counts().allocations.load(std::memory_order_relaxed)};
+          .sequence = self.counts().allocations.load(std::memory_order_relaxed),
+          .bytes = bytes};
 }
 
 [[gnu::noinline]] bool note_sample(thread& self, format::cell& cell, const void* block, std::size_t bytes,
@@ -48,20 +50,24 @@ allocation_record birth_of(thread& self, std::uint32_t site) noexcept {
   born.time = format::ticks();
   if (!note_sampled(block, born)) return false;
   const std::uint64_t weight = born.weight;
+  keep_peak(cell);
   count(cell, counter::blocks, weight);
   count(cell, counter::bytes, bytes * weight);
+  change_in_use(self, static_cast<std::int64_t>(bytes * weight));
   count(cell, counter::size_buckets + format::size_bucket(bytes), weight);
   if (born.early) count(cell, counter::early, weight);
   count(cell, counter::spread, weight * (weight - 1));
   return true;
 }
 
-[[gnu::always_inline]] inline bool note_each(format::cell& cell, const void* block, std::size_t bytes,
+[[gnu::always_inline]] inline bool note_each(thread& self, format::cell& cell, const void* block, std::size_t bytes,
                                              const allocation_record& born) noexcept {
   if (!live_blocks::add(block, born)) [[unlikely]]
     return false;
+  keep_peak(cell);
   count(cell, counter::blocks, 1);
   count(cell, counter::bytes, bytes);
+  change_in_use(self, static_cast<std::int64_t>(bytes));
   count(cell, counter::size_buckets + format::size_bucket(bytes), 1);
   if (born.early) count(cell, counter::early, 1);
   return true;
@@ -83,8 +89,9 @@ allocation_record birth_of(thread& self, std::uint32_t site) noexcept {
     self.trace.note(format::excerpt_kind::allocate, block, bytes, site);
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
-  const allocation_record born = birth_of(self, site);
-  const bool is_noted = sampled ? note_sample(self, *cell, block, bytes, born) : note_each(*cell, block, bytes, born);
+  const allocation_record born = birth_of(self, site, bytes);
+  const bool is_noted =
+      sampled ? note_sample(self, *cell, block, bytes, born) : note_each(self, *cell, block, bytes, born);
   if (!is_noted) [[unlikely]]
     self.count_dropped();
 }
@@ -101,7 +108,10 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
   const std::uint64_t weight = born.weight;
+  keep_peak(*cell);
   count(*cell, counter::frees, weight);
+  count(*cell, counter::freed_bytes, born.bytes * weight);
+  change_in_use(self, -static_cast<std::int64_t>(born.bytes * weight));
   if (born.owner == self.number()) {
     const std::uint64_t between =
         (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
@@ -151,7 +161,7 @@ void allocated(const void* block, std::size_t bytes, const caller& caller, charg
       thread& self = guard.self();
       add(self.counts().allocations, 1);
       const auto [site, cell] = heap_site(self, caller);
-      if (cell == nullptr || !note_each(*cell, block, bytes, birth_of(self, site))) [[unlikely]]
+      if (cell == nullptr || !note_each(self, *cell, block, bytes, birth_of(self, site, bytes))) [[unlikely]]
         self.count_dropped();
       return;
     }

@@ -37,8 +37,7 @@ constinit unsigned live_blocks::granule_shift = 4;
 constinit std::atomic<live_blocks::word*>* live_blocks::table = nullptr;
 
 live_blocks::word* live_blocks::make_leaf(std::atomic<word*>& place) noexcept {
-  constexpr std::size_t words = std::size_t{2} << (leaf_shift - 4);
-  auto* const leaf = static_cast<word*>(map(words * sizeof(word)));
+  auto* const leaf = static_cast<word*>(map(leaf_bytes));
   if (leaf == nullptr) return nullptr;
   word* other_leaf = nullptr;
   // Two threads may get here at once. The leaf of the loser stays mapped but untouched, which costs only addresses.

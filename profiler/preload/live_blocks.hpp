@@ -18,11 +18,13 @@ struct allocation_record {
   bool early = false;          // allocated before the second thread began
   std::uint64_t sequence = 0;  // the owner's count of allocations at that time
   std::uint64_t time = 0;      // of the processor's clock; 0: not measured
+  std::uint64_t bytes = 0;     // as requested
 };
 
 // Holds one word for each granule of the program's heap, which is found from the address. It needs no lock and no
 // search: only the thread that has a block writes its word, and a thread that hands a block over hands over the word
-// with it. The word keeps the low 28 bits of `sequence`, and no `time`.
+// with it. The word keeps the low 28 bits of `sequence`, and no `time`. The block's size stands in a byte for each
+// granule: a size below 255 in the first one, a larger one in the six behind it, where no other block begins.
 class live_blocks {
  public:
   // Call this once before everything else, and again in a child of fork, where the table is then empty (the parent's
@@ -44,6 +46,7 @@ class live_blocks {
     packed_record.owner = born.owner & format::most_threads;
     packed_record.sequence = born.sequence & ((1U << 28) - 1);
     leaf[index_of(block)].store(std::bit_cast<std::uint64_t>(packed_record), std::memory_order_relaxed);
+    store_size(size_of_block(leaf, block), born.bytes);
     return true;
   }
 
@@ -67,7 +70,8 @@ class live_blocks {
             static_cast<std::uint32_t>(packed_record.owner),
             packed_record.early != 0,
             packed_record.sequence,
-            0};
+            0,
+            load_size(size_of_block(leaf, block))};
   }
 
  private:
@@ -82,9 +86,14 @@ class live_blocks {
   static_assert(sizeof(packed) == 8 && format::most_sites == 1U << 20 && format::most_threads < 1U << 14);
 
   // A leaf has the words of 1 MiB of heap; the table covers all leaves of a program's 47 address bits. A leaf's
-  // second half is for blocks at odd multiples of 8, which glibc never returns. The kernel provides its pages only
-  // when they are touched.
+  // second half is for blocks at odd multiples of 8, which glibc never returns. Behind the words stand the bytes with
+  // the sizes, in two halves likewise, each with room for the size of a block that continues in the next leaf. The
+  // kernel provides its pages only when they are touched.
   static constexpr unsigned leaf_shift = 20, address_bits = 47;
+  static constexpr std::size_t leaf_words = std::size_t{2} << (leaf_shift - 4);
+  static constexpr std::size_t half_sizes = leaf_words / 2 + 8;
+  static constexpr std::size_t leaf_bytes = leaf_words * sizeof(word) + 2 * half_sizes;
+  static constexpr std::uint8_t size_behind = 255;
   static constexpr std::size_t leaves = std::size_t{1} << (address_bits - leaf_shift);
   static constinit unsigned granule_shift;     // NOLINT(bugprone-dynamic-static-initializers)
   static constinit std::atomic<word*>* table;  // NOLINT(bugprone-dynamic-static-initializers)
@@ -98,6 +107,26 @@ class live_blocks {
     // Each half is as long as the smallest granule needs, so a shift selects the half.
     return (address & ((std::uintptr_t{1} << leaf_shift) - 1)) >> granule_shift | (address & odd)
                                                                                       << (leaf_shift - 4 - 3);
+  }
+  static std::uint8_t* size_of_block(word* leaf, const void* block) noexcept {
+    constexpr std::size_t half_words = leaf_words / 2;
+    const std::size_t index = index_of(block);
+    return reinterpret_cast<std::uint8_t*>(leaf + leaf_words) + index +
+           (index < half_words ? 0 : half_sizes - half_words);
+  }
+  static void store_size(std::uint8_t* place, std::uint64_t bytes) noexcept {
+    if (bytes < size_behind) {
+      *place = static_cast<std::uint8_t>(bytes);
+      return;
+    }
+    const std::uint64_t shifted = bytes << 8 | size_behind;
+    for (unsigned index = 0; index < 7; ++index) place[index] = static_cast<std::uint8_t>(shifted >> 8 * index);
+  }
+  static std::uint64_t load_size(const std::uint8_t* place) noexcept {
+    if (*place != size_behind) return *place;
+    std::uint64_t bytes = 0;
+    for (unsigned index = 6; index > 0; --index) bytes = bytes << 8 | place[index];
+    return bytes;
   }
   [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer) noexcept;
 };

@@ -153,6 +153,7 @@ bool map_region(long file, void* address) noexcept {
   own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
   if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
     own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  own_region->bytes_in_use.store(0, std::memory_order_relaxed);  // the blocks of an earlier image ended with it
   note_words();
   return true;
 }

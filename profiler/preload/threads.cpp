@@ -11,6 +11,7 @@
 #include "profiler/format/clock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/peak.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/substitute.hpp"
 
@@ -85,6 +86,8 @@ void thread::end() noexcept {
     record_->name[1].store(name[1], std::memory_order_relaxed);
     record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
   }
+  const std::int64_t unsent = std::exchange(unsent_bytes, 0);
+  note_peak(header().bytes_in_use.fetch_add(unsent, std::memory_order_relaxed) + unsent);
   unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
   walks_ = few_walks;
   pending.give_back();

@@ -56,6 +56,7 @@ class thread {
   held_locks locks;     // the locks that it holds
   lock_samples samples_of_locks;
   pending_calls pending;
+  std::int64_t unsent_bytes = 0;  // what it has more in use than the process's sum says (peak.hpp)
 
   // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {

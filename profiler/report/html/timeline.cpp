@@ -75,7 +75,7 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
     const auto site = stacks.site_of(key.site);
     if (!site) continue;  // not in the page
     heap.add({{"site", site->first}, {"node", site->second}, {"owner", key.owner}, {"actor", key.actor}}, points,
-             std::array{"blocks", "bytes", "frees"});
+             std::array{"blocks", "bytes", "frees", "freed_bytes"});
   }
   const auto place_of = [&](std::uint32_t lock, std::uint32_t site) {
     const analyse::lock_group* const group = locks.group_of(recording, lock);

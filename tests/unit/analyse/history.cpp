@@ -38,15 +38,18 @@ class forty_looks : public testing::Test {
       kept[format::blocks] += 2;
       kept[format::bytes] += 200;
       kept[format::frees] += 1;
+      kept[format::freed_bytes] += 100;
       if (look > 20) {
         recording.cells[{2, 0, 0}][format::blocks] += 3;
         recording.cells[{2, 0, 0}][format::bytes] += 30;
         recording.cells[{2, 0, 1}][format::frees] += 3;
+        recording.cells[{2, 0, 1}][format::freed_bytes] += 30;
       } else {
         recording.cells[{2, 0, 0}][format::reallocs] += 1;
       }
       if (look <= 20) {
         recording.cells[{3, 1, 0}][format::frees] += 1;
+        recording.cells[{3, 1, 0}][format::freed_bytes] += 8;
       } else {
         recording.cells[{3, 1, 1}][format::blocks] += 1;
         recording.cells[{3, 1, 1}][format::bytes] += 8;
@@ -123,7 +126,7 @@ TEST_F(forty_looks, have_points_only_where_something_happened) {
   const auto& second = result.heap.at({2, 0, 1});
   ASSERT_EQ(second.size(), 2U);
   EXPECT_EQ(second[0].interval, 2U);
-  EXPECT_EQ(second[0].increase, (std::array<std::uint64_t, 3>{0, 0, 30}));
+  EXPECT_EQ(second[0].increase, (std::array<std::uint64_t, 4>{0, 0, 30, 300}));
   ASSERT_EQ(result.waits.size(), 1U);
   EXPECT_EQ(result.waits.begin()->second.size(), 1U);
   EXPECT_EQ(result.waits.begin()->second[0].interval, 3U);

@@ -1,0 +1,142 @@
+#include "profiler/findings/memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace tarn::analyse {
+namespace {
+
+// The bytes in use of one site at the end of each interval.
+using levels = std::vector<double>;
+
+// Returns the levels of each site of the recording that changed.
+std::map<std::uint32_t, levels> levels_of(const history& course) {
+  std::map<std::uint32_t, levels> sites;
+  for (const auto& [key, points] : course.heap) {
+    levels& site = sites[key.site];
+    site.resize(course.intervals.size());
+    for (const auto& [interval, increase] : points) {
+      const auto [blocks, bytes, frees, freed_bytes] = increase;
+      site[interval] += static_cast<double>(bytes) - static_cast<double>(freed_bytes);
+    }
+  }
+  for (auto& [number, site] : sites) {
+    for (std::size_t index = 1; index < site.size(); ++index) site[index] += site[index - 1];
+  }
+  return sites;
+}
+
+levels sum_of(const site& site, const std::map<std::uint32_t, levels>& levels_by_site, std::size_t intervals) {
+  levels sum(intervals);
+  const auto add = [&](std::uint32_t number) {
+    const auto match = levels_by_site.find(number);
+    if (match == levels_by_site.end()) return;
+    for (std::size_t index = 0; index < intervals; ++index) sum[index] += match->second[index];
+  };
+  add(site.number);
+  for (const std::uint32_t number : site.merged_sites) add(number);
+  return sum;
+}
+
+// A straight line through the levels of the intervals [first, last), by least squares.
+struct slope {
+  double bytes_per_second = 0;
+  double error = 0;  // the standard error
+};
+slope slope_of(const history& course, const levels& bytes, std::size_t first, std::size_t last) {
+  const auto count = static_cast<double>(last - first);
+  double mean_time = 0, mean_level = 0;
+  const auto seconds = [&](std::size_t index) { return static_cast<double>(course.intervals[index].to_ns) / 1e9; };
+  for (std::size_t index = first; index < last; ++index) {
+    mean_time += seconds(index) / count;
+    mean_level += bytes[index] / count;
+  }
+  double squares = 0, products = 0;
+  for (std::size_t index = first; index < last; ++index) {
+    const double time = seconds(index) - mean_time;
+    squares += time * time;
+    products += time * (bytes[index] - mean_level);
+  }
+  if (squares <= 0 || count < 3) return {};
+  slope line{products / squares, 0};
+  double residuals = 0;
+  for (std::size_t index = first; index < last; ++index) {
+    const double residual = bytes[index] - mean_level - line.bytes_per_second * (seconds(index) - mean_time);
+    residuals += residual * residual;
+  }
+  line.error = std::sqrt(residuals / (count - 2) / squares);
+  return line;
+}
+
+// A sample of a block stands for at most as many bytes as the mean distance of two samples, so this bounds the
+// standard error of a sum of samples.
+double sampling_error(double interval, double bytes) { return std::sqrt(interval * std::max(bytes, 0.0)); }
+
+constexpr std::size_t least_intervals = 12;
+constexpr double certain = 3;        // standard errors
+constexpr double slower = 0.5;       // the share of the earlier rate below which a rise slows down
+constexpr double least_rise = 0.05;  // of what the site had before, that a rise must add in the last third
+
+void judge(memory_site& result, const history& course, const levels& bytes, double interval) {
+  const std::size_t count = bytes.size();
+  if (count < least_intervals) return;
+  const std::size_t first = count / 3, second = count * 2 / 3;
+  const slope middle = slope_of(course, bytes, first, second), last = slope_of(course, bytes, second, count);
+  const double seconds = static_cast<double>(course.intervals.back().to_ns - course.intervals[second - 1].to_ns) / 1e9;
+  const double risen = bytes.back() - bytes[first];
+  const double error = sampling_error(interval, std::max(bytes.back(), bytes[first]));
+  if (risen <= certain * error || risen < least_rise * std::max(bytes[first], 0.0) || risen < 4096) {
+    result.course = trend::steady;
+    return;
+  }
+  const bool still_rises = last.bytes_per_second > certain * last.error &&
+                           last.bytes_per_second >= slower * middle.bytes_per_second &&
+                           last.bytes_per_second * seconds > certain * error;
+  result.course = still_rises ? trend::grows : trend::fills;
+  result.bytes_per_second = std::max(last.bytes_per_second, 0.0);
+}
+
+}  // namespace
+
+const char* name(trend trend) {
+  switch (trend) {
+    case trend::unknown: return "unknown";
+    case trend::steady: return "steady";
+    case trend::fills: return "fills";
+    case trend::grows: return "grows";
+  }
+  return "";
+}
+
+memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course) {
+  memory_findings result;
+  result.peak_ns = recording.peak_ns;
+  for (const format::snapshot_facts& snapshot : recording.snapshots)
+    result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
+  const double interval = static_cast<double>(recording.program.interval);
+  const std::map<std::uint32_t, levels> levels_by_site = levels_of(course);
+  for (const site& site : sites) {
+    memory_site row;
+    row.origin = &site;
+    if (site.live_bytes != 0) {
+      const auto bytes = static_cast<double>(site.live_bytes);
+      row.live_error = 1.96 * sampling_error(interval, bytes) / bytes;
+    }
+    result.peak_blocks += site.peak_blocks;
+    result.peak_bytes += site.peak_bytes;
+    result.end_blocks += site.live;
+    result.end_bytes += site.live_bytes;
+    if (site.peak_bytes == 0 && site.live_bytes == 0) continue;
+    judge(row, course, sum_of(site, levels_by_site, course.intervals.size()), interval);
+    result.sites.push_back(row);
+  }
+  std::sort(result.sites.begin(), result.sites.end(), [](const memory_site& a, const memory_site& b) {
+    return std::pair(std::max(b.origin->peak_bytes, b.origin->live_bytes), a.origin->number) <
+           std::pair(std::max(a.origin->peak_bytes, a.origin->live_bytes), b.origin->number);
+  });
+  return result;
+}
+
+}  // namespace tarn::analyse

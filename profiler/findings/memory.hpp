@@ -1,0 +1,38 @@
+// Finds where the program's memory is: which sites hold it at the peak and at the end, and which hold ever more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profiler/findings/findings.hpp"
+#include "profiler/findings/history.hpp"
+
+namespace tarn::analyse {
+
+enum class trend {
+  unknown,  // too little is known: no history, or too few intervals
+  steady,   // it does not rise beyond the error of its estimates
+  fills,    // it rose, and has stopped or slows down, as a cache does
+  grows,    // it rises to the end at no lower rate than before
+};
+const char* name(trend trend);
+
+struct memory_site {
+  const site* origin = nullptr;
+  double live_error = 0;  // of its `live_bytes`, relative, not exceeded in 95 of 100 recordings; 0 if they are exact
+  trend course = trend::unknown;
+  double bytes_per_second = 0;  // while it grew or grows: in the last third of the run
+};
+
+struct memory_findings {
+  std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 if the recording does not cover its process from the beginning
+  std::uint64_t peak_ns = 0;                      // since the program's start
+  std::uint64_t end_bytes = 0, end_blocks = 0;
+  std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
+  std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
+};
+
+// `sites` are those of the recording, grouped or not, and must outlive the result.
+memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,102 @@
+// Holds memory in ways that are known to the byte: memory CASE. memory_test.py compares what the report says.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEPT 500
+#define HELD 60
+#define COLUMNS 3
+
+static void* kept[KEPT];
+static void* held[HELD];
+
+__attribute__((noinline)) static void keep(void) {
+  for (int index = 0; index < KEPT; ++index) kept[index] = malloc(4000);
+}
+__attribute__((noinline)) static void hold(size_t bytes) {
+  for (int index = 0; index < HELD; ++index) held[index] = malloc(bytes);
+}
+__attribute__((noinline)) static void let_go(void) {
+  for (int index = 0; index < HELD; ++index) free(held[index]);
+}
+// Its last block is as large as all of `hold(100000)`, but only a moment of the run later than its first.
+__attribute__((noinline)) static void grow(void) {
+  char* table = malloc(1000);
+  for (size_t bytes = 2000; bytes <= 1024000; bytes *= 2) table = realloc(table, bytes);
+  free(table);
+}
+
+// Blocks of each size up to SIZES, and of some larger ones, wherever the C library places them: many times, so that some
+// lie at the end of a mebibyte of addresses.
+#define SIZES 600
+#define ROUNDS 40
+static void* sized[ROUNDS][SIZES];
+__attribute__((noinline)) static void hold_sizes(void) {
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (int bytes = 0; bytes < SIZES; ++bytes) sized[round][bytes] = malloc((size_t)bytes);
+  }
+  void* const large = malloc(70000000);
+  free(large);
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (int bytes = 0; bytes < SIZES; ++bytes) free(sized[round][bytes]);
+  }
+}
+
+static void* free_for_another(void* unused) {
+  (void)unused;
+  let_go();
+  return NULL;
+}
+
+// Each thread holds blocks while all the others do.
+static pthread_barrier_t all_hold;
+__attribute__((noinline)) static void* hold_with_others(void* bytes) {
+  void* columns[COLUMNS];
+  for (int index = 0; index < COLUMNS; ++index) columns[index] = malloc((size_t)bytes);
+  pthread_barrier_wait(&all_hold);
+  for (int index = 0; index < COLUMNS; ++index) free(columns[index]);
+  return NULL;
+}
+
+static void run_others(void* (*task)(void*), int count, void* argument) {
+  pthread_t threads[8];
+  for (int index = 0; index < count; ++index) pthread_create(&threads[index], NULL, task, argument);
+  for (int index = 0; index < count; ++index) pthread_join(threads[index], NULL);
+}
+
+int main(int count, char** words) {
+  const char* const which = count > 1 ? words[1] : "";
+  if (strcmp(which, "phases") == 0) {  // the peak is neither the beginning nor the end
+    keep();
+    hold(100000);
+    let_go();
+    hold(1000);
+    grow();
+  } else if (strcmp(which, "handover") == 0) {
+    hold(100000);
+    run_others(free_for_another, 1, NULL);
+    keep();
+  } else if (strcmp(which, "threads") == 0) {
+    pthread_barrier_init(&all_hold, NULL, 8);
+    run_others(hold_with_others, 8, (void*)200000);
+  } else if (strcmp(which, "exec") == 0) {  // the next image has a smaller peak
+    keep();
+    hold(100000);
+    execl("/proc/self/exe", words[0], "kept", (char*)NULL);
+    return 1;
+  } else if (strcmp(which, "exec-larger") == 0) {  // the next image has the larger peak, and this one's blocks are gone
+    keep();
+    execl("/proc/self/exe", words[0], "phases", (char*)NULL);
+    return 1;
+  } else if (strcmp(which, "sizes") == 0) {
+    hold_sizes();
+  } else if (strcmp(which, "kept") == 0) {
+    keep();
+  } else {
+    fprintf(stderr, "memory CASE: %s is no case\n", which);
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""`tarn report`: which sites hold memory at the peak and at the end."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import prices
+from paths import HANG_S, PATHS, main
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-memory-")
+KEPT, HELD = 500 * 4000, 60 * 100_000
+
+
+def setUpModule():
+    prices.measure(PATHS.tarn, SHARED.name)
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-memory-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def tarn(self, *words, code=0):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
+                                cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stdout
+
+    def record(self, case, *options):
+        self.tarn("record", "--heap", *options, "-o", "rec", "--", PATHS.memory, case)
+
+    def memory(self, *options):
+        return json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", *options, "rec"))["memory"]
+
+    def sites(self, memory):
+        """What each function of the program held, at the peak and at the end: a function may be several sites."""
+        held = {}
+        for site in memory["sites"]:
+            place = site["stack"][site["place"]]
+            if not place["file"].endswith("memory.c") or place["function"] == "run_others":  # whose threads have stacks
+                continue
+            peak, end = held.get(place["function"], (0, 0))
+            held[place["function"]] = (peak + site["peak_bytes"], end + site["end_bytes"])
+        return held
+
+    def test_each_site_has_what_it_held_at_the_peak_and_at_the_end(self):
+        self.record("phases", "--full")
+        memory = self.memory()
+        sites = self.sites(memory)
+        self.assertEqual(sites, {"keep": (KEPT, KEPT), "hold": (HELD, 60 * 1000)})
+        self.assertGreaterEqual(memory["peak_bytes"], KEPT + HELD)
+        self.assertLess(memory["peak_bytes"], KEPT + HELD + 100_000, "the C library's own blocks")
+        self.assertGreater(memory["peak_ns"], 0)
+        peaks = sorted((site["peak_blocks"], site["peak_bytes"]) for site in memory["sites"]
+                       if site["peak_bytes"] > 100_000)
+        self.assertEqual(peaks, [(60, HELD), (500, KEPT)])
+
+    def test_blocks_that_another_thread_frees_leave_the_site_that_made_them(self):
+        self.record("handover", "--full")
+        self.assertEqual(self.sites(self.memory()), {"keep": (0, KEPT), "hold": (HELD, 0)})
+
+    def test_a_peak_of_all_threads_together_is_that_of_their_sum(self):
+        self.record("threads", "--full")
+        peak, end = self.sites(self.memory())["hold_with_others"]
+        self.assertEqual(end, 0)
+        self.assertEqual(peak, 8 * 3 * 200_000)
+
+    def test_the_peak_of_a_program_before_an_exec_stays(self):
+        self.record("exec", "--full")
+        memory = self.memory()
+        holds = [site for site in memory["sites"] if site["stack"][site["place"]]["function"] == "hold"]
+        self.assertEqual(sum(site["peak_bytes"] for site in holds), HELD)
+        self.assertLess(memory["peak_bytes"], KEPT + HELD + 100_000)
+
+    def test_blocks_from_before_an_exec_are_gone_at_a_later_peak(self):
+        self.record("exec-larger", "--full")
+        memory = self.memory()
+        self.assertGreaterEqual(memory["peak_bytes"], KEPT + HELD)
+        self.assertLess(memory["peak_bytes"], KEPT + HELD + 100_000)
+
+    def test_each_size_is_counted_to_the_byte(self):
+        self.record("sizes", "--full")
+        self.assertEqual(self.sites(self.memory()), {"hold_sizes": (40 * sum(range(600)) + 70_000_000, 0)})
+
+    def test_samples_tell_the_peak_within_their_error(self):
+        self.record("phases", "--sample", "4096")
+        sites = self.sites(self.memory())
+        # Each block of 100,000 bytes is sampled with certainty; a block of 4,000 stands for some 1.5.
+        self.assertEqual(sites["hold"][0], HELD)
+        self.assertAlmostEqual(sites["keep"][0], KEPT, delta=KEPT / 4)
+        self.assertAlmostEqual(sites["keep"][1], KEPT, delta=KEPT / 4)
+
+    def test_the_text_shows_both_moments(self):
+        self.record("phases", "--full")
+        text = self.tarn("report", "--quick", "rec")
+        self.assertRegex(text, r"\nMemory: the heap held at most 78\d\d KiB, after \d+\.\d\d s( \(.*\))?; "
+                               r"20\d\d KiB never freed\.\n")
+        self.assertRegex(text, r"\nMemory at the peak: 78\d\d KiB in 56\d blocks\n"
+                               r" +5859 KiB +7\d %  60 blocks  memory\.c:\d+ hold\n"
+                               r" +1953 KiB +2\d %  500 blocks  memory\.c:\d+ keep\n")
+        self.assertRegex(text, r"\nMemory never freed: 20\d\d KiB in 56\d blocks\n"
+                               r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
+        self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
+
+
+if __name__ == "__main__":
+    main("tarn", "memory")

@@ -1,0 +1,110 @@
+// Tests what a recording says about memory: the moments and the trends.
+#include "profiler/findings/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+constexpr std::uint32_t intervals = 60;
+constexpr std::uint64_t interval_ns = 100'000'000;
+
+// Returns the course of a run in which the first site has `level(seconds)` bytes in use.
+history course_of(const std::function<double(double)>& level) {
+  history course;
+  double before = 0;
+  for (std::uint32_t index = 0; index < intervals; ++index) {
+    course.intervals.push_back({index * interval_ns, (index + 1) * interval_ns, 0, 0});
+    const double now = std::max(level(static_cast<double>(index + 1) / 10), 0.0);
+    point<heap_series.size()> change{index, {}};
+    change.increase[1] = static_cast<std::uint64_t>(std::max(now - before, 0.0));
+    change.increase[3] = static_cast<std::uint64_t>(std::max(before - now, 0.0));
+    course.heap[{1, 0, 0}].push_back(change);
+    before = now;
+  }
+  return course;
+}
+
+memory_site judged(const std::function<double(double)>& level, std::uint64_t sampling_interval = 0) {
+  format::recording recording = recording_of({{.blocks = 10, .size = 1'000'000}});
+  recording.program.interval = sampling_interval;
+  const heap_findings heap = find(recording);
+  const memory_findings memory = find_memory(recording, heap.sites, course_of(level));
+  EXPECT_EQ(memory.sites.size(), 1U);
+  memory_site result = memory.sites.front();
+  result.origin = nullptr;  // it ends with `heap`
+  return result;
+}
+
+TEST(memory, what_rises_to_the_end_grows) {
+  const memory_site leak = judged([](double seconds) { return 1e6 * seconds; });
+  EXPECT_EQ(leak.course, trend::grows);
+  EXPECT_NEAR(leak.bytes_per_second, 1e6, 1e4);
+  EXPECT_EQ(judged([](double seconds) { return 5e6 + 1e6 * seconds + 2e5 * std::sin(20 * seconds); }).course,
+            trend::grows)
+      << "a leak below a load that comes and goes";
+  EXPECT_EQ(judged([](double seconds) { return 1e5 * seconds * seconds; }).course, trend::grows) << "ever faster";
+}
+
+TEST(memory, what_stops_to_rise_fills) {
+  EXPECT_EQ(judged([](double seconds) { return std::min(2e6 * seconds, 7e6); }).course, trend::fills);
+  EXPECT_EQ(judged([](double seconds) { return 8e6 * (1 - std::exp(-seconds)); }).course, trend::fills);
+}
+
+TEST(memory, what_comes_and_goes_is_steady) {
+  EXPECT_EQ(judged([](double) { return 5e6; }).course, trend::steady);
+  EXPECT_EQ(judged([](double seconds) { return 5e6 + 3e6 * std::sin(9 * seconds); }).course, trend::steady);
+  EXPECT_EQ(judged([](double seconds) { return 8e6 - 1e6 * seconds; }).course, trend::steady);
+}
+
+TEST(memory, a_rise_within_the_error_of_samples_is_none) {
+  const auto rise = [](double seconds) { return 1e6 + 2e4 * seconds; };
+  EXPECT_EQ(judged(rise).course, trend::grows) << "every block is counted";
+  EXPECT_EQ(judged(rise, 128 * 1024).course, trend::steady) << "some eight samples";
+}
+
+TEST(memory, few_intervals_tell_no_trend) {
+  format::recording recording = recording_of({{.blocks = 10}});
+  const heap_findings heap = find(recording);
+  EXPECT_EQ(find_memory(recording, heap.sites, {}).sites.front().course, trend::unknown);
+}
+
+TEST(memory, the_site_with_most_at_either_moment_is_first) {
+  format::recording recording =
+      recording_of({{.blocks = 10, .own_frees = 10}, {.blocks = 5}, {.blocks = 7, .own_frees = 7}});
+  for (auto& [key, value] : recording.cells) value[format::freed_bytes] = value[format::frees] * 100;
+  recording.cells[{1, 0, 0}][format::peak_bytes] = 600;
+  recording.cells[{1, 0, 0}][format::peak_blocks] = 6;
+  // Another thread has freed some of the first site's blocks before the peak.
+  recording.cells[{1, 0, 1}][format::peak_bytes] = static_cast<std::uint64_t>(-200);
+  recording.cells[{1, 0, 1}][format::peak_blocks] = static_cast<std::uint64_t>(-2);
+  const heap_findings heap = find(recording);
+  const memory_findings memory = find_memory(recording, heap.sites, {});
+  ASSERT_EQ(memory.sites.size(), 2U) << "the third site had nothing at either moment";
+  EXPECT_EQ(memory.sites[0].origin->live_bytes, 500U);
+  EXPECT_EQ(memory.sites[1].origin->peak_bytes, 400U);
+  EXPECT_EQ(memory.sites[1].origin->peak_blocks, 4U);
+  EXPECT_EQ(memory.peak_bytes, 400U);
+  EXPECT_EQ(memory.end_bytes, 500U);
+  EXPECT_EQ(memory.end_blocks, 5U);
+}
+
+TEST(memory, bytes_are_not_scaled_to_the_number_of_blocks) {
+  format::recording recording = recording_of({{.blocks = 400, .size = 10}});
+  recording.program.mode = "sampled";
+  recording.threads[0].allocations = 200;
+  recording.cells[{1, 0, 0}][format::peak_bytes] = 4000;
+  recording.cells[{1, 0, 1}][format::peak_bytes] = static_cast<std::uint64_t>(-1000);
+  const heap_findings heap = find(recording);
+  EXPECT_EQ(heap.sites[0].live, 200U);
+  EXPECT_EQ(heap.sites[0].live_bytes, 4000U);
+  EXPECT_EQ(heap.sites[0].peak_bytes, 3000U);
+}
+
+}  // namespace
+}  // namespace tarn::analyse
