@@ -79,6 +79,12 @@ export function example() {
              {category: categories[index % 4], cost: 1e6 * (24 - index), blocks: 1000 * (index + 1), remedy: index % 4 < 2, handed: index % 4 === 1 ? 500 : 0});
   }
   data.heap = {...data.heap, bytes: 30e6, predicted: {now_ns: [2.4e8, 3.6e8], share: [0.5, 0.7], ms_per_second: [240, 360], drop_in_saves_ns: [1e7, 2e7]}};
+  const mebibyte = 2 ** 20;
+  data.sites.forEach((site, index) => {
+    Object.assign(site, {peak_bytes: (index + 1) * mebibyte, peak_blocks: 10, trend: index === 6 ? 'grows' : 'steady', bytes_per_second: index === 6 ? 3 * mebibyte : 0});
+    if (index % 3 === 0) Object.assign(site, {live_at_end: 5, live_bytes_at_end: (24 - index) * mebibyte});
+  });
+  data.memory = {peak_bytes: 300 * mebibyte, peak_blocks: 240, peak_ns: 4e8, end_bytes: 108 * mebibyte, end_blocks: 40, resident_bytes: 400 * mebibyte};
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
   const holder = stack(data, [['hold(lock&)', '/home/me/src/hold.cpp', 7], ['main', '/home/me/main.cpp', 6]]);
   const waiter = stack(data, [['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
@@ -121,8 +127,9 @@ export function course_of(data, count) {
   const indexes = Array.from({length: count}, (_, index) => index);
   const half = (odd) => indexes.filter((index) => index >= count / 2 === (odd === 1));
   const sites = (data.sites ?? []).flatMap((site, index) => [
-    {key: {site: index, node: site.stack, owner: 1, actor: 1}, intervals: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
-    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
+    {key: {site: index, node: site.stack, owner: 1, actor: 1}, intervals: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread,
+                                                                                                            freed_bytes: site.category === 'kept' ? 0 : 100 * site.freed_by_same_thread}},
+    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
     {key: {lock: index, place: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
@@ -132,7 +139,7 @@ export function course_of(data, count) {
     {key: {call: index, node, thread}, intervals: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same_arguments: 0, in_a_row: 0}})));
   return {
     to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
-    heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees'], sites),
+    heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees', 'freed_bytes'], sites),
     locks: table(['lock', 'place', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'place', 'wait', 'waits', 'waited_ns'], waits),
     calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'], calls),

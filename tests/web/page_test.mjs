@@ -21,7 +21,7 @@ async function until(page, condition) {
 const hash = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
 const rows = (page) => page.$$eval('tr.row', (elements) => elements.map((row) => row.cells[0].textContent));
 const example_page = write_page(template, example(), `${folder}/example.html`);
-const tabs = ['Summary', 'Flame graph', 'Sites', 'Threads', 'Locks', 'System calls', 'Timeline'];
+const tabs = ['Summary', 'Flame graph', 'Sites', 'Memory', 'Threads', 'Locks', 'System calls', 'Timeline'];
 
 const tests = {
   async 'the first screen says where, how much, what to do, what not'() {
@@ -81,6 +81,26 @@ const tests = {
     assert.equal((await rows(page)).length, 6, 'modules are searched');
     await page.fill('input[type=search]', 'no such name');
     assert.ok((await page.innerText('.none')).includes('No site'));
+    await close(page);
+  },
+
+  async 'memory: what each site held at the peak and at the end, and what grows'() {
+    const page = await open(`${example_page}#tab=memory`);
+    const text = await page.innerText('#view');
+    for (const phrase of ['At most 300 MiB of the heap were in use at once, after 0.4 s', 'the process took up to 400 MiB', 'Never freed: 108 MiB',
+                          'Memory grows to the end, by about 3.0 MiB/s at one site', '24 of 24 sites']) {
+      assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    }
+    assert.match((await rows(page))[0], /^make_23/);
+    await page.getByRole('button', {name: 'Never freed'}).click();
+    assert.match((await rows(page))[0], /^make_0/);
+    await page.selectOption('select >> nth=0', 'grows');
+    assert.match((await rows(page)).join(), /^make_6[^,]*$/);
+    assert.match(await page.innerText('tr.row >> nth=0'), /grows by 3\.0 MiB\/s/);
+    await page.getByRole('button', {name: 'Show it as a flame graph'}).click();
+    assert.match(await hash(page), /tab=flame&.*metric=peak|metric=peak.*/);
+    const labels = await page.$$eval('g.frame', (elements) => elements.map((frame) => frame.getAttribute('aria-label')).join());
+    assert.match(labels, /make_23:[^,]*24 MiB/);
     await close(page);
   },
 

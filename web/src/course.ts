@@ -118,7 +118,7 @@ export class Course {
     });
   }
 
-  // Bytes in use at the end of each interval, by category: with the mean size of each site's blocks.
+  // Bytes in use at the end of each interval, by category.
   in_use(): Line[] {
     const sites = this.data.sites ?? [];
     const site_of = this.heap.key('site');
@@ -128,15 +128,13 @@ export class Course {
       if (!change) changes.set(site_of[cell], (change = new Float64Array(this.ends.length)));
       change[interval] += sign * value;
     };
-    this.heap.each_point('blocks', add(1));
-    this.heap.each_point('frees', add(-1));
+    this.heap.each_point('bytes', add(1));
+    this.heap.each_point('freed_bytes', add(-1));
     return this.sorted('sites', (line_of) => {
       for (const [number, change] of changes) {
-        const site = sites[number];
-        const mean = share(site.bytes ?? 0, site.allocations ?? 0);
-        const line = line_of(site.category);
-        let blocks = 0;
-        change.forEach((added, index) => { line[index] += Math.max(0, (blocks += added)) * mean; });
+        const line = line_of(sites[number].category);
+        let bytes = 0;
+        change.forEach((added, index) => { line[index] += Math.max(0, (bytes += added)); });
       }
     });
   }
@@ -178,6 +176,7 @@ export class Course {
           ms_per_second: predicted.ms_per_second, drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
         },
       },
+      memory: {end_bytes: sum(sites, (site) => Math.max(0, site.live_bytes_at_end ?? 0)), end_blocks: sum(sites, (site) => Math.max(0, site.live_at_end ?? 0))},
       totals: {
         acquisitions: sum(taken, (lock) => lock.acquisitions), contended: sum(taken, (lock) => lock.contended), waited_ns: sum(taken, (lock) => lock.waited_ns),
         calls: sum(syscalls, (call) => call.count), calls_ns: sum(syscalls, (call) => call.nanoseconds),
@@ -188,6 +187,9 @@ export class Course {
   private sites_in(first: number, end: number, faster: number): {sites: Site[]; crossings: [number, number, number][]; costs: number} {
     const [site_of, node_of, owner_of, actor_of] = ['site', 'node', 'owner', 'actor'].map((key) => this.heap.key(key));
     const [blocks, bytes, frees] = ['blocks', 'bytes', 'frees'].map((column) => this.heap.sums(column, first, end));
+    // What is in use at the end of the part was allocated and freed since the program's start.
+    const [all_blocks, all_frees, all_bytes, freed_bytes] =
+      ['blocks', 'frees', 'bytes', 'freed_bytes'].map((column) => this.heap.sums(column, 0, end));
     const whole = this.data.sites ?? [];
     const parts: (Site | undefined)[] = new Array(whole.length);
     const crossings = new Map<string, [number, number, number]>();
@@ -197,18 +199,19 @@ export class Course {
       else list.push([key, ...added]);
     };
     for (let cell = 0; cell < this.heap.count; ++cell) {
-      if (blocks[cell] + frees[cell] === 0) continue;
+      if (all_blocks[cell] + all_frees[cell] === 0) continue;
       const [owner, actor] = [owner_of[cell], actor_of[cell]];
       const site = (parts[site_of[cell]] ??= {
-        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0,
+        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, live_bytes_at_end: 0,
+        peak_bytes: 0, peak_blocks: 0,
         weights: [], by_thread: [], pairs: [], threads: 0,
       });
       site.allocations! += blocks[cell];
       site.bytes! += bytes[cell];
-      if (blocks[cell]) {
-        add(site.weights!, node_of[cell], [blocks[cell], bytes[cell]]);
-        add(site.by_thread!, owner, [blocks[cell]]);
-      }
+      site.live_at_end! += all_blocks[cell] - all_frees[cell];
+      site.live_bytes_at_end! += all_bytes[cell] - freed_bytes[cell];
+      add(site.weights!, node_of[cell], [blocks[cell], bytes[cell], 0, all_bytes[cell] - freed_bytes[cell]]);
+      if (blocks[cell]) add(site.by_thread!, owner, [blocks[cell]]);
       if (!frees[cell]) continue;
       if (owner === actor) {
         site.freed_by_same_thread! += frees[cell];
@@ -312,7 +315,7 @@ export class Course {
 
 // Of which nothing happened.
 const idle = (site: Site): Site => ({
-  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, weights: [], by_thread: [], pairs: [], threads: 0,
+  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, live_bytes_at_end: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], pairs: [], threads: 0,
 });
 
 export const is_purpose = (line: Line) => on_purpose.has(line.category);

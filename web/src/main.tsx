@@ -8,6 +8,7 @@ import {Calls} from './views/calls';
 import {Changes} from './views/changes';
 import {Flame} from './views/flame';
 import {Locks} from './views/locks';
+import {Memory} from './views/memory';
 import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {Threads} from './views/threads';
@@ -26,6 +27,7 @@ const tabs: Tab[] = [
   {name: '', label: 'Summary', view: Summary},
   {name: 'flame', label: 'Flame graph', view: Flame},
   {name: 'sites', label: 'Sites', view: Sites},
+  {name: 'memory', label: 'Memory', view: Memory},
   {name: 'threads', label: 'Threads', view: Threads},
   {name: 'locks', label: 'Locks', view: Locks},
   {name: 'calls', label: 'System calls', view: Calls},

@@ -23,6 +23,11 @@ export interface Site {
   freed_by_same_thread?: number;
   freed_by_other_thread?: number;
   live_at_end?: number;
+  peak_bytes?: number;  // in use when the process had the most bytes in use
+  peak_blocks?: number;
+  live_bytes_at_end?: number;
+  trend?: 'unknown' | 'steady' | 'fills' | 'grows';
+  bytes_per_second?: number;  // in the last third of the run
   short_lived?: number;
   reallocs?: number;
   moved?: number;
@@ -32,7 +37,7 @@ export interface Site {
   times: number[];
   pairs?: {allocates?: number; frees?: number; blocks?: number}[];
   by_thread?: [number, number][];
-  weights?: [number, number, number][];  // of each of its stacks: node, blocks, bytes
+  weights?: Site_weight[];
   stack?: number;
   place?: number;
   type?: string;
@@ -40,6 +45,9 @@ export interface Site {
   remedy?: string;
   predicted: {now_ns: Range; share: Range; ms_per_second: Range; reasons?: string[]; remedies?: Remedy[]};
 }
+
+// Of a stack of a site: node, blocks, bytes, bytes at the peak, bytes in use at the end.
+export type Site_weight = [number, number, number, number, number];
 
 // Of a stack, by one thread: node, how often, nanoseconds, thread.
 export type Stack_weight = [number, number, number, number];
@@ -150,6 +158,7 @@ export interface Data {
     live_at_end?: number;
     predicted: {now_ns: Range; share: Range; ms_per_second: Range; drop_in_saves_ns: Range};
   };
+  memory?: {peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number};
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
   totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};

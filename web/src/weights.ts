@@ -1,5 +1,5 @@
 // What a flame graph shows: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
-import type {Call, Data, Lock, Site} from './recording';
+import type {Call, Data, Lock, Site, Site_weight} from './recording';
 import type {Names} from './names';
 import {bytes_words, count_words, duration_words, middle} from './words';
 
@@ -14,6 +14,8 @@ export const metrics: Metric[] = [
   {name: 'cost', label: 'Heap: estimated cost', table: 'sites', words: duration_words},
   {name: 'bytes', label: 'Heap: bytes', table: 'sites', words: bytes_words},
   {name: 'blocks', label: 'Heap: blocks', table: 'sites', words: count_words},
+  {name: 'peak', label: 'Memory: in use at the peak', table: 'sites', words: bytes_words},
+  {name: 'end', label: 'Memory: in use at the end', table: 'sites', words: bytes_words},
   {name: 'waited', label: 'Locks: time waited', table: 'locks', words: duration_words},
   {name: 'taken', label: 'Locks: times taken', table: 'locks', words: count_words},
   {name: 'kernel', label: 'System calls: time', table: 'syscalls', words: duration_words},
@@ -44,9 +46,8 @@ export interface Filter {
   text: string;
 }
 
-// Node, blocks and bytes of each of its stacks.
-export const stacks_of = (site: Site): [number, number, number][] =>
-  site.weights ?? [[site.stack ?? 0, site.allocations ?? 0, site.bytes ?? 0]];
+export const stacks_of = (site: Site): Site_weight[] =>
+  site.weights ?? [[site.stack ?? 0, site.allocations ?? 0, site.bytes ?? 0, site.peak_bytes ?? 0, site.live_bytes_at_end ?? 0]];
 
 export function weights(data: Data, filter: Filter): Weight[] {
   const {metric} = filter;
@@ -71,8 +72,9 @@ export function weights(data: Data, filter: Filter): Weight[] {
         part = share / Math.max(1, site.allocations ?? 1);
       }
       const cost = middle(site.predicted.now_ns) / Math.max(1, site.allocations ?? 1);
-      for (const [node, blocks, bytes] of stacks_of(site)) {
-        add(node, part * (metric.name === 'cost' ? cost * blocks : metric.name === 'bytes' ? bytes : blocks), site.category, index);
+      for (const [node, blocks, bytes, peak, end] of stacks_of(site)) {
+        const value = {cost: cost * blocks, bytes, blocks, peak, end}[metric.name] ?? 0;
+        add(node, part * value, site.category, index);
       }
     });
   }

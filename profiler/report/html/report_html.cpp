@@ -2,6 +2,7 @@
 // shows (docs/reference/page-data.md).
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -63,6 +64,9 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   if (request.redact) redact_whole(document);
   const analyse::lock_findings& locks = analysis.locks();
   const analyse::call_findings& calls = analysis.calls();
+  document["memory"].erase("sites");  // each site of the page has what it holds
+  std::map<std::uint32_t, const analyse::memory_site*> trends;
+  for (const analyse::memory_site& site : analysis.memory().sites) trends[site.origin->number] = &site;
   document["kind"] = "report";
   document["redacted"] = request.redact;
   document["totals"] = {{"acquisitions", locks.acquisitions},
@@ -91,6 +95,10 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
     json site = json_of_site(analysis, view);
     site["stack"] = node;
     stacks.add_to_site(site, facts);
+    if (const auto trend = trends.find(facts.number); trend != trends.end() && !request.by_stack) {
+      site["trend"] = analyse::name(trend->second->course);
+      site["bytes_per_second"] = trend->second->bytes_per_second;
+    }
     if (request.redact) redact_site(site);
     names.compact(site);
     page.add((is_first ? "" : ",") + text_of(site));

@@ -25,7 +25,8 @@ void html_stacks::add_to_site(json& site, const analyse::site& facts) {
     const std::uint32_t node =
         number == facts.number ? site["stack"].get<std::uint32_t>() : names_.node(analysis_.stack(site_facts));
     places_[number] = {sites_, node};
-    weights.push_back(json{node, site_facts.sums[counter::blocks], site_facts.sums[counter::bytes]});
+    weights.push_back(json{node, site_facts.sums[counter::blocks], site_facts.sums[counter::bytes],
+                           site_facts.peak_bytes, site_facts.live_bytes});
     for (const auto& [thread, count] : blocks_[number]) blocks[thread] += count;
   };
   add(facts.number);

@@ -1,0 +1,66 @@
+// Where memory is: what each site had in use at the peak, at the end, and whether it grows.
+import type {JSX} from 'preact';
+import {useMemo} from 'preact/hooks';
+import {Choice, Place, Search} from '../parts';
+import type {Site} from '../recording';
+import {Table, type Column} from '../table';
+import type {View} from '../view';
+import {stacks_of} from '../weights';
+import {bytes_words, count_words, grouped, number_words} from '../words';
+import {Site_details} from './sites';
+import {seconds} from './timeline';
+
+interface Row {
+  site: Site;
+  id: string;
+  node: number;  // the function that allocates for others or for itself
+}
+
+const trend_words = (site: Site) =>
+  site.trend === 'grows' ? `grows by ${bytes_words(site.bytes_per_second)}/s` : site.trend === 'fills' ? 'fills up' : site.trend === 'steady' ? 'steady' : '–';
+
+const share = (bytes = 0, whole = 0) => (whole > 0 ? ` (${number_words((100 * bytes) / whole)} %)` : '');
+
+export function Memory({view}: {view: View}): JSX.Element {
+  const {data, names, state, change, part, course} = view;
+  const memory = data.memory ?? {};
+  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.place ?? 0)}))
+    .filter(({site}) => site.peak_bytes || (site.live_bytes_at_end ?? 0) > 0), [data]);
+  const rows = useMemo(() => {
+    const has = names.with_text(state.q);
+    return all_rows.filter(({site}) => (!state.category || site.trend === state.category) && (!has || stacks_of(site).some(([stack]) => has[stack])));
+  }, [all_rows, state.q, state.category]);
+  const at_end = part ? `In use at ${seconds(course!.ends[part.end - 1])} s` : data.end && !data.end.running ? 'Never freed' : 'In use at the end';
+  const growing = (data.sites ?? []).filter((site) => site.trend === 'grows');
+  const rate = growing.reduce((sum, site) => sum + (site.bytes_per_second ?? 0), 0);
+  const columns: Column<Row>[] = [
+    {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Place names={names} node={row.node} />},
+    ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
+      cell: (row: Row) => <>{bytes_words(row.site.peak_bytes)}{share(row.site.peak_bytes, memory.peak_bytes)}</>}]),
+    {name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row) => row.site.peak_blocks ?? 0, cell: (row) => count_words(row.site.peak_blocks)},
+    {name: 'end', label: at_end, value: (row) => row.site.live_bytes_at_end ?? 0,
+     cell: (row) => <>{bytes_words(row.site.live_bytes_at_end)}{share(row.site.live_bytes_at_end, memory.end_bytes)}</>},
+    {name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row) => row.site.live_at_end ?? 0, cell: (row) => count_words(row.site.live_at_end)},
+    {name: 'trend', label: 'Course', title: 'Whether what it holds rises to the end of the run', value: (row) => row.site.bytes_per_second ?? 0, cell: (row) => trend_words(row.site)},
+  ];
+  return (
+    <section>
+      <p>
+        {!part && !!memory.peak_bytes && <>At most <strong>{bytes_words(memory.peak_bytes)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
+          {memory.resident_bytes ? <>; the process took up to {bytes_words(memory.resident_bytes)}</> : ''}. </>}
+        {at_end}: <strong>{bytes_words(memory.end_bytes)}</strong>.{' '}
+        {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {bytes_words(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}
+        <button type="button" class="link" onClick={() => change({tab: 'flame', metric: part ? 'end' : 'peak', zoom: '0', pin: '', q: '', category: '', thread: ''})}>Show it as a flame graph</button>
+      </p>
+      <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
+        <Search label="Search" value={state.q} set={(q) => change({q})} />
+        <Choice label="Course" value={state.category} set={(category) => change({category})}
+                options={[['', 'all'], ['grows', 'grows to the end'], ['fills', 'fills up'], ['steady', 'steady']]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} sites; choose a time in the timeline to see what was in use then</output>
+      </form>
+      <Table label="What each site had in use" rows={rows} columns={columns} sort={part ? 'end' : 'peak'} state={state} change={change} id={(row) => row.id}
+             details={(row) => <Site_details site={row.site} view={view} />}
+             empty_words={all_rows.length ? 'No site is like that.' : 'Nothing was in use.'} />
+    </section>
+  );
+}
