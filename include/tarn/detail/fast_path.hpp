@@ -42,12 +42,24 @@ struct batch_cursor {
   std::uintptr_t key_difference = 0;  ///< the bits in which any other block's key differs from it
 };
 
+/// Has the class of each size up to tabled_bytes, in steps of the block alignment.
+inline constexpr std::size_t tabled_bytes = 8192;
+struct class_table {
+  std::uint8_t classes[tabled_bytes / block_alignment + 1];
+  consteval class_table() noexcept : classes{} {
+    for (std::size_t step = 0; step < sizeof classes; ++step) {
+      classes[step] = static_cast<std::uint8_t>(class_of(step * block_alignment));
+    }
+  }
+};
+
 /// The part of a heap that the fast path sees. The rest follows in memory/heap/heap.hpp. It is aligned so that a heap's
 /// address and a class fit into one word.
 struct alignas(128) heap_front {
   void** top[class_count];  ///< only the owner uses them
   tarn::heap* resource;     ///< the public interface of this heap; null until first requested
   batch_cursor cursor;      ///< in the remote-free batch
+  class_table served;       ///< the class from which malloc takes a size: heap::share_blocks() says why
 };
 
 /// Returns where a heap keeps `top` of a class. A class that is known only at run time is added to the address first:
@@ -185,15 +197,6 @@ template <int Order = __ATOMIC_RELAXED>
 
 /// Does what class_of does, for sizes that are known only at run time. It uses a table for the most common sizes,
 /// because class_of has branches there that are hard to predict.
-inline constexpr std::size_t tabled_bytes = 8192;
-struct class_table {
-  std::uint8_t classes[tabled_bytes / block_alignment + 1];
-  consteval class_table() noexcept : classes{} {
-    for (std::size_t step = 0; step < sizeof classes; ++step) {
-      classes[step] = static_cast<std::uint8_t>(class_of(step * block_alignment));
-    }
-  }
-};
 inline constexpr class_table classes;
 [[gnu::always_inline]] inline size_class quick_class_of(std::size_t bytes) noexcept {
   if (__builtin_constant_p(bytes) || bytes > tabled_bytes) {

@@ -74,7 +74,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   if (!grows) {
     // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
     const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
-    const bool fits = before - bytes < little;
+    const bool fits = before - bytes < little || (bytes <= detail::tabled_bytes && self->serves(bytes, source.index));
     if (filling == nullptr) {
       if (fits) {
         return block;

@@ -1,6 +1,6 @@
 // Provides malloc and free as inline functions, for every name that they have.
 //
-//   allocate    class table, local, top, top[-1], test, store          → ret
+//   allocate    local, class table, top, top[-1], test, store          → ret
 //   deallocate  page map, local, compare, a start of a block?, not free already?,
 //               mark, top, test, two stores                            → ret
 //
@@ -41,9 +41,10 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
 
 /// Takes a block of at most tabled_bytes out of its magazine, with its mark. Returns null if the magazine is empty.
 [[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
+  detail::heap_front* const front = detail::local;
   const detail::size_class index =
-      detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
-  void*** const class_top = detail::top_in(detail::local, index);
+      front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+  void*** const class_top = detail::top_in(front, index);
   void** const top = *class_top;
   void* const block = top[-1];
   if (block != nullptr) [[likely]] {

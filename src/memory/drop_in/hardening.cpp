@@ -184,7 +184,7 @@ std::uint32_t shuffle(heap& self, size_class index) noexcept {
   if (filled.front == nullptr) {  // a decay has taken the rest away
     return 0;
   }
-  void** const bottom = heaps::bottom_of(filled.front, index);
+  void** const bottom = filled.bottom();
   const auto count = static_cast<std::uint32_t>(filled.closed_top - bottom);
   for (std::uint32_t first = 0; first + shuffled_blocks <= count; first += shuffled_blocks) {
     void** const group = bottom + first;

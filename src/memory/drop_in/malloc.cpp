@@ -57,6 +57,16 @@ void* finished(void* block) noexcept { return finished(block, heaps::class_in(de
 
 void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
 
+// Returns a block for a class whose magazine is empty, and sets `index` to the class that it has.
+void* refilled(size_class& index) noexcept {
+  heaps::heap* const self = threads::ready(detail::local);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  index = self->class_to_fill(index);
+  return detail::allocate(self, index);
+}
+
 // Moves blocks as malloc and free do, but takes no samples, and leaves errno alone.
 struct moves {
   static void* allocate(detail::heap_front* front, std::size_t bytes) noexcept {
@@ -66,8 +76,15 @@ struct moves {
         return block;
       }
     }
-    void* const block = detail::allocate_any(front, bytes, detail::block_alignment);
-    return block == nullptr ? nullptr : checked(block, heaps::class_in(detail::key_of(block)));
+    void* block = nullptr;
+    size_class index = detail::class_count;
+    if (bytes <= detail::largest_class_size) {
+      index = detail::class_of(bytes);
+      block = refilled(index);
+    } else {
+      block = detail::allocate_any(front, bytes, detail::block_alignment);
+    }
+    return block == nullptr ? nullptr : checked(block, index);
   }
   static void give_back(detail::heap_front*, void* block) noexcept { drop_in::deallocate(block); }
 };
@@ -78,7 +95,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
   if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) {
     return 1;
   }
-  return static_cast<std::uint32_t>(caller->top[index] - heaps::bottom_of(caller->classes[index].front, index)) + 1;
+  return static_cast<std::uint32_t>(caller->top[index] - caller->classes[index].bottom()) + 1;
 }
 
 // Returns a block of a class whose magazine is empty. Samples are taken here, where they cost the other calls nothing.
@@ -89,9 +106,9 @@ std::uint32_t blocks_taken(size_class index) noexcept {
       return block;
     }
   }
-  void* const block = finished(detail::allocate(detail::local, index), index);
+  void* const block = refilled(index);
   guard::samples::count(blocks_taken(index));
-  return block;
+  return finished(block, index);
 }
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,

@@ -1,5 +1,7 @@
 // Returns what a heap no longer needs: to its slabs when it is old enough, and to the space at once when the program
 // freed much or memory is short.
+#include <algorithm>
+
 #include "base/options.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/heap/quarantine.hpp"
@@ -35,6 +37,9 @@ void heap::tick() noexcept {
     return;
   }
   const std::uint64_t now = platform::now_ms();
+  for (; shrink_from > least_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
+    shrink_from /= 2;
+  }
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   if (now >= next_decay_ms && decay()) {
     next_decay_ms = now + delay_ms / 4;
@@ -130,11 +135,12 @@ void heap::drop_front(size_class index) noexcept {
     return;
   }
   void**& top_pointer = top_of(index);
-  void** const bottom = bottom_of(class_entry.front, index);
+  void** const bottom = class_entry.bottom();
   give_to_slabs(bottom, static_cast<std::size_t>(top_pointer - bottom));
   stock.give(class_entry.front);
   class_entry.front = nullptr;
   class_entry.fills = 0;
+  class_entry.returns = 0;
   top_pointer = shut_top();
 }
 
@@ -185,23 +191,20 @@ void heap::flush_all() noexcept {
 }
 
 // Runs when use has fallen below half of its peak: it empties the magazines into the slabs and returns empty slabs to
-// the space at once, because a program that frees in bulk may make no later call. A program that soon needs the
-// memory again is not shrunk until its use has reached twice that peak, or until the regret has faded.
+// the space at once, because a program that frees in bulk may make no later call. Use that falls on and on shrinks the
+// heap at each halving. A program that soon needs the memory again is not shrunk until its use has reached twice that
+// peak, or until the regret has faded. The regret first concerns the last halving, then the peak of the whole decline.
 void heap::shrink() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
-  if (in_use >= most_in_use / 2 || most_in_use < least_shrunk_bytes) {
-    return;
-  }
-  const std::uint64_t now = platform::now_ms();
-  for (; shrink_from > least_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
-    shrink_from /= 2;
-  }
-  if (most_in_use < shrink_from) {
+  if (in_use >= most_in_use / 2 || most_in_use < shrink_from ||
+      (policy.hardened() && most_in_use < least_shrunk_hardened_bytes)) {
     return;
   }
   flush_all();
+  stock.clear();
+  declined_from = std::max({declined_from, shrunk_from, most_in_use});
   shrunk_from = most_in_use;
-  shrink_noted_ms = now;
+  shrink_noted_ms = platform::now_ms();
   most_in_use = in_use;
 }
 
@@ -213,11 +216,13 @@ void heap::note_growth() noexcept {
   most_in_use = in_use;
   if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
     const std::uint64_t now = platform::now_ms();
-    if (now - shrink_noted_ms < fading_ms) {
-      shrink_from = 2 * shrunk_from;  // it was a wave: use comes back
+    const bool is_wave = now - shrink_noted_ms < fading_ms;
+    if (is_wave) {
+      shrink_from = 2 * shrunk_from;  // use comes back
       shrink_noted_ms = now;
     }
-    shrunk_from = 0;
+    shrunk_from = is_wave && declined_from > shrunk_from ? declined_from : 0;
+    declined_from = 0;
   }
 }
 

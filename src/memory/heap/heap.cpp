@@ -1,6 +1,7 @@
 // Implements the owner's slow paths: front ↔ depot ↔ slabs ↔ space.
 #include "memory/heap/heap.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/fault.hpp"
@@ -59,6 +60,7 @@ void heap::add_trait(heap_trait added) noexcept {
   if (was_closed || !policy.closed()) {
     return;
   }
+  served = nobody.served;
   for (size_class index = 0; index < detail::class_count; ++index) {
     classes[index].closed_top = top[index];
     top[index] = shut_top();
@@ -72,8 +74,15 @@ void* heap::allocate(size_class index) noexcept {
     return take_exactly(index);
   }
   void**& top_pointer = top_of(index);
-  if (top_pointer[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
-    return nullptr;
+  if (top_pointer[-1] == nullptr) {
+    classes[index].note_need();
+    if (lacks_front(index)) {
+      void* const single = take_exactly(index);
+      return single != nullptr ? single : (reclaim(), take_exactly(index));
+    }
+    if (!refill(index) && !(reclaim(), refill(index))) {
+      return nullptr;
+    }
   }
   void* const block = *--top_pointer;
   if (policy.counting()) {
@@ -86,6 +95,9 @@ void* heap::allocate(size_class index) noexcept {
 
 // Takes one block straight from a slab.
 void* heap::take_exactly(size_class index) noexcept {
+  if (!remote_inbox.empty()) {
+    collect();
+  }
   pages::slab* source = classes[index].available.front();
   if (source == nullptr) {
     source = new_slab(index);
@@ -99,6 +111,7 @@ void* heap::take_exactly(size_class index) noexcept {
     classes[index].available.remove(source);
   }
   taken_bytes.add(detail::size_of(index));
+  note_growth();
   if (policy.counting()) {
     classes[index].allocated.add(1);
   }
@@ -122,9 +135,10 @@ bool heap::refill(size_class index) noexcept {
     stock.give(class_entry.front);
   }
   class_entry.front = class_entry.behind.pop();
+  class_entry.capacity = capacities.blocks[index];
   --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-  top_of(index) = bottom_of(class_entry.front, index) + batch_of(index);
+  top_of(index) = class_entry.bottom() + batch_of(index);
   return true;
 }
 
@@ -136,7 +150,9 @@ bool heap::set_front(size_class index) noexcept {
       return false;
     }
     used.insert(index);
-    top_of(index) = bottom_of(class_entry.front, index);
+    class_entry.capacity = policy.hardened() ? capacities.blocks[index] : capacities.first[index];
+    class_entry.bottom()[-1] = nullptr;
+    top_of(index) = class_entry.bottom();
   }
   return true;
 }
@@ -146,9 +162,14 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     return false;
   }
   class_state& class_entry = classes[index];
-  const std::size_t wanted = blocks_to_fill(index, class_entry.fills);
+  if (class_entry.is_lively()) {
+    class_entry.capacity = capacities.blocks[index];  // the entry before the new start is null: magazine_stock::take
+    top_of(index) = class_entry.bottom();             // it is empty, and there may be no memory to fill it
+  }
+  const std::size_t wanted =
+      std::min(blocks_to_fill(index, class_entry.fills), class_entry.capacity - class_entry.kept());
   class_entry.fills = static_cast<std::uint8_t>(class_entry.fills + (class_entry.fills < fills_to_full));
-  void** const bottom = bottom_of(class_entry.front, index);
+  void** const bottom = class_entry.bottom();
   std::size_t missing = wanted;
   while (missing != 0) {
     pages::slab* source = class_entry.available.front();
@@ -229,8 +250,8 @@ void heap::deallocate(void* block, size_class index) noexcept {
     spill(index);
   }
   void**& top_pointer = top_of(index);
-  if (is_full(top_pointer)) {  // there is no memory for a magazine
-    give_to_slab(block, true);
+  if (is_full(top_pointer)) {  // the class lacks a front, or there is no memory for a magazine
+    give_to_slab(block, !lacks_front(index));
   } else {
     *top_pointer++ = block;
   }
@@ -239,17 +260,21 @@ void heap::deallocate(void* block, size_class index) noexcept {
 
 void heap::spill(size_class index) noexcept {
   class_state& class_entry = classes[index];
+  class_entry.gave_up = true;
   if (class_entry.front == nullptr) {
-    set_front(index);
+    if (!lacks_front(index)) {
+      set_front(index);
+    }
     return;
   }
-  const std::size_t kept = kept_of(index);
-  const std::size_t moved = batch_of(index);
+  const std::size_t kept = class_entry.kept();
+  const std::size_t moved = class_entry.capacity - kept;
   const std::size_t bytes = moved * detail::size_of(index);
-  void** const bottom = bottom_of(class_entry.front, index);
+  void** const bottom = class_entry.bottom();
   // The arrays take memory too: for small blocks nearly as much as the blocks.
-  magazine* const fresh =
-      depot_arrays * detail::magazine_bytes <= 256_KiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
+  const bool may_keep = class_entry.capacity == capacities.blocks[index] &&
+                        depot_arrays * detail::magazine_bytes <= 256_KiB + slab_bytes.get() / 32;
+  magazine* const fresh = may_keep ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + moved, kept * sizeof(void*));
     class_entry.behind.push(class_entry.front);
@@ -260,7 +285,7 @@ void heap::spill(size_class index) noexcept {
     give_to_slabs(bottom, moved);
     std::memmove(bottom, bottom + moved, kept * sizeof(void*));
   }
-  top_of(index) = bottom_of(class_entry.front, index) + kept;
+  top_of(index) = class_entry.bottom() + kept;
   shrink();
   if (space == &central()) {
     note_retained(free_bytes());
@@ -414,11 +439,13 @@ bool heap::is_valid() noexcept {
     if (count != class_entry.behind.count || class_entry.behind.low > count) {
       return false;
     }
+    if (count != 0 && class_entry.front != nullptr && class_entry.capacity != capacities.blocks[index]) {
+      return false;
+    }
     in_depots += count * batch_of(index) * detail::size_of(index);
     void** const top_now = top_of(index);
-    if (class_entry.front == nullptr
-            ? top_now != shut_top()
-            : top_now < bottom_of(class_entry.front, index) || top_now > class_entry.front->end()) {
+    if (class_entry.front == nullptr ? top_now != shut_top()
+                                     : top_now < class_entry.bottom() || top_now > class_entry.front->end()) {
       return false;
     }
   }

@@ -83,8 +83,9 @@ class recent_blocks {
   std::atomic<std::uint32_t> next_{0};
 };
 
-/// Heaps whose use has peaked below this are never shrunk.
-inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
+/// Heaps whose use has peaked below this are never shrunk. A hardened heap keeps what it knows of freed blocks longer.
+inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t least_shrunk_hardened_bytes = std::uint64_t{32} << 20;
 
 /// A set of size classes, walked in ascending order.
 class class_set {
@@ -121,8 +122,22 @@ struct class_state {
   depot behind;
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
-  std::uint8_t fills = 0;             ///< recent fills of the front from slabs, counted up to fills_to_full
-  owner_counter allocated, freed;     ///< calls; only counting heaps keep them
+  std::uint16_t capacity = 0;         ///< of the front: first_capacity_of or capacity_of the class
+  std::uint8_t fills =
+      0;  ///< recent fills of the front, or for the class while it shares blocks; at most fills_to_full
+  std::uint8_t returns = 0;        ///< so often the class needed blocks after it had given some up
+  bool gave_up = false;            ///< the class has given up blocks since it last needed some
+  owner_counter allocated, freed;  ///< calls; only counting heaps keep them
+
+  /// Returns the start of the front magazine; the entry before it is null.
+  void** bottom() const noexcept { return front->end() - capacity; }
+  std::size_t kept() const noexcept { return capacity / 4; }
+  /// A class that often needs what it has given up is worth a front magazine of full size.
+  bool is_lively() const noexcept { return returns >= 2; }
+  void note_need() noexcept {
+    returns = static_cast<std::uint8_t>(returns + (gave_up && returns < 2));
+    gave_up = false;
+  }
 };
 
 enum class ownership : std::uint32_t {
@@ -161,7 +176,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::size_t depot_arrays = 0;  ///< batches in all depots
   owner_counter slow_calls;
   std::uint64_t most_in_use = 0;                   ///< peak bytes since the last shrink
-  std::uint64_t shrunk_from = 0;                   ///< most_in_use before the last shrink
+  std::uint64_t shrunk_from = 0;                   ///< most_in_use before the shrink that may be regretted next
+  std::uint64_t declined_from = 0;                 ///< the highest most_in_use before a shrink since the last regret
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
   std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
@@ -218,6 +234,15 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Other
   /// threads must not use the heap yet.
   void add_trait(heap_trait added) noexcept;
+
+  /// Has malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
+  void share_blocks() noexcept;
+  /// Returns the class from which malloc takes a block of class `wanted`, whose magazine is empty.
+  size_class class_to_fill(size_class wanted) noexcept;
+  /// Returns true if malloc takes `bytes`, which are at most tabled_bytes, from class `index`.
+  bool serves(std::size_t bytes, size_class index) const noexcept {
+    return served.classes[base::divide_up(bytes, detail::block_alignment)] == index;
+  }
 
   // Only the owner calls these two, for small blocks.
   void* allocate(size_class index) noexcept;                ///< null: no memory
@@ -311,6 +336,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void return_large(pages::slab& block) noexcept;
   void spill(size_class index) noexcept;
   bool set_front(size_class index) noexcept;
+  /// Returns true if the class has no front magazine yet, because its blocks are long and seldom needed again.
+  bool lacks_front(size_class index) const noexcept {
+    return index >= pages::first_wide && classes[index].front == nullptr && !classes[index].is_lively() &&
+           !policy.hardened();
+  }
   void give_to_slab(void* block, bool keep_one) noexcept;
   void give_to_slabs(void** blocks, std::size_t count) noexcept;
   void settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
@@ -356,6 +386,13 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void make_room(size_class wanted, std::size_t units) noexcept;
   void drop_idle_fronts(size_class wanted) noexcept;
   void shrink() noexcept;
+  /// Forgets how the use of the heap has gone up and down, for another owner.
+  void forget_waves() noexcept {
+    grows = false;
+    new_bytes = 0;
+    most_in_use = shrunk_from = declined_from = shrink_noted_ms = 0;
+    shrink_from = least_shrunk_bytes;
+  }
   void note_growth() noexcept;
   void empty_depots() noexcept;
   void empty_depot(size_class index) noexcept;

@@ -36,11 +36,20 @@ constexpr std::size_t capacity_of(size_class index) noexcept {
   return least < magazine_slots - 1 ? least : magazine_slots - 1;
 }
 
+/// Returns the capacity that a front magazine has at first: about 8 KiB of blocks. What lies in front cannot be taken
+/// from a thread that sleeps, so a class gets more only when it has needed again what it gave up.
+constexpr std::size_t first_capacity_of(size_class index) noexcept {
+  const std::size_t fit = (std::size_t{8} << 10) / detail::size_of(index);
+  return fit < 1 ? 1 : fit < capacity_of(index) ? fit : capacity_of(index);
+}
+
 struct capacity_table {
   std::uint16_t blocks[detail::class_count];
-  consteval capacity_table() noexcept : blocks{} {
+  std::uint16_t first[detail::class_count];
+  consteval capacity_table() noexcept : blocks{}, first{} {
     for (size_class index = 0; index < detail::class_count; ++index) {
       blocks[index] = static_cast<std::uint16_t>(capacity_of(index));
+      first[index] = static_cast<std::uint16_t>(first_capacity_of(index));
     }
   }
 };

@@ -8,7 +8,7 @@ void heap::release() noexcept {
     class_state& class_entry = classes[index];
     class_entry.available = {};
     if (class_entry.front != nullptr) {
-      top_of(index) = bottom_of(class_entry.front, index);
+      top_of(index) = class_entry.bottom();
     }
     while (class_entry.behind.first != nullptr) {
       stock.give(class_entry.behind.pop());
@@ -52,10 +52,8 @@ void heap::reset() noexcept {
   name[0] = 0;
   resource = nullptr;
   slow_calls = owner_counter{};
-  most_in_use = shrunk_from = 0;
+  forget_waves();
   depot_arrays = 0;
-  shrink_from = least_shrunk_bytes;
-  shrink_noted_ms = 0;
   next_decay_ms = 0;
   owner_thread = 0;
   for (owner_counter* counter : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {

@@ -40,6 +40,7 @@ void heap::retire() noexcept {
     collect();
     flush_all();
     stock.clear();
+    forget_waves();
     reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
     batch_quota.store(remote_batch::least_quota, std::memory_order_relaxed);
     platform::note_release(&state);

@@ -9,6 +9,7 @@
 #include "base/fault.hpp"
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "memory/heap/free_mark.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/fork.hpp"
 #include "memory/thread/idle_purge.hpp"
@@ -39,6 +40,7 @@ enum class stage : int { nothing, started, ready, failed };
 constinit std::atomic<stage> progress{stage::nothing};
 constinit heaps::heap* process = nullptr;
 constinit pthread_key_t exit_key = 0;
+constinit std::atomic<bool> has_first_heap{false};
 
 void report(std::string_view line) noexcept {
   base::text_buffer<512> out;
@@ -150,6 +152,10 @@ heaps::heap* start() noexcept {
   }
   if (options.sample_guards == 1 && !heap->policy.closed()) {
     heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+  }
+  // The first thread is the only one of most programs. Only the drop-in's malloc looks up classes in the heap.
+  if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) {
+    heap->share_blocks();
   }
   detail::local = heap;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, heap) != 0) {

@@ -69,11 +69,13 @@ static size_t resident_kib(void) {
   return strtoul(strchr(text, ' '), NULL, 10) * 4;
 }
 
-static void wait_until_small(size_t kib) {
-  for (unsigned tenths = 0; resident_kib() > kib && tenths < 10 * hang_seconds(); ++tenths) usleep(100000);
+static void wait_for_small(size_t kib, unsigned most_seconds) {
+  for (unsigned tenths = 0; resident_kib() > kib && tenths < 10 * most_seconds; ++tenths) usleep(100000);
   if (resident_kib() > kib) note_size("resident_kib", resident_kib());
   CHECK(resident_kib() <= kib);
 }
+
+static void wait_until_small(size_t kib) { wait_for_small(kib, hang_seconds()); }
 
 static void allocate_all(size_t size) {
   for (int i = 0; i < small_blocks; ++i) {
@@ -172,6 +174,84 @@ CASE(idle_reaches_many_sleepers) {
     pthread_barrier_wait(&all_turn);
   }
   for (int i = 0; i < sleepers; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+enum { brief_threads = 64, most_classes = 40, mixed_bytes = 2000000, most_mixed = 1000 };
+static int classes_of_thread, pairs_of_thread, frees_mixed_sizes;
+
+// Sizes that have a class each: steps of 16 up to 256 bytes, then eight for each power of two, up to 2 KiB.
+static size_t size_in_class(int number) {
+  if (number < 16) return (size_t)(number + 1) * 16;
+  const size_t base = (size_t)256 << ((number - 16) / 8);
+  return base + (size_t)((number - 16) % 8 + 1) * (base / 8);
+}
+
+static void* use_classes_and_sleep(void* argument) {
+  void* blocks[most_classes];
+  pthread_barrier_wait(&all_turn);  // the main thread measures
+  pthread_barrier_wait(&all_turn);
+  for (int pair = 0; pair <= pairs_of_thread; ++pair) {
+    for (int i = 0; i < classes_of_thread; ++i) blocks[i] = memset(malloc(size_in_class(i)), 1, size_in_class(i));
+    for (int i = 0; i < classes_of_thread && pair < pairs_of_thread; ++i) free(blocks[i]);
+  }
+  if (frees_mixed_sizes) {
+    char* mixed[most_mixed];
+    unsigned long draw = (unsigned long)(size_t)argument + 1;
+    int count = 0;
+    for (size_t bytes = 0; bytes < mixed_bytes && count < most_mixed; ++count) {
+      draw = draw * 6364136223846793005ul + 1442695040888963407ul;
+      const size_t size = 16 + (draw >> 33) % 4096;
+      mixed[count] = memset(malloc(size), 1, size);
+      bytes += size;
+    }
+    for (int i = 0; i < count; ++i) free(mixed[i]);
+  }
+  pthread_barrier_wait(&all_turn);  // the main thread measures
+  pthread_barrier_wait(&all_turn);
+  for (int i = 0; i < classes_of_thread; ++i) free(blocks[i]);
+  return NULL;
+}
+
+// Starts threads that all sleep with the blocks of the given number of classes in use, and returns when not more than
+// `kib_of_thread` are resident for each.
+static void expect_of_threads(int threads, int classes, int pairs, int mixed, size_t kib_of_thread) {
+  pthread_t handles[brief_threads];
+  classes_of_thread = classes, pairs_of_thread = pairs, frees_mixed_sizes = mixed;
+  CHECK(pthread_barrier_init(&all_turn, NULL, (unsigned)threads + 1) == 0);
+  for (int i = 0; i < threads; ++i)
+    CHECK(pthread_create(&handles[i], NULL, use_classes_and_sleep, (void*)(size_t)i) == 0);
+  pthread_barrier_wait(&all_turn);
+  const size_t before = resident_kib();
+  pthread_barrier_wait(&all_turn);
+  pthread_barrier_wait(&all_turn);
+  // Nothing of what is in use goes back later.
+  wait_for_small(before + 1024 + (size_t)threads * kib_of_thread, mixed ? hang_seconds() : 1);
+  pthread_barrier_wait(&all_turn);
+  for (int i = 0; i < threads; ++i) CHECK(pthread_join(handles[i], NULL) == 0);
+  CHECK(pthread_barrier_destroy(&all_turn) == 0);
+}
+
+// The memory of a thread hardly grows with the number of sizes that it uses a few times: these share slabs and
+// magazines. A slab and a magazine for each class took 64 KiB for 8 classes and 277 for 40.
+//@ tarn-only
+//@ broken-by free_leaks
+CASE(threads_of_many_classes) {
+  if (guarded() || hardened()) return;  // blocks are larger there, and freed ones wait
+  for (int threads = 16; threads <= brief_threads; threads *= 4) {
+    expect_of_threads(threads, 1, 0, 0, 24);
+    expect_of_threads(threads, 8, 0, 0, 36);
+    expect_of_threads(threads, 40, 0, 0, 80);
+    expect_of_threads(threads, 40, 20, 0, 100);
+  }
+}
+
+// A thread that frees much of many sizes and then sleeps keeps little in its front magazines, which nobody can take
+// from it: 1.2 MB before.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_reaches_mixed_sizes) {
+  if (guarded() || hardened()) return;  // blocks are larger there, and freed ones wait
+  for (int threads = 16; threads <= brief_threads; threads *= 4) expect_of_threads(threads, 0, 0, 1, 160);
 }
 
 enum { wave_blocks = 2000000, wave_size = 100 };

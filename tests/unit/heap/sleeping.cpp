@@ -231,9 +231,11 @@ class visit_test : public sleeping_test {
   }
   /// Frees blocks of the heap, most of which then lie in its depots.
   static void fill_depots(heap& tested) {
-    const auto blocks = allocate_many(tested, class_of(64), 16 * pages::unit_bytes / 64);
-    for (void* const block : blocks) {
-      give(tested, block);
+    for (int wave = 0; wave < 4; ++wave) {  // a class that needs its blocks again keeps them in depots
+      const auto blocks = allocate_many(tested, class_of(64), 16 * pages::unit_bytes / 64);
+      for (void* const block : blocks) {
+        give(tested, block);
+      }
     }
     ASSERT_GT(tested.depot_bytes.get(), 0u);
   }

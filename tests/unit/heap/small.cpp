@@ -48,13 +48,122 @@ TEST_F(heap_test, what_was_freed_last_is_given_first) {
 TEST_F(heap_test, a_steady_pair_takes_no_slow_path) {
   heap& tested = make();
   for (size_class index = 0; index < class_count; ++index) {
-    give(tested, allocate(tested, index));
+    for (int round = 0; round < 3; ++round) {  // the third allocation shows that the class is worth a magazine
+      give(tested, allocate(tested, index));
+    }
     const std::uint64_t calls = tested.slow_calls.get();
     for (int round = 0; round < 1'000; ++round) {
       give(tested, allocate(tested, index));
     }
     EXPECT_EQ(tested.slow_calls.get(), calls) << index;
   }
+}
+
+// Nobody can take blocks from the front magazines of a thread that sleeps: they are few where a heap only frees.
+TEST_F(heap_test, a_class_that_only_frees_keeps_little_in_front) {
+  for (size_class index = 0; index < class_count; ++index) {
+    heap& tested = make();
+    std::vector<void*> blocks;
+    for (std::size_t bytes = 0; bytes < 2_MiB; bytes += size_of(index)) {
+      blocks.push_back(allocate(tested, index));
+    }
+    for (void* const block : blocks) {
+      give(tested, block);
+    }
+    const heaps::class_state& state = tested.classes[index];
+    const std::size_t in_front =
+        state.front == nullptr ? 0 : static_cast<std::size_t>(tested.top[index] - state.bottom()) * size_of(index);
+    EXPECT_LE(in_front, 8_KiB) << index;
+    if (heaps::first_capacity_of(index) < heaps::capacity_of(index)) {
+      EXPECT_EQ(tested.depot_bytes.get(), 0u) << index;
+    }
+    EXPECT_TRUE(tested.is_valid());
+  }
+}
+
+// A class that needs again what it gave up gets a magazine of full size, so that few calls take the slow path.
+TEST_F(heap_test, a_class_that_needs_its_blocks_again_gets_a_full_magazine) {
+  heap& tested = make();
+  const std::size_t rounds = 10;
+  for (const size_class index : {class_of(64), class_of(1'000), class_of(20'000), class_of(200'000)}) {
+    const std::size_t count = heaps::capacity_of(index) * 2 / 3;
+    const auto wave = [&] {
+      std::vector<void*> blocks;
+      for (std::size_t number = 0; number < count; ++number) {
+        blocks.push_back(allocate(tested, index));
+      }
+      for (void* const block : blocks) {
+        give(tested, block);
+      }
+    };
+    for (std::size_t round = 0; round < 4; ++round) {
+      wave();
+    }
+    EXPECT_EQ(tested.classes[index].capacity, heaps::capacity_of(index));
+    const std::uint64_t calls = tested.slow_calls.get();
+    for (std::size_t round = 0; round < rounds; ++round) {
+      wave();
+    }
+    EXPECT_LE(tested.slow_calls.get() - calls, 2 * rounds) << index;
+    EXPECT_TRUE(tested.is_valid());
+  }
+}
+
+// A class whose magazine becomes larger while there is no memory to fill it has an empty magazine.
+TEST_F(heap_test, a_full_magazine_without_memory_is_empty) {
+  heap& tested = make(pages::unit_bytes);
+  const size_class index = class_of(1'000);
+  std::vector<void*> blocks;
+  while (void* const block = allocate(tested, index)) {
+    blocks.push_back(block);
+    tested.classes[index].returns = 0;
+  }
+  ASSERT_EQ(blocks.size(), pages::shapes.classes[index].capacity);
+  give(tested, blocks.back());
+  EXPECT_EQ(allocate(tested, index), blocks.back());
+  tested.classes[index].returns = 2;
+  EXPECT_EQ(allocate(tested, index), nullptr);
+  EXPECT_TRUE(tested.is_valid());
+  for (void* const block : blocks) {
+    give(tested, block);
+  }
+  EXPECT_TRUE(tested.is_valid());
+}
+
+// malloc serves sizes that are seldom used with blocks of the next power of two, until they need many.
+TEST_F(heap_test, seldom_used_sizes_share_blocks) {
+  heap& tested = make();
+  const auto take = [&](std::size_t bytes) {
+    const size_class index = tested.class_to_fill(class_of(bytes));
+    EXPECT_EQ(index, tested.served.classes[(bytes + 15) / 16]);
+    EXPECT_TRUE(tested.serves(bytes, index));
+    return allocate(tested, index);
+  };
+  give(tested, take(1'500));
+  EXPECT_EQ(tested.served.classes[(1'500 + 15) / 16], class_of(1'500)) << "nobody asked to share";
+  tested.share_blocks();
+  for (std::size_t bytes = 16; bytes <= detail::tabled_bytes; bytes += 16) {
+    const size_class index = tested.served.classes[bytes / 16];
+    EXPECT_GE(size_of(index), bytes);
+    EXPECT_LE(size_of(index), std::max<std::size_t>(64, 2 * bytes));
+    EXPECT_EQ(size_of(index) % (bytes & -bytes), 0u) << "the alignment of " << bytes;
+  }
+  std::vector<void*> blocks;
+  for (const std::size_t bytes : {520, 600, 700, 1'000}) {
+    blocks.push_back(take(bytes));
+    EXPECT_EQ(detail::key_of(blocks.back()) - tested.address(), class_of(1'024));
+  }
+  std::size_t number = 0;
+  while (tested.served.classes[(600 + 15) / 16] != class_of(600)) {
+    blocks.push_back(take(600));
+    ASSERT_LT(++number, 2 * heaps::capacity_of(class_of(1'024)));
+  }
+  EXPECT_EQ(detail::key_of(take(600)) - tested.address(), class_of(600));
+  EXPECT_EQ(detail::key_of(take(700)) - tested.address(), class_of(1'024)) << "others go on sharing";
+  tested.share_blocks();  // for the next thread
+  EXPECT_EQ(tested.served.classes[(600 + 15) / 16], class_of(1'024));
+  tested.add_trait(heaps::heap_trait::counting);
+  EXPECT_EQ(tested.served.classes[(600 + 15) / 16], class_of(600)) << "what counts calls counts them by size";
 }
 
 // At the border of a magazine, neither further frees nor further allocations reach the other end at once.
@@ -183,12 +292,14 @@ TEST_F(heap_test, statistics_say_what_there_is) {
 TEST_F(heap_test, is_valid_sees_what_is_broken) {
   heap& broken = make();
   const size_class index = class_of(64);
-  std::vector<void*> blocks;
-  for (std::size_t round = 0; round < 6 * heaps::capacity_of(index); ++round) {
-    blocks.push_back(allocate(broken, index));
-  }
-  for (void* block : blocks) {
-    give(broken, block);
+  for (int wave = 0; wave < 4; ++wave) {  // a class that needs its blocks again keeps them in depots
+    std::vector<void*> blocks;
+    for (std::size_t round = 0; round < 6 * heaps::capacity_of(index); ++round) {
+      blocks.push_back(allocate(broken, index));
+    }
+    for (void* block : blocks) {
+      give(broken, block);
+    }
   }
   ASSERT_TRUE(broken.is_valid());
   heaps::class_state& state = broken.classes[index];
@@ -209,11 +320,16 @@ TEST_F(heap_test, is_valid_sees_what_is_broken) {
   broken.depot_bytes.subtract(16);
 
   void** const top = broken.top[index];
-  broken.top[index] = heaps::bottom_of(state.front, index) - 1;
+  broken.top[index] = state.bottom() - 1;
   EXPECT_FALSE(broken.is_valid());
   broken.top[index] = state.front->end() + 1;
   EXPECT_FALSE(broken.is_valid());
   broken.top[index] = top;
+
+  ASSERT_EQ(state.capacity, heaps::capacity_of(index));
+  --state.capacity;  // the batches behind it have full size
+  EXPECT_FALSE(broken.is_valid());
+  ++state.capacity;
 
   heaps::magazine* const front = state.front;
   state.front = nullptr;
