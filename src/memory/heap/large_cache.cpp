@@ -3,6 +3,9 @@
 namespace tarn::heaps {
 
 constexpr std::size_t large_cache::most_bytes_of(std::size_t bin) noexcept {
+  if (bin == spare_bin) {
+    return spare_count * most_spare_units * pages::unit_bytes;
+  }
   std::size_t units = least_units;
   while (units < most_units && bin_of(units + 1) <= bin) {
     ++units;
@@ -15,15 +18,51 @@ void large_cache::open(std::size_t units, pages::space& space) noexcept {
     return;
   }
   const std::size_t bin = bin_of(units);
+  const bool was_open = is_open(bin);
+  open_bin(bin, space);
+  if (was_open && units <= most_spare_units && refused_.load(std::memory_order_relaxed)) {
+    refused_.store(false, std::memory_order_relaxed);
+    open_bin(spare_bin, space);
+  }
+}
+
+void large_cache::open_bin(std::size_t bin, pages::space& space) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << bin;
-  if ((open_.load(std::memory_order_relaxed) & bit) != 0) {
+  if (is_open(bin)) {
     unused_.fetch_and(~bit, std::memory_order_relaxed);
-  } else if (space.grant_caching(most_bytes_of(bin))) {
+  } else if (space.grant_caching(most_bytes_of(bin), bin == spare_bin ? spare_least : pages::space::least_cached)) {
     unused_.fetch_and(~bit, std::memory_order_relaxed);
     used_.fetch_or(bit, std::memory_order_relaxed);
     // release: a thread that finds the bin open, and visits after its put, visits this bin.
     open_.fetch_or(bit, std::memory_order_release);
   }
+}
+
+bool large_cache::put_spare(word kept) noexcept {
+  if (!is_open(spare_bin)) {
+    refused_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  for (slot& spare : spares_) {
+    if (spare.load(std::memory_order_relaxed) == 0 && put_anywhere(spare, kept)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+pages::slab* large_cache::take_spare(std::size_t units) noexcept {
+  for (slot& spare : spares_) {
+    word seen = spare.load(std::memory_order_relaxed);
+    while (units_in(seen) >= units && units_in(seen) <= units + units / 8) {
+      // acquire: pairs with the release in put_anywhere().
+      if (spare.compare_exchange_weak(seen, 0, std::memory_order_acquire, std::memory_order_relaxed)) {
+        platform::note_acquire(&spare);
+        return run_in(seen);
+      }
+    }
+  }
+  return nullptr;
 }
 
 pages::slab* large_cache::take_unused(slot& holder, bool everything, bool& empty) noexcept {
@@ -56,11 +95,11 @@ large_cache::held large_cache::count() const noexcept {
   held now{};
   for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
     const auto bin = static_cast<std::size_t>(std::countr_zero(left));
-    for (const slot* const source : {&owners_[bin], &shared_[bin]}) {
-      const std::size_t units = units_in(source->load(std::memory_order_relaxed));
+    for_each_slot(*this, bin, [&](const slot& source) {
+      const std::size_t units = units_in(source.load(std::memory_order_relaxed));
       now.runs += units != 0 ? 1 : 0;
       now.units += units;
-    }
+    });
   }
   return now;
 }

@@ -6,6 +6,10 @@
 //   owner's  the owner puts runs in, with a store; anybody takes them out, with a compare-and-swap
 //   shared   anybody puts runs in and takes them out, with a compare-and-swap
 //
+// Threads that hold several blocks of about 1 MiB at a time would still meet at the central space for most of them. So
+// there are four *spare* slots for runs of any bin of up to 18 units, which work like the shared ones. They are in use
+// once a bin had to refuse such a run.
+//
 // Nobody but the owner stores into an empty slot of the owner, so the store overwrites nothing. A slot never passes a
 // run on without a compare-and-swap of its whole word, so no run leaves it twice.
 //
@@ -55,7 +59,7 @@ class large_cache : large_runs {
         }
       }
     }
-    return nullptr;
+    return units <= most_spare_units && is_open(spare_bin) ? take_spare(units) : nullptr;
   }
 
   /// Returns true if take() would probably find a run of at least `units`. Owner only.
@@ -73,7 +77,7 @@ class large_cache : large_runs {
       return false;
     }
     const std::size_t bin = bin_of(run.units);
-    if ((open_.load(std::memory_order_acquire) >> bin & 1) == 0) {  // acquire: pairs with open()
+    if (!is_open(bin)) {
       return false;
     }
     const word kept = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
@@ -86,11 +90,7 @@ class large_cache : large_runs {
     if (bin >= first_long_bin && by_owner) {
       return false;  // two such runs are much memory
     }
-    platform::note_release(&shared_[bin]);
-    word expected = 0;
-    // seq_cst: it includes release; and it orders this before the caller's check of the owner's state (heap::retire
-    // says why).
-    return shared_[bin].compare_exchange_strong(expected, kept, std::memory_order_seq_cst, std::memory_order_relaxed);
+    return put_anywhere(shared_[bin], kept) || (run.units <= most_spare_units && put_spare(kept));
   }
 
   /// Opens the bin for runs of `units`, if `space` grants the bytes. The owner calls it after a miss.
@@ -103,11 +103,12 @@ class large_cache : large_runs {
     for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       const auto bin = static_cast<std::size_t>(std::countr_zero(left));
       bool empty = true;
-      for (slot* const visited : {&owners_[bin], &shared_[bin]}) {
-        if (pages::slab* const run = take_unused(*visited, everything, empty)) {
+      const auto look_into = [&](slot& visited) {
+        if (pages::slab* const run = take_unused(visited, everything, empty)) {
           give(*run);
         }
-      }
+      };
+      for_each_slot(*this, bin, look_into);
       if (empty) {
         note_unused(bin, everything, space);
       }
@@ -134,19 +135,55 @@ class large_cache : large_runs {
   }
 
   static constexpr std::size_t bin_count = bin_of(most_units) + 1;
-  static_assert(bin_count <= 64);
+  static constexpr std::size_t spare_bin = bin_count;  ///< the spare slots, where bins are counted
+  static_assert(spare_bin < 64);
+  static constexpr std::size_t spare_count = 4;
+  static constexpr std::size_t most_spare_units = 18;
+  /// A program of many lengths has so much in its bins that spare slots would keep runs which it seldom asks for.
+  static constexpr std::size_t spare_least = std::size_t{10} << 20;
   /// Bins from here on keep one run of the owner's.
   static constexpr std::size_t first_long_bin = bin_of(64);
   static constexpr std::size_t most_bytes_of(std::size_t bin) noexcept;
 
+  bool is_open(std::size_t bin) const noexcept {
+    return (open_.load(std::memory_order_acquire) >> bin & 1) != 0;  // acquire: pairs with open()
+  }
+
+  /// Puts a run into a slot that any thread may fill. False: the slot is full.
+  static bool put_anywhere(slot& target, word kept) noexcept {
+    platform::note_release(&target);
+    word expected = 0;
+    // seq_cst: it includes release; and it orders this before the caller's check of the owner's state (heap::retire
+    // says why).
+    return target.compare_exchange_strong(expected, kept, std::memory_order_seq_cst, std::memory_order_relaxed);
+  }
+  bool put_spare(word kept) noexcept;
+  pages::slab* take_spare(std::size_t units) noexcept;
+
+  /// Calls `visit` with each slot of a bin.
+  template <class Cache, class Visit>
+  static void for_each_slot(Cache& self, std::size_t bin, Visit visit) noexcept {
+    if (bin == spare_bin) {
+      for (auto& spare : self.spares_) {
+        visit(spare);
+      }
+    } else {
+      visit(self.owners_[bin]);
+      visit(self.shared_[bin]);
+    }
+  }
+
+  void open_bin(std::size_t bin, pages::space& space) noexcept;
   pages::slab* take_unused(slot& holder, bool everything, bool& empty) noexcept;
   void note_unused(std::size_t bin, bool everything, pages::space& space) noexcept;
 
   std::atomic<std::uint64_t> open_{0};    ///< bins that accept runs
   std::atomic<std::uint64_t> used_{0};    ///< bins that were ever open
   std::atomic<std::uint64_t> unused_{0};  ///< bins that the last visit found empty
+  std::atomic<bool> refused_{false};      ///< a run found no slot that the spare ones might have been
   slot owners_[bin_count] = {};
   slot shared_[bin_count] = {};
+  slot spares_[spare_count] = {};
 };
 
 }  // namespace tarn::heaps

@@ -30,8 +30,6 @@ constexpr std::size_t little_address_space = 2_GiB;
 
 /// More free memory than this is worth the start of a helper.
 constexpr std::size_t much_retained = 4_MiB;
-/// Caches may always keep this much.
-constexpr std::size_t least_cached = 32_MiB;
 using retaining_function = void (*)() noexcept;
 constinit retaining_function when_retaining = nullptr;
 
@@ -339,12 +337,12 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
 
 // Runs in caches count as handed out, so the caches may keep a seventh of what the program uses, or 32 MiB, and the run
 // that exceeds this: a steady pair of the largest size never takes a lock.
-bool space::grant_caching(std::size_t bytes) noexcept {
+bool space::grant_caching(std::size_t bytes, std::size_t least) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
   }
   const std::size_t others = cached_.fetch_add(bytes, std::memory_order_relaxed);
-  if (others > std::max(least_cached, used_.load(std::memory_order_relaxed) / 8)) {
+  if (others > std::max(least, used_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }

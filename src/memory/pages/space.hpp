@@ -72,8 +72,11 @@ class space {
   static void call_when_retaining(void (*function)() noexcept) noexcept;
   /// Calls that function if `bytes` of free memory, which somebody keeps in front of a space, are much. Any thread.
   static void note_retained(std::size_t bytes) noexcept;
-  /// Returns true if a cache in front of this space may keep runs of `bytes`. end_caching() undoes it. Any thread.
-  [[nodiscard]] bool grant_caching(std::size_t bytes) noexcept;
+  /// Caches may always keep this much.
+  static constexpr std::size_t least_cached = std::size_t{32} << 20;
+  /// Returns true if a cache in front of this space may keep runs of `bytes`, beside what the caches may keep already:
+  /// that must be at most `least`, or an eighth of what is used. end_caching() undoes it. Any thread.
+  [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t least = least_cached) noexcept;
   void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   /// Gives all free memory back at once, and whole segments with their address space. Returns the bytes given back.

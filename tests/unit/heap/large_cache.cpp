@@ -35,6 +35,73 @@ TEST_F(large_cache, a_steady_pair_takes_no_lock) {
   }
 }
 
+// Two lie in the slots of their bin, and four in the spare ones.
+TEST_F(large_cache, six_blocks_at_a_time_take_no_lock) {
+  heap& tested = start();
+  const auto round = [&](std::size_t bytes) {
+    void* blocks[6];
+    for (void*& block : blocks) {
+      block = take(tested, bytes);
+    }
+    for (void* const block : blocks) {
+      give(tested, block);
+    }
+  };
+  for (const std::size_t bytes : {256_KiB + 1, 1_MiB}) {
+    round(bytes);  // opens the bin
+    round(bytes);  // opens the spare slots
+    round(bytes);
+    heaps::central().lock().lock();
+    round(bytes);
+    heaps::central().lock().unlock();
+    EXPECT_EQ(tested.large.count().runs, 6u);
+    tested.visit_large_cache(false);
+    EXPECT_EQ(tested.large.count().runs, 6u) << "they were used";
+    tested.visit_large_cache(false);
+    EXPECT_EQ(used(), 0u);
+    EXPECT_FALSE(tested.visit_large_cache(true));
+  }
+}
+
+TEST_F(large_cache, a_spare_run_serves_lengths_that_are_hardly_shorter) {
+  heap& tested = start();
+  give(tested, take(tested, 200 * unit_bytes));
+  tested.visit_large_cache(true);  // the space has touched memory now, so nothing below takes new one
+  std::vector<void*> blocks;
+  for (int round = 0; round < 3; ++round) {
+    while (blocks.size() != 4) {
+      blocks.push_back(take(tested, 16 * unit_bytes));
+    }
+    for (; !blocks.empty(); blocks.pop_back()) {
+      give(tested, blocks.back());
+    }
+  }
+  ASSERT_EQ(tested.large.count().runs, 4u);
+  blocks.push_back(take(tested, 13 * unit_bytes));
+  EXPECT_EQ(tested.large.count().runs, 4u) << "it would waste a fifth";
+  blocks.push_back(take(tested, 18 * unit_bytes));
+  EXPECT_EQ(tested.large.count().runs, 4u) << "they are too short";
+  for (void* const block : blocks) {
+    give(tested, block);
+  }
+}
+
+TEST_F(large_cache, has_no_spare_slots_where_bins_keep_much) {
+  heap& tested = start();
+  ASSERT_TRUE(heaps::central().grant_caching(11_MiB));  // as for bins of other lengths
+  void* blocks[4];
+  for (int round = 0; round < 4; ++round) {
+    for (void*& block : blocks) {
+      block = take(tested, 1_MiB);
+    }
+    for (void* const block : blocks) {
+      give(tested, block);
+    }
+  }
+  EXPECT_EQ(tested.large.count().runs, 2u);
+  heaps::central().end_caching(11_MiB);
+}
+
 TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
   heap& tested = start();
   give(tested, take(tested, 200 * unit_bytes));
@@ -204,7 +271,7 @@ TEST_F(large_cache, no_run_has_two_holders) {
   constexpr std::size_t count = 3;
   constexpr int rounds = 4'000;
   heap* const owners[count] = {&start(), &start(), &start()};
-  std::atomic<void*> passed[count] = {};
+  std::atomic<void*> passed[12] = {};  // more than the slots of a bin hold
   std::atomic<bool> wrong{false};
   std::atomic<int> running{count};
   const auto check = [&](void* block) {
@@ -223,7 +290,7 @@ TEST_F(large_cache, no_run_has_two_holders) {
         }
         *static_cast<void**>(block) = block;
         if (random() % 2 != 0) {
-          block = passed[random() % count].exchange(block);
+          block = passed[random() % std::size(passed)].exchange(block);
         }
         if (block != nullptr) {
           check(block);
