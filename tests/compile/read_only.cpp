@@ -62,6 +62,9 @@ tarn::read_only<closed> things;
 //- bad: because some are private
 class closed {
   int number = 0;
+
+ public:
+  int value() const { return number; }
 };
 struct whole {
   std::vector<closed> parts;
@@ -70,6 +73,9 @@ tarn::read_only<whole> built;
 //- good
 class closed {
   int number = 0;
+
+ public:
+  int value() const { return number; }
 };
 struct whole {
   std::vector<closed> parts;
