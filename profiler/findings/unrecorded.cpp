@@ -29,9 +29,11 @@ std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts) 
   }
   constexpr const char* help = "use tarn record --follow to record each process";
   if (starts_of_all != 0)
-    lines.push_back(fmt::format("not recorded: {} child programs ({}); {}", starts_of_all, names, help));
+    lines.push_back(fmt::format("not recorded: {} child {} ({}); {}", starts_of_all,
+                                starts_of_all == 1 ? "program" : "programs", names, help));
   if (facts.forks > starts_of_all) {
-    lines.push_back(fmt::format("not recorded: {} forked processes; {}", facts.forks - starts_of_all, help));
+    lines.push_back(fmt::format("not recorded: {} forked {}; {}", facts.forks - starts_of_all,
+                                facts.forks - starts_of_all == 1 ? "process" : "processes", help));
   }
   return lines;
 }

@@ -178,7 +178,7 @@ class Safety(unittest.TestCase):
         way = ["unshare", "-rpf"]
         if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
             said = self.record(*way, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--heap"]).stderr
-            self.assertIn("tarn: not recorded: 1 forked processes", said)
+            self.assertIn("tarn: not recorded: 1 forked process;", said)
 
         said = self.record("true").stderr
         self.assertNotIn("not recorded", said)
