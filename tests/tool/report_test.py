@@ -160,7 +160,7 @@ class Report(ReportTest):
     def test_text_fits_the_page_and_begins_with_a_summary(self):
         lines = self.report().splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)
-        self.assertIn("", lines[:11])
+        self.assertIn("", lines[:12])
         self.assertTrue(any("The heap costs" in line for line in lines[:10]))
         self.assertNotIn("\x1b", "".join(lines))
 
