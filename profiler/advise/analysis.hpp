@@ -52,6 +52,8 @@ struct site_view {
   // saves what no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;  // one line; empty if there is nothing to gain
+  double growth =
+      0;  // bytes per second, if what it holds grows to the end of the run; only where sums_by_location asks
 
   // Returns null for the site that stands for all beyond the recorder's limit.
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }

@@ -130,6 +130,9 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
     sums_here.total.copied += view.facts.sums[format::copied];
     sums_here.total.handed_over += view.facts.freed_by_other_thread;
     sums_here.total.live += view.facts.live;
+    sums_here.total.peak_bytes += view.facts.peak_bytes;
+    sums_here.total.end_bytes += view.facts.live_bytes;
+    sums_here.total.growth += view.growth;
     sums_here.total.variance += as_double(view.facts.sums[format::spread]);
     sums_here.total.now_ns += view.predicted.now_ns;
     sums_here.by_category[static_cast<std::size_t>(view.facts.category)] += view.facts.sums[format::blocks];

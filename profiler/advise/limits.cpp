@@ -38,12 +38,13 @@ double number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  constexpr std::array units = {std::pair{"", 1.0},  std::pair{"k", 1e3}, std::pair{"K", 1e3},
-                                std::pair{"M", 1e6}, std::pair{"G", 1e9}, std::pair{"%", 0.01}};
+  constexpr std::array units = {std::pair{"", 1.0},       std::pair{"k", 1e3},      std::pair{"K", 1e3},
+                                std::pair{"M", 1e6},      std::pair{"G", 1e9},      std::pair{"%", 0.01},
+                                std::pair{"KiB", 1024.0}, std::pair{"MiB", 0x1p20}, std::pair{"GiB", 0x1p30}};
   const auto* const factor =
       std::find_if(units.begin(), units.end(), [&](const auto& scale) { return unit == scale.first; });
   if (error != std::errc() || factor == units.end() || !std::isfinite(value) || value < 0) {
-    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M or 5 %");
+    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M, 64 MiB or 5 %");
   }
   return value * factor->second;
 }
@@ -55,6 +56,10 @@ double value_of(metric_kind metric, const location_sums& sums) {
     case metric_kind::copied: return static_cast<double>(sums.copied);
     case metric_kind::handed_over: return static_cast<double>(sums.handed_over);
     case metric_kind::sites: return 1;
+    case metric_kind::peak: return static_cast<double>(sums.peak_bytes);
+    case metric_kind::live_at_end:
+    case metric_kind::never_freed: return static_cast<double>(sums.end_bytes);
+    case metric_kind::growth: return sums.growth;
     case metric_kind::share:
     case metric_kind::lock_waits:
     case metric_kind::system_calls:
@@ -89,6 +94,10 @@ limit limit_of(std::string_view words, double maximum) {
                                   std::pair{"copied bytes", metric_kind::copied},
                                   std::pair{"hand-overs", metric_kind::handed_over},
                                   std::pair{"sites", metric_kind::sites},
+                                  std::pair{"peak", metric_kind::peak},
+                                  std::pair{"live at end", metric_kind::live_at_end},
+                                  std::pair{"never freed", metric_kind::never_freed},
+                                  std::pair{"growth", metric_kind::growth},
                                   std::pair{"heap share", metric_kind::share},
                                   std::pair{"lock waits", metric_kind::lock_waits},
                                   std::pair{"system calls", metric_kind::system_calls},
@@ -96,9 +105,10 @@ limit limit_of(std::string_view words, double maximum) {
   const auto* const metric =
       std::find_if(metrics.begin(), metrics.end(), [&](const auto& candidate) { return take(left, candidate.first); });
   if (metric == metrics.end()) {
-    throw wrong_limit("\"" + std::string(words) +
-                      "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites (a category may "
-                      "stand before these), heap share, lock waits, system calls, violations");
+    throw wrong_limit(
+        "\"" + std::string(words) +
+        "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites, peak, live at end, "
+        "never freed, growth (a category may stand before these), heap share, lock waits, system calls, violations");
   }
   limit.metric = metric->second;
   for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
@@ -114,6 +124,8 @@ limit limit_of(std::string_view words, double maximum) {
   if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.per_request))) {
     throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
   }
+  if (limit.per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth))
+    throw wrong_limit("\"" + std::string(metric->first) + "\" has no value per request");
   return limit;
 }
 
@@ -139,28 +151,32 @@ bool is_at(const limit& limit, std::string_view function) { return is_called(fun
 
 bool is_share(metric_kind metric) { return metric == metric_kind::share || metric == metric_kind::lock_waits; }
 
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
-                                const totals& whole, double requests) {
-  std::vector<breach> breaches;
+bool is_of_memory(metric_kind metric) {
+  return metric == metric_kind::peak || metric == metric_kind::live_at_end || metric == metric_kind::never_freed ||
+         metric == metric_kind::growth;
+}
+
+std::vector<limit_check> check_limits(const std::vector<limit>& limits, const std::vector<location_sums>& places,
+                                      const totals& whole, double requests) {
+  std::vector<limit_check> checks;
   for (const limit& limit : limits) {
-    breach breach{limit, 0, nullptr};
+    limit_check& check = checks.emplace_back(limit_check{limit, 0, nullptr});
     for (const location_sums& sums : places) {
       if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
-      breach.value += value_of(limit.metric, sums);
-      if (breach.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *breach.largest))
-        breach.largest = &sums;
+      check.value += value_of(limit.metric, sums);
+      if (check.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *check.largest))
+        check.largest = &sums;
     }
-    if (limit.metric == metric_kind::share) breach.value = whole.heap_share;
-    if (limit.metric == metric_kind::lock_waits) breach.value = whole.lock_waits;
-    if (limit.metric == metric_kind::system_calls) breach.value = whole.system_calls;
-    if (limit.metric == metric_kind::violations) breach.value = whole.violations;
+    if (limit.metric == metric_kind::share) check.value = whole.heap_share;
+    if (limit.metric == metric_kind::lock_waits) check.value = whole.lock_waits;
+    if (limit.metric == metric_kind::system_calls) check.value = whole.system_calls;
+    if (limit.metric == metric_kind::violations) check.value = whole.violations;
     if (limit.per_request) {
       if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");
-      breach.value /= requests;
+      check.value /= requests;
     }
-    if (breach.value > limit.maximum) breaches.push_back(std::move(breach));
   }
-  return breaches;
+  return checks;
 }
 
 }  // namespace tarn::analyse

@@ -23,6 +23,8 @@ namespace tarn::analyse {
 //   lock waits <= 1 %
 //   system calls <= 20 per request
 //   violations <= 0
+//   never freed at function load <= 64 KiB
+//   growth <= 10k: bytes per second, at the sites that grow to the end of the run
 struct limit {
   enum class metric_kind {
     allocations,
@@ -30,6 +32,10 @@ struct limit {
     copied,
     handed_over,
     sites,
+    peak,         // bytes in use when the process had the most
+    live_at_end,  // bytes
+    never_freed,  // the same, of a program that has ended
+    growth,
     share,
     lock_waits,
     system_calls,
@@ -64,10 +70,11 @@ struct totals {
   double violations = 0;  // violations in quiet regions
 };
 
-struct breach {
-  limit exceeded;
+struct limit_check {
+  limit checked;
   double value = 0;
   const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
+  bool is_broken() const { return value > checked.maximum; }
 };
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.
@@ -76,9 +83,12 @@ bool is_at(const limit& limit, std::string_view function);
 // Returns whether the metric is a share of the program and not a number.
 bool is_share(limit::metric_kind metric);
 
-// Returns the limits that are exceeded. `requests` is the number of requests that the program served; throws
+// Returns whether the metric is of memory in use, in bytes or bytes per second, and not of what was done.
+bool is_of_memory(limit::metric_kind metric);
+
+// Returns the value of each limit. `requests` is the number of requests that the program served; throws
 // wrong_limit if it is 0 and a limit needs it.
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
-                                const totals& whole, double requests);
+std::vector<limit_check> check_limits(const std::vector<limit>& limits, const std::vector<location_sums>& places,
+                                      const totals& whole, double requests);
 
 }  // namespace tarn::analyse

@@ -3,7 +3,9 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,11 +24,14 @@ namespace tarn::command {
 namespace {
 
 using analyse::limit;
+using analyse::limit_check;
+using nlohmann::json;
 
 struct gate_request {
   std::string path;
   std::vector<std::string> limits;  // files and expressions, as the user gave them
   double requests = 0;
+  bool as_json = false;
 };
 
 // [max] holds the limits; `requests` is the number of requests that the recorded program served.
@@ -57,19 +62,55 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
   }
 }
 
-std::string limit_text(const limit& limit, double value) {
-  if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
-  return limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
+const char* unit_of(const limit& limit) {
+  if (limit.metric == limit::metric_kind::growth) return " bytes/s";
+  return analyse::is_of_memory(limit.metric) ? " bytes" : "";
 }
 
-void print_breach(const analyse::breach& breach) {
-  fmt::print("{}: {}, limit {}", breach.exceeded.text, limit_text(breach.exceeded, breach.value),
-             limit_text(breach.exceeded, breach.exceeded.maximum));
-  if (breach.largest != nullptr) {
-    fmt::print("; largest at {}:{} {}{}", analyse::file_name(breach.largest->file), breach.largest->line,
-               breach.largest->function, breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
+// The remedies of a site are for the time that it takes.
+std::string remedy_of(const limit_check& check) {
+  return analyse::is_of_memory(check.checked.metric) ? "" : check.largest->remedy;
+}
+
+std::string limit_text(const limit& limit, double value) {
+  if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
+  const std::string number =
+      limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
+  return number + unit_of(limit);
+}
+
+void print_broken(const limit_check& check) {
+  fmt::print("{}: {}, limit {}", check.checked.text, limit_text(check.checked, check.value),
+             limit_text(check.checked, check.checked.maximum));
+  if (check.largest != nullptr) {
+    fmt::print("; largest at {}:{} {}", analyse::file_name(check.largest->file), check.largest->line,
+               check.largest->function);
+    const std::string remedy = remedy_of(check);
+    if (!remedy.empty()) fmt::print(": {}", remedy);
   }
   fmt::print("\n");
+}
+
+json json_of(const limit_check& check) {
+  json largest;
+  if (check.largest != nullptr) {
+    largest = {{"function", check.largest->function},
+               {"file", check.largest->file},
+               {"line", check.largest->line},
+               {"remedy", remedy_of(check)}};
+  }
+  return {{"limit", check.checked.text},
+          {"value", check.value},
+          {"maximum", check.checked.maximum},
+          {"holds", !check.is_broken()},
+          {"largest", largest}};
+}
+
+void print_json(const std::vector<limit_check>& checks, bool holds) {
+  json limits = json::array();
+  for (const limit_check& check : checks) limits.push_back(json_of(check));
+  const json text = {{"version", 2}, {"holds", holds}, {"limits", limits}};
+  fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
 }
 
 void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
@@ -88,6 +129,23 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;
+}
+
+// A limit on memory that the recording does not tell could never be broken.
+void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis, const std::string& path) {
+  using metric_kind = limit::metric_kind;
+  for (const limit& limit : limits) {
+    const auto refuse = [&](const char* reason) {
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: {}", path, limit.text, reason);
+    };
+    const analyse::memory_findings& memory = analysis.memory();
+    if (limit.metric == metric_kind::peak && memory.peak_bytes == 0 && analysis.heap().bytes != 0)
+      refuse("the recording does not cover the program from its beginning");
+    if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
+      refuse("the program still ran when the recording ended; use \"live at end\"");
+    if (limit.metric == metric_kind::growth && !memory.has_trends)
+      refuse("the run is too short; it needs 12 snapshots, which are there after about 0.6 s");
+  }
 }
 
 // A limit on a source that was not recorded could never be broken.
@@ -149,25 +207,39 @@ bool gate(const gate_request& request) {
       fail(exit_code::usage, "{}", error.what());
     }
   }
-  format::recording recording = read_recording(request.path);
+  std::string bytes = recording_content(request.path);
+  format::recording recording = parse_recording(request.path, bytes);
   if (!recording.damage.empty() || !recording.ended) {
     fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
   }
   check_sources(limits, recording, request.path);
-  const bool needs_cost_model = std::any_of(
-      limits.begin(), limits.end(), [](const limit& argument) { return argument.metric == limit::metric_kind::share; });
-  analyse::analysis analysis(std::move(recording), needs_cost_model ? machine_costs(false) : analyse::cost_model());
+  const auto has = [&](limit::metric_kind metric) {
+    return std::any_of(limits.begin(), limits.end(), [&](const limit& limit) { return limit.metric == metric; });
+  };
+  if (!has(limit::metric_kind::growth)) bytes.clear();  // nothing else needs the history
+  analyse::analysis analysis(std::move(recording),
+                             has(limit::metric_kind::share) ? machine_costs(false) : analyse::cost_model(),
+                             {.bytes = std::move(bytes), .wrappers = {}});
+  check_memory(limits, analysis, request.path);
   const std::vector<analyse::location_sums> places = sums_by_location(analysis);
   check_functions(limits, places, analysis, request.path);
-  std::vector<analyse::breach> breaches;
+  std::vector<limit_check> checks;
   try {
-    breaches = analyse::breaches_of(limits, places, totals_of(analysis), requests);
+    checks = analyse::check_limits(limits, places, totals_of(analysis), requests);
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }
-  print_verdict(breaches.size(), limits.size(), request.path);
-  for (const analyse::breach& breach : breaches) print_breach(breach);
-  return breaches.empty();
+  const auto broken =
+      std::count_if(checks.begin(), checks.end(), [](const limit_check& check) { return check.is_broken(); });
+  if (request.as_json) {
+    print_json(checks, broken == 0);
+    return broken == 0;
+  }
+  print_verdict(static_cast<std::size_t>(broken), limits.size(), request.path);
+  for (const limit_check& check : checks) {
+    if (check.is_broken()) print_broken(check);
+  }
+  return broken == 0;
 }
 
 }  // namespace
@@ -188,10 +260,12 @@ void add_gate(CLI::App& application) {
       ->add_option("--requests", request->requests,
                    "number of requests that the program served, for limits per request")
       ->type_name("N");
+  command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
   command->footer(
-      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites\n"
-      "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %,\n"
-      "lock waits <= NUMBER %, system calls <= NUMBER [per request].\n"
+      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites|peak|\n"
+      "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
+      "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER %,\n"
+      "system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
       "1 a limit is broken, others are errors (docs/reference/exit-codes.md).");

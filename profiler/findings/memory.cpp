@@ -113,6 +113,7 @@ const char* name(trend trend) {
 memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course) {
   memory_findings result;
   result.peak_ns = recording.peak_ns;
+  result.has_trends = course.intervals.size() >= least_intervals;
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
   const double interval = static_cast<double>(recording.program.interval);

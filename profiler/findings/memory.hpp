@@ -29,6 +29,7 @@ struct memory_findings {
   std::uint64_t peak_ns = 0;                      // since the program's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
   std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
+  bool has_trends = false;           // there are enough intervals to judge the course of a site
   std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
 };
 

@@ -96,9 +96,11 @@ void analyse_all(const recording& examined) {
   check(apart == together, "sites that were put together and do not add up");
   const std::vector<analyse::location_sums> places = analyse::sums_by_location(views);
   check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
-  const auto broken = analyse::breaches_of(
-      {analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %")}, places, {1, 1, 1}, 1);
-  check(broken.size() <= 2, "more breaches than limits");
+  const auto checks =
+      analyse::check_limits({analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %"),
+                             analyse::limit_of("peak <= 1 MiB"), analyse::limit_of("never freed <= 0")},
+                            places, {1, 1, 1}, 1);
+  check(checks.size() == 4, "a limit that was not checked");
   analyse::symbols symbols(examined);
   for (const analyse::lock_group& group : analyse::find_locks(examined).groups) {
     check(!group.sites.empty(), "a lock that nobody took");

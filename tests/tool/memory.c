@@ -1,4 +1,5 @@
 // Holds memory in ways that are known to the byte: memory CASE. memory_test.py compares what the report says.
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ __attribute__((noinline)) static void grow(void) {
   free(table);
 }
 
-// Blocks of each size up to SIZES, and of some larger ones, wherever the C library places them: many times, so that some
-// lie at the end of a mebibyte of addresses.
+// Blocks of each size up to SIZES, and of some larger ones, wherever the C library places them: many times, so that
+// some lie at the end of a mebibyte of addresses.
 #define SIZES 600
 #define ROUNDS 40
 static void* sized[ROUNDS][SIZES];
@@ -43,6 +44,9 @@ __attribute__((noinline)) static void hold_sizes(void) {
     for (int bytes = 0; bytes < SIZES; ++bytes) free(sized[round][bytes]);
   }
 }
+
+// It is called until standard input ends.
+__attribute__((noinline)) static void leak(void) { kept[0] = malloc(10000); }
 
 static void* free_for_another(void* unused) {
   (void)unused;
@@ -92,6 +96,9 @@ int main(int count, char** words) {
     return 1;
   } else if (strcmp(which, "sizes") == 0) {
     hold_sizes();
+  } else if (strcmp(which, "leak") == 0) {
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    while (poll(&input, 1, 1) == 0) leak();
   } else if (strcmp(which, "kept") == 0) {
     keep();
   } else {

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import prices
@@ -106,6 +107,75 @@ class Memory(unittest.TestCase):
         self.assertRegex(text, r"\nMemory never freed: 20\d\d KiB in 56\d blocks\n"
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
+
+    def gate(self, *limits, code=0):
+        return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), code=code)
+
+    def refusal(self, limit):
+        """The one line that says why the recording cannot be held against the limit."""
+        command = [PATHS.tarn, "gate", "rec", "--max", limit]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+        return result.stderr
+
+    def test_a_gate_limits_memory(self):
+        self.record("phases", "--full")
+        self.gate(f"peak <= {KEPT + HELD + 100_000}", f"peak at function hold <= {HELD}", "live at end <= 2200 KiB",
+                  f"never freed at function keep <= {KEPT}", "never freed at function let_go <= 0")
+        broken = self.gate(f"peak <= {KEPT + HELD - 1}", f"never freed at function keep <= {KEPT - 1}",
+                           "peak at file memory.c <= 1G", code=1).splitlines()
+        self.assertEqual(broken[0], "Failed: rec breaks 2 of 3 limits.")
+        self.assertRegex(broken[1], r"^peak: 8,\d{3},\d{3} bytes, limit 7,999,999 bytes; "
+                                    r"largest at memory\.c:\d+ hold$")
+        self.assertRegex(broken[2], r"^never freed at function keep: 2,000,000 bytes, limit 1,999,999 bytes; "
+                                    r"largest at memory\.c:\d+ keep$")
+        self.assertEqual(len(broken), 3)
+
+    def test_the_gate_as_json_has_each_limit(self):
+        self.record("phases", "--full")
+        limits = ("--max", f"never freed at function keep <= {KEPT - 1}", "--max", "peak at function keep <= 2 MiB")
+        result = json.loads(self.tarn("gate", "rec", "--json", *limits, code=1))
+        self.assertEqual((result["version"], result["holds"]), (2, False))
+        freed, peak = result["limits"]
+        self.assertEqual((freed["limit"], freed["value"], freed["maximum"], freed["holds"]),
+                         ("never freed at function keep", KEPT, KEPT - 1, False))
+        self.assertEqual(freed["largest"]["function"], "keep")
+        self.assertEqual((peak["value"], peak["maximum"], peak["holds"]), (KEPT, 2 << 20, True))
+        self.assertTrue(json.loads(self.tarn("gate", "rec", "--json", *limits[2:]))["holds"])
+
+    def test_a_gate_limits_what_grows(self):
+        command = [PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", PATHS.memory, "leak"]
+        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              env={**os.environ, "XDG_CACHE_HOME": SHARED.name}) as recorder:
+            self.await_snapshots(20)
+            recorder.stdin.close()
+            self.assertEqual(recorder.wait(HANG_S), 0)
+        rising = [site for site in self.memory()["sites"] if site["trend"] == "grows"]
+        result = json.loads(self.tarn("gate", "rec", "--json", "--max", "growth <= 1G"))
+        self.assertAlmostEqual(result["limits"][0]["value"], sum(site["bytes_per_second"] for site in rising), places=1)
+
+    def await_snapshots(self, count):
+        """Waits until the running recording has that many intervals, however slow the machine is."""
+        deadline = time.monotonic() + HANG_S
+        while time.monotonic() < deadline:
+            if (self.folder / "rec").exists():
+                command = [PATHS.tarn, "report", "--json", "--quick", "rec"]
+                report = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False,
+                                        cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+                timeline = json.loads(report.stdout)["timeline"] if report.returncode == 0 else None
+                if timeline and len(timeline["to_ns"]) >= count:
+                    return
+            time.sleep(0.1)
+        self.fail("the recording has too few snapshots")
+
+    def test_limits_that_the_recording_cannot_tell_are_refused(self):
+        self.record("phases", "--full")
+        if len(json.loads(self.tarn("report", "--json", "--quick", "rec"))["timeline"]["to_ns"]) < 12:
+            self.assertIn("too short", self.refusal("growth <= 0"))
+        self.tarn("record", "--locks", "-o", "rec", "--", PATHS.memory, "phases")
+        for limit in ("peak <= 1G", "live at end <= 1G", "never freed <= 1G", "growth <= 1G"):
+            self.assertIn("the recording has no heap", self.refusal(limit))
 
 
 if __name__ == "__main__":

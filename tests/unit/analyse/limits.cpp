@@ -15,6 +15,9 @@ location_sums place_of(const char* function, const char* file, heap_category cat
   sums.bytes = allocations * 100;
   sums.copied = allocations * 10;
   sums.handed_over = category == heap_category::shared ? allocations : 0;
+  sums.peak_bytes = allocations * 50;
+  sums.end_bytes = category == heap_category::kept ? sums.bytes : 0;
+  sums.growth = static_cast<double>(allocations) / 4;
   return sums;
 }
 
@@ -28,22 +31,23 @@ const std::vector<location_sums>& places() {
   return sums;
 }
 
-std::vector<breach> broken(const char* expression, double requests = 0) {
-  return breaches_of({limit_of(expression)}, places(), {0.08, 0.02, 900, 3}, requests);
+limit_check checked(const limit& limit, double requests = 0) {
+  return check_limits({limit}, places(), {0.08, 0.02, 900, 3}, requests).at(0);
 }
 
-double value(const std::string& words, double requests = 0) {
-  const auto breach = breaches_of({limit_of(words, -1)}, places(), {0.08, 0.02, 900, 3}, requests);
-  return breach.at(0).value;
+bool is_broken(const char* expression, double requests = 0) {
+  return checked(limit_of(expression), requests).is_broken();
 }
+
+double value(const std::string& words, double requests = 0) { return checked(limit_of(words, 0), requests).value; }
 
 TEST(limits, a_limit_holds_up_to_its_number) {
-  EXPECT_TRUE(broken("transient allocations <= 700").empty());
-  const auto breach = broken("transient allocations <= 699");
-  ASSERT_EQ(breach.size(), 1U);
-  EXPECT_DOUBLE_EQ(breach[0].value, 700);
-  EXPECT_EQ(breach[0].exceeded.text, "transient allocations");
-  EXPECT_EQ(breach[0].largest->function, "ns::parse");
+  EXPECT_FALSE(is_broken("transient allocations <= 700"));
+  const limit_check check = checked(limit_of("transient allocations <= 699"));
+  EXPECT_TRUE(check.is_broken());
+  EXPECT_DOUBLE_EQ(check.value, 700);
+  EXPECT_EQ(check.checked.text, "transient allocations");
+  EXPECT_EQ(check.largest->function, "ns::parse");
 }
 
 TEST(limits, each_metric_adds_up_its_own) {
@@ -58,6 +62,18 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("lock waits"), 0.02);
   EXPECT_DOUBLE_EQ(value("system calls"), 900);
   EXPECT_DOUBLE_EQ(value("violations"), 3);
+}
+
+TEST(limits, memory_is_limited_by_moment_and_place) {
+  EXPECT_DOUBLE_EQ(value("peak"), 743 * 50);
+  EXPECT_DOUBLE_EQ(value("peak at function parse"), 700 * 50);
+  EXPECT_DOUBLE_EQ(value("live at end"), 300);
+  EXPECT_DOUBLE_EQ(value("never freed at file sparse.cpp"), 300);
+  EXPECT_DOUBLE_EQ(value("never freed at file send.cpp"), 0);
+  EXPECT_DOUBLE_EQ(value("never freed per request", 100), 3);
+  EXPECT_DOUBLE_EQ(value("kept growth"), 0.75);
+  EXPECT_EQ(checked(limit_of("peak <= 1")).largest->function, "ns::parse");
+  EXPECT_EQ(checked(limit_of("never freed <= 1")).largest->function, "sparse");
 }
 
 TEST(limits, a_function_is_named_with_or_without_its_scopes) {
@@ -79,9 +95,9 @@ TEST(limits, per_request_divides) {
   EXPECT_DOUBLE_EQ(value("system calls per request", 100), 9);
   EXPECT_THROW(limit_of("lock waits per request <= 1 %"), wrong_limit);
   EXPECT_THROW(limit_of("system calls at function parse <= 1"), wrong_limit);
-  EXPECT_TRUE(broken("transient allocations <= 7 per request", 100).empty());
-  EXPECT_FALSE(broken("transient allocations <= 6.9 per request", 100).empty());
-  EXPECT_THROW(broken("allocations <= 3 per request"), wrong_limit) << "of how many?";
+  EXPECT_FALSE(is_broken("transient allocations <= 7 per request", 100));
+  EXPECT_TRUE(is_broken("transient allocations <= 6.9 per request", 100));
+  EXPECT_THROW(is_broken("allocations <= 3 per request"), wrong_limit) << "of how many?";
 }
 
 TEST(limits, numbers_have_units) {
@@ -89,16 +105,37 @@ TEST(limits, numbers_have_units) {
   EXPECT_DOUBLE_EQ(limit_of("bytes<=3k").maximum, 3000);
   EXPECT_DOUBLE_EQ(limit_of("heap share <= 5 %").maximum, 0.05);
   EXPECT_DOUBLE_EQ(limit_of("heap share <= 5%").maximum, 0.05);
-  EXPECT_FALSE(broken("heap share <= 7.9 %").empty());
-  EXPECT_TRUE(broken("heap share <= 8.1 %").empty());
+  EXPECT_TRUE(is_broken("heap share <= 7.9 %"));
+  EXPECT_FALSE(is_broken("heap share <= 8.1 %"));
+  EXPECT_DOUBLE_EQ(limit_of("peak <= 1.5 KiB").maximum, 1536);
+  EXPECT_DOUBLE_EQ(limit_of("peak <= 64MiB").maximum, 64 * 1048576.0);
 }
 
 TEST(limits, what_cannot_be_a_limit_is_refused) {
-  for (const char* const wrong :
-       {"", "<=", "allocations", "allocations <= ", "allocations <= many", "allocations <= -1",
-        "allocations <= 3 apples", "transient <= 3", "shared transient allocations <= 1", "allocations at <= 3",
-        "allocations at function <= 3", "allocations at moon parse <= 3", "transient heap share <= 3 %",
-        "heap share <= 3 % per request", "allocations <= inf", "allocations <= nan", "allocations <= 1e999"}) {
+  for (const char* const wrong : {"",
+                                  "<=",
+                                  "allocations",
+                                  "allocations <= ",
+                                  "allocations <= many",
+                                  "allocations <= -1",
+                                  "allocations <= 3 apples",
+                                  "transient <= 3",
+                                  "shared transient allocations <= 1",
+                                  "allocations at <= 3",
+                                  "allocations at function <= 3",
+                                  "allocations at moon parse <= 3",
+                                  "transient heap share <= 3 %",
+                                  "heap share <= 3 % per request",
+                                  "peak <= 3 per request",
+                                  "growth per request <= 3",
+                                  "live <= 3",
+                                  "live at <= 3",
+                                  "freed <= 1",
+                                  "growth at end <= 1",
+                                  "peak <= 3 TiB",
+                                  "allocations <= inf",
+                                  "allocations <= nan",
+                                  "allocations <= 1e999"}) {
     EXPECT_THROW(limit_of(wrong), wrong_limit) << wrong;
   }
 }
