@@ -39,11 +39,8 @@ namespace tarn::drop_in {
 
 static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
 
-/// Takes a block of at most tabled_bytes out of its magazine, with its mark. Returns null if the magazine is empty.
-[[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
-  detail::heap_front* const front = detail::local;
-  const detail::size_class index =
-      front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+/// Takes a block out of a magazine, with its mark. Returns null if the magazine is empty.
+[[gnu::always_inline]] inline void* take_from(detail::heap_front* front, detail::size_class index) noexcept {
   void*** const class_top = detail::top_in(front, index);
   void** const top = *class_top;
   void* const block = top[-1];
@@ -51,6 +48,12 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
     *class_top = top - 1;
   }
   return block;
+}
+
+/// Does the same for a size of at most tabled_bytes.
+[[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
+  detail::heap_front* const front = detail::local;
+  return take_from(front, front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment]);
 }
 
 /// Does malloc; `slow` is called when the magazine is empty or the size is large.

@@ -28,12 +28,16 @@ void* no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
+[[gnu::cold, gnu::noinline]] void* report_middle(void* block) noexcept {
+  heaps::find_block("free", block);  // reports it
+  return block;
+}
 // Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
 // the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
 // is noticed here, before it is handed out again.
-[[gnu::noinline]] void* checked_wide(void* block, size_class index) noexcept {
+[[gnu::always_inline]] inline void* checked_wide(void* block, size_class index) noexcept {
   if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
-    heaps::find_block("free", block);  // reports it
+    return report_middle(block);
   }
   heaps::mark_of(block) = 0;
   return block;
@@ -44,6 +48,28 @@ void* no_memory() noexcept {
   }
   heaps::mark_of(block) = 0;
   return block;
+}
+
+// Has the class of each size above tabled_bytes, up to largest_class_size. Such classes are multiples of its step.
+struct wide_class_table {
+  static constexpr std::size_t step_bytes = detail::tabled_bytes / detail::steps_per_doubling;
+  std::uint8_t classes[detail::largest_class_size / step_bytes];
+  consteval wide_class_table() noexcept : classes{} {
+    for (std::size_t step = 0; step < sizeof classes; ++step) {
+      classes[step] = static_cast<std::uint8_t>(detail::class_of((step + 1) * step_bytes));
+      if (step * step_bytes >= detail::tabled_bytes && detail::class_of(step * step_bytes + 1) != classes[step]) {
+        __builtin_unreachable();  // this is not a constant expression: the build stops here
+      }
+    }
+  }
+};
+constexpr wide_class_table wide_classes;
+
+bool is_wide(std::size_t bytes) noexcept {
+  return bytes - (detail::tabled_bytes + 1) < detail::largest_class_size - detail::tabled_bytes;
+}
+size_class wide_class_of(std::size_t bytes) noexcept {
+  return wide_classes.classes[(bytes - 1) / wide_class_table::step_bytes];
 }
 [[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
   return block == nullptr ? no_memory() : checked(block, index);
@@ -234,12 +260,8 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
 }
 
-}  // namespace
-
-namespace tarn::drop_in {
-
-// Calls its functions last, so that it needs no stack frame.
-void* allocate_slow(std::size_t bytes, const void* site) noexcept {
+// Does malloc where no magazine has a block. Calls its functions last, so that it needs no stack frame.
+[[gnu::noinline]] void* allocate_missed(std::size_t bytes, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
     return is_hardened() ? hardening::allocate(bytes, detail::block_alignment, site)
                          : allocate_watched(bytes, detail::block_alignment, site);
@@ -248,6 +270,21 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
     return allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
   }
   return allocate_large(bytes);
+}
+
+}  // namespace
+
+namespace tarn::drop_in {
+
+void* allocate_slow(std::size_t bytes, const void* site) noexcept {
+  // Like malloc for smaller sizes, this looks into the magazine first: where blocks are guarded, all are shut.
+  if (is_wide(bytes)) [[likely]] {
+    const size_class index = wide_class_of(bytes);
+    if (void* const block = take_from(detail::local, index)) [[likely]] {
+      return checked_wide(block, index);
+    }
+  }
+  return allocate_missed(bytes, site);
 }
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
