@@ -78,6 +78,21 @@ bool is_remedied(const change& change, double remainder) {
   return after <= (before - spared / 2) * std::min(remainder, 1.0);
 }
 
+// Returns all places of both recordings, each with what matches it in the other one.
+std::vector<change> matched(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
+  std::map<function_key, matching> functions;
+  for (const location_sums& sums : before) functions[{sums.function, sums.file}].before.push_back(&sums);
+  for (const location_sums& sums : after) functions[{sums.function, sums.file}].after.push_back(&sums);
+  std::vector<change> changes;
+  for (auto& [key, candidates] : functions) {
+    const auto by_line = [](const location_sums* a, const location_sums* b) { return a->line < b->line; };
+    std::sort(candidates.before.begin(), candidates.before.end(), by_line);
+    std::sort(candidates.after.begin(), candidates.after.end(), by_line);
+    match(candidates, changes);
+  }
+  return changes;
+}
+
 }  // namespace
 
 range change::achieved_ns() const {
@@ -153,23 +168,15 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
 
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   difference difference;
-  std::map<function_key, matching> functions;
   for (const location_sums& sums : before) {
-    functions[{sums.function, sums.file}].before.push_back(&sums);
     difference.before[static_cast<std::size_t>(sums.category)] += sums.allocations;
     difference.before_ns += sums.now_ns;
   }
   for (const location_sums& sums : after) {
-    functions[{sums.function, sums.file}].after.push_back(&sums);
     difference.after[static_cast<std::size_t>(sums.category)] += sums.allocations;
     difference.after_ns += sums.now_ns;
   }
-  for (auto& [key, candidates] : functions) {
-    const auto by_line = [](const location_sums* a, const location_sums* b) { return a->line < b->line; };
-    std::sort(candidates.before.begin(), candidates.before.end(), by_line);
-    std::sort(candidates.after.begin(), candidates.after.end(), by_line);
-    match(candidates, difference.changes);
-  }
+  difference.changes = matched(before, after);
   std::erase_if(difference.changes, is_same);
   const auto has_all = [](const auto& sums) {
     return as_double(std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}));
@@ -183,6 +190,39 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
     return std::fabs(a.achieved_ns().middle()) > std::fabs(b.achieved_ns().middle());
   });
   return difference;
+}
+
+std::vector<change> memory_changes(const std::vector<location_sums>& before, const std::vector<location_sums>& after,
+                                   const std::array<double, 2>& interval) {
+  constexpr double most_errors = 5, least_bytes = 4096, least_share = 0.01;
+  using amount = std::uint64_t location_sums::*;
+  const auto value = [](const std::optional<location_sums>& side, amount bytes) {
+    return side ? as_double((*side).*bytes) : 0.0;
+  };
+  const auto difference_of = [&](const change& change, amount bytes) {
+    return std::fabs(value(change.after, bytes) - value(change.before, bytes));
+  };
+  const auto peak_of = [](const std::vector<location_sums>& places) {
+    return std::accumulate(places.begin(), places.end(), 0.0,
+                           [](double sum, const location_sums& place) { return sum + as_double(place.peak_bytes); });
+  };
+  const double largest_peak = std::max(peak_of(before), peak_of(after));
+  const auto differs = [&](const change& change, amount bytes, double least) {
+    const double variance = interval[0] * value(change.before, bytes) + interval[1] * value(change.after, bytes);
+    return difference_of(change, bytes) > std::max(least, most_errors * std::sqrt(variance));
+  };
+  std::vector<change> changes = matched(before, after);
+  std::erase_if(changes, [&](const change& change) {
+    return !differs(change, &location_sums::peak_bytes, std::max(least_bytes, least_share * largest_peak)) &&
+           !differs(change, &location_sums::end_bytes, least_bytes);
+  });
+  const auto largest = [&](const change& change) {
+    return std::max(difference_of(change, &location_sums::peak_bytes),
+                    difference_of(change, &location_sums::end_bytes));
+  };
+  std::stable_sort(changes.begin(), changes.end(),
+                   [&](const change& a, const change& b) { return largest(a) > largest(b); });
+  return changes;
 }
 
 }  // namespace tarn::analyse

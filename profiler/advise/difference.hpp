@@ -50,4 +50,10 @@ struct difference {
 std::vector<location_sums> sums_by_location(const std::vector<site_view>& views);
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);
 
+// Returns the places whose bytes at the peak or at the end differ by more than 5 standard errors and 4 KiB, and at the
+// peak by a hundredth of the whole, too; the largest difference first. `interval` is the mean distance of two samples
+// in each recording; 0 if every block was counted.
+std::vector<change> memory_changes(const std::vector<location_sums>& before, const std::vector<location_sums>& after,
+                                   const std::array<double, 2>& interval);
+
 }  // namespace tarn::analyse

@@ -123,6 +123,43 @@ void print_uses(const analyse::use_difference& uses, const char* title, const ch
   }
 }
 
+// The memory of both programs, and the places where it changed.
+struct memory_difference {
+  memory_difference(side& before, side& after)
+      : earlier(before.analysis.memory()),
+        later(after.analysis.memory()),
+        changes(analyse::memory_changes(before.sums, after.sums,
+                                        {static_cast<double>(before.analysis.recorded().program.interval),
+                                         static_cast<double>(after.analysis.recorded().program.interval)})) {}
+  const analyse::memory_findings &earlier, &later;
+  std::vector<change> changes;
+};
+
+std::string bytes_change(std::uint64_t before, std::uint64_t after) {
+  return fmt::format("{} → {}", bytes_text(static_cast<double>(before)), bytes_text(static_cast<double>(after)));
+}
+
+void print_memory(const memory_difference& memory, std::size_t top, const paint& style) {
+  if (memory.earlier.sites.empty() && memory.later.sites.empty()) return;
+  const bool has_peaks = memory.earlier.peak_bytes != 0 && memory.later.peak_bytes != 0;
+  const auto words = [&](std::uint64_t peak_before, std::uint64_t peak_after, std::uint64_t end_before,
+                         std::uint64_t end_after) {
+    return (has_peaks ? bytes_change(peak_before, peak_after) + " at the peak; " : "") +
+           bytes_change(end_before, end_after) + " at the end";
+  };
+  fmt::print(
+      "\n{}: {}\n", style.bold("Memory"),
+      words(memory.earlier.peak_bytes, memory.later.peak_bytes, memory.earlier.end_bytes, memory.later.end_bytes));
+  for (std::size_t index = 0; index < std::min(top, memory.changes.size()); ++index) {
+    const change& change = memory.changes[index];
+    const location_sums before = change.before.value_or(location_sums()),
+                        after = change.after.value_or(location_sums());
+    const std::string amounts = words(before.peak_bytes, after.peak_bytes, before.end_bytes, after.end_bytes);
+    fmt::print("   {}  {}\n", cut(location_text(change.after ? after : before), text_width - 5 - amounts.size()),
+               amounts);
+  }
+}
+
 // Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
 // taken off.
 std::string saving_text(const side& before, const side& after) {
@@ -145,11 +182,12 @@ void print_allocations(const analyse::difference& difference) {
 }
 
 void print_text(const side& before, const side& after, const analyse::difference& difference,
-                const diff_request& request) {
+                const memory_difference& memory, const diff_request& request) {
   const paint style;
   const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
   const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
-  const bool is_unchanged = difference.changes.empty() && locks.changes.empty() && calls.changes.empty();
+  const bool is_unchanged =
+      difference.changes.empty() && memory.changes.empty() && locks.changes.empty() && calls.changes.empty();
   if (is_unchanged) fmt::print("{}\n", style.bold("No change."));
   // Without a change, the difference would come from the recorders' own time and from the machine.
   if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
@@ -175,6 +213,7 @@ void print_text(const side& before, const side& after, const analyse::difference
   for (std::size_t index = 0; index < std::min(request.top, difference.changes.size()); ++index) {
     print_change(before.analysis, difference.changes[index], index + 1, style);
   }
+  print_memory(memory, request.top, style);
   print_uses(locks, "Locks", "taken", "waited", request.top, style);
   print_uses(calls, "System calls", "made", "in the kernel", request.top, style);
 }
@@ -210,6 +249,8 @@ json json_of(const std::optional<location_sums>& sums) {
           {"bytes", sums->bytes},
           {"copied_bytes", sums->copied},
           {"hand_overs", sums->handed_over},
+          {"peak_bytes", sums->peak_bytes},
+          {"end_bytes", sums->end_bytes},
           {"now_ns", json_of(sums->now_ns)},
           {"remedy", sums->remedy}};
 }
@@ -228,7 +269,19 @@ json json_of(const change& change) {
           {"predicted", predicted}};
 }
 
-json json_of(const side& before, const side& after, const analyse::difference& difference, std::size_t top) {
+json json_of(const memory_difference& memory, std::size_t top) {
+  json changes = json::array();
+  for (std::size_t index = 0; index < std::min(top, memory.changes.size()); ++index)
+    changes.push_back(
+        {{"before", json_of(memory.changes[index].before)}, {"after", json_of(memory.changes[index].after)}});
+  const auto sums = [](const analyse::memory_findings& side) {
+    return json{{"peak_bytes", side.peak_bytes}, {"end_bytes", side.end_bytes}};
+  };
+  return {{"before", sums(memory.earlier)}, {"after", sums(memory.later)}, {"changes", changes}};
+}
+
+json json_of(const side& before, const side& after, const analyse::difference& difference,
+             const memory_difference& memory, std::size_t top) {
   json categories = json::object(), changes = json::array();
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
     categories[analyse::name(static_cast<analyse::heap_category>(index))] = {{"before", difference.before[index]},
@@ -243,6 +296,7 @@ json json_of(const side& before, const side& after, const analyse::difference& d
           {"saved_cpu_ns", json_of(saved_cpu(before, after))},
           {"predicted_ns", json_of(predicted_of(difference))},
           {"changes", changes},
+          {"memory", json_of(memory, top)},
           {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
           {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
 }
@@ -268,8 +322,8 @@ void write_difference(json difference, const side& before, const side& after, co
   difference["after"] = request.redact ? "program" : command_line_of(after.analysis.recorded());
   html_names names(request.redact);
   if (request.redact) {
-    for (json* const changes :
-         {&difference["changes"], &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
+    for (json* const changes : {&difference["changes"], &difference["memory"]["changes"],
+                                &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
       redact(*changes, names);
   }
   names.compact(difference);
@@ -287,16 +341,19 @@ void diff(const diff_request& request) {
   if (!request.page.empty()) require_template();
   const bool has_cpu_seconds = !request.cpu_seconds.empty();
   const analyse::cost_model costs = machine_costs(false);
-  const side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
-  const side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
+  side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
+  side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
+  const memory_difference memory(before, after);
   if (!request.page.empty()) {
-    write_difference(json_of(before, after, difference, difference.changes.size()), before, after, request);
+    write_difference(
+        json_of(before, after, difference, memory, std::max(difference.changes.size(), memory.changes.size())), before,
+        after, request);
   } else if (request.as_json) {
-    const json text = json_of(before, after, difference, request.top);
+    const json text = json_of(before, after, difference, memory, request.top);
     fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
   } else {
-    print_text(before, after, difference, request);
+    print_text(before, after, difference, memory, request);
   }
 }
 

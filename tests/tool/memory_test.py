@@ -108,6 +108,21 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
+    def test_what_changed_is_said_for_both_moments(self):
+        self.record("phases", "--full")
+        os.rename(self.folder / "rec", self.folder / "before")
+        self.record("kept", "--full")
+        memory = json.loads(self.tarn("diff", "--json", "before", "rec"))["memory"]
+        self.assertGreaterEqual(memory["before"]["peak_bytes"], KEPT + HELD)
+        self.assertLess(memory["after"]["peak_bytes"], KEPT + 100_000)
+        largest = memory["changes"][0]
+        self.assertEqual((largest["before"]["function"], largest["before"]["peak_bytes"],
+                          largest["before"]["end_bytes"], largest["after"]), ("hold", HELD, 60 * 1000, None))
+        text = self.tarn("diff", "before", "rec")
+        self.assertRegex(text, r"\nMemory: 78\d\d KiB → 19\d\d KiB at the peak; 20\d\d KiB → 19\d\d KiB at the end\n"
+                               r"   memory\.c:\d+ hold  5859 KiB → 0 bytes at the peak; 59 KiB → 0 bytes at the end\n")
+        self.assertTrue(self.tarn("diff", "rec", "rec").startswith("No change.\n"))
+
     def gate(self, *limits, code=0):
         return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), code=code)
 

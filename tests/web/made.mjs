@@ -178,6 +178,10 @@ export function difference() {
         {before: side('gone&lt;"()', 100, 1e6), achieved_ns: [8e5, 1.2e6]},
         {after: side('fresh()', 500, 5e6), achieved_ns: [-6e6, -4e6]},
       ],
+      memory: {
+        before: {peak_bytes: 8 << 20, end_bytes: 2 << 20}, after: {peak_bytes: 4 << 20},
+        changes: [{before: side('keep&lt;"()', 9, 1, {peak_bytes: 5 << 20, end_bytes: 2 << 20}), after: side('keep&lt;"()', 9, 1, {peak_bytes: 1 << 20})}],
+      },
     },
   };
 }

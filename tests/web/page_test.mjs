@@ -313,7 +313,7 @@ const tests = {
     for (const scheme of ['light', 'dark']) {
       const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});
       const text = await page.innerText('body');
-      for (const phrase of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"']) {
+      for (const phrase of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"', 'at the peak: 8.0 MiB → 4.0 MiB', 'at the end: 2.0 MiB → 0 bytes', 'keep&lt;": 5.0 MiB → 1.0 MiB; at the end 2.0 MiB → 0 bytes']) {
         assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
       }
       assert.deepEqual((await rows(page)).map((row) => row.split(' ')[0]), ['make', 'fresh', 'gone&lt;"'], 'the largest first');

@@ -123,6 +123,8 @@ export interface Side {
   bytes?: number;
   copied_bytes?: number;
   hand_overs?: number;
+  peak_bytes?: number;
+  end_bytes?: number;
   now_ns: Range;
   remedy?: string;
 }
@@ -134,6 +136,11 @@ export interface Change {
   predicted?: {name: string; saved_ns: Range; holds?: boolean};
 }
 
+export interface Memory_sums {
+  peak_bytes?: number;
+  end_bytes?: number;
+}
+
 export interface Difference {
   before: string;
   after: string;
@@ -142,6 +149,7 @@ export interface Difference {
   saved_cpu_ns: Range;
   predicted_ns: Range;
   changes?: Change[];
+  memory?: {before?: Memory_sums; after?: Memory_sums; changes?: {before?: Side; after?: Side}[]};
 }
 
 export interface Data {

@@ -121,6 +121,41 @@ TEST(difference, samples_of_the_same_work_do_not_differ) {
     EXPECT_EQ(between({sampled(100)}, {changed}).changes.size(), 1U);
 }
 
+site_view holding(const char* function, std::uint64_t peak_bytes, std::uint64_t end_bytes) {
+  site_view result = view(function, 1, 100);
+  result.facts.peak_bytes = peak_bytes;
+  result.facts.live_bytes = end_bytes;
+  return result;
+}
+
+std::vector<change> memory_between(const std::vector<site_view>& before, const std::vector<site_view>& after,
+                                   double interval = 0) {
+  return memory_changes(sums_by_location(before), sums_by_location(after), {interval, interval});
+}
+
+TEST(difference, memory_is_compared_at_the_peak_and_at_the_end) {
+  const std::vector<site_view> before = {holding("f()", 1'000'000, 0), holding("g()", 0, 900'000),
+                                         holding("h()", 5'000'000, 5'000'000)};
+  EXPECT_TRUE(memory_between(before, before).empty());
+  const auto changes = memory_between(
+      before, {holding("f()", 400'000, 0), holding("h()", 5'000'000, 5'000'000), holding("i()", 0, 9'000)});
+  ASSERT_EQ(changes.size(), 3U);
+  EXPECT_EQ(changes[0].before->function, "g") << "the largest first";
+  EXPECT_FALSE(changes[0].after);
+  EXPECT_EQ(changes[1].after->peak_bytes, 400'000U);
+  EXPECT_EQ(changes[2].after->end_bytes, 9'000U);
+}
+
+TEST(difference, memory_that_differs_little_is_the_same) {
+  EXPECT_TRUE(memory_between({holding("f()", 0, 10'000)}, {holding("f()", 0, 14'000)}).empty()) << "below 4 KiB";
+  EXPECT_TRUE(memory_between({holding("f()", 10'000'000, 0)}, {holding("f()", 10'090'000, 0)}).empty())
+      << "below a hundredth of the peak";
+  EXPECT_EQ(memory_between({holding("f()", 10'000'000, 0)}, {holding("f()", 10'200'000, 0)}).size(), 1U);
+  EXPECT_TRUE(memory_between({holding("f()", 0, 3'000'000)}, {holding("f()", 0, 4'000'000)}, 131'072).empty())
+      << "some thirty samples each";
+  EXPECT_EQ(memory_between({holding("f()", 0, 3'000'000)}, {holding("f()", 0, 12'000'000)}, 131'072).size(), 1U);
+}
+
 TEST(difference, less_work_is_no_remedy) {
   const auto unit = [](std::uint64_t remedied, std::uint64_t second) {
     return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, second)};

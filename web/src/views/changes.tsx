@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {Change_state, State} from '../address';
 import {Bar, Choice, Kind, Search} from '../parts';
-import type {Change, Difference, Range, Side} from '../recording';
+import type {Change, Difference, Memory_sums, Range, Side} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
 import {bytes_words, count_words, cut, grouped, middle, range_words, short_function, shown} from '../words';
@@ -37,6 +37,7 @@ function Side_words({title, side}: {title: string; side?: Side}): JSX.Element {
         <Kind kinds={categories.sites} category={side.category} />, {grouped(side.allocations)} allocations, {bytes_words(side.bytes)}; costs {ms_words(side.now_ns)}
         {!!side.copied_bytes && `; ${bytes_words(side.copied_bytes)} copied`}
         {!!side.hand_overs && `; ${grouped(side.hand_overs)} freed by other threads`}
+        {!!(side.peak_bytes || side.end_bytes) && `; ${bytes_words(side.peak_bytes ?? 0)} in use at the peak, ${bytes_words(side.end_bytes ?? 0)} at the end`}
         {side.remedy && <><br />Remedy: <bdi>{shown(side.remedy)}</bdi></>}
       </dd>
     </>
@@ -62,6 +63,22 @@ function Change_details({row}: {row: Row}): JSX.Element {
       <Bar range={ms(change.achieved_ns)} longest={longest} label={`achieved ${ms_words(change.achieved_ns)}`} />
       <dl><Side_words title="Before" side={change.before} /><Side_words title="After" side={change.after} /></dl>
     </>
+  );
+}
+
+// The memory of both programs, and the functions where it changed most.
+function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Difference['memory']>}): JSX.Element {
+  const words = (field: 'peak_bytes' | 'end_bytes', earlier?: Memory_sums, later?: Memory_sums) =>
+    `${bytes_words(earlier?.[field] ?? 0)} → ${bytes_words(later?.[field] ?? 0)}`;
+  return (
+    <li class="card">
+      <h2>Memory of the heap</h2>
+      {!!(before?.peak_bytes && after?.peak_bytes) && <p>at the peak: <strong>{words('peak_bytes', before, after)}</strong></p>}
+      <p>at the end: <strong>{words('end_bytes', before, after)}</strong></p>
+      {(changes ?? []).slice(0, 3).map((change, index) => (
+        <p key={index}><bdi>{cut(shown(short_function((change.after ?? change.before!).function ?? '')), 60) || 'without a name'}</bdi>: {words('peak_bytes', change.before, change.after)}; at the end {words('end_bytes', change.before, change.after)}</p>
+      ))}
+    </li>
   );
 }
 
@@ -105,6 +122,7 @@ export function Changes({difference, state, change}: {difference: Difference; st
             <p key={category}><Kind kinds={categories.sites} category={category} />: {count_words(sides.before)} → <strong>{count_words(sides.after)}</strong></p>
           ))}
         </li>
+        {difference.memory && <Memory_card memory={difference.memory} />}
       </ul>
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
