@@ -10,7 +10,7 @@ option(TARN_CHECKS "Internal assertions, and is_valid() after changes of a struc
 option(TARN_SMALL "Shrunk constants, so that rare paths are common in tests" OFF)
 option(TARN_GUARD "Guarded blocks unless TARN_GUARD=0 is in the environment" OFF)
 option(TARN_WERROR "Warnings are errors" OFF)
-option(TARN_UNITY "The tools and the tests compiled in batches of files: release's tools take a third of the processor time, dev's unit tests three fifths, asan's whole build three quarters" OFF)
+option(TARN_UNITY "Compile the tools and the tests in batches of files, which is quicker" OFF)
 option(TARN_FUZZ "The libFuzzer target; Clang only" OFF)
 set(TARN_SANITIZE "" CACHE STRING "Sanitizers: empty, address (with undefined) or thread")
 set_property(CACHE TARN_SANITIZE PROPERTY STRINGS "" address thread)

@@ -28,7 +28,7 @@ void serve(int requests) {
         reply += std::to_string(pending->id) + "\n";
       }
     }
-    work_heap.release();  // the orders, which nobody deleted, and all else of this request
+    work_heap.release();  // the orders, which nobody deleted, and everything else of this request
   }
 }
 // [example]

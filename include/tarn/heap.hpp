@@ -9,20 +9,20 @@
 
 namespace tarn {
 
-/// Configures a heap. Sizes are in bytes and are rounded up to 64 KiB.
+/// Configures a heap. Sizes are in bytes; they are rounded up to 64 KiB.
 struct heap_options {
   const char* name = "";      ///< for statistics and messages; the first 23 bytes are kept
   std::size_t initial = 0;    ///< mapped and touched at creation, so that its use causes no page fault
   std::size_t increment = 0;  ///< mapped in one step when more is needed; 0: 4 MiB
   std::size_t limit = 0;      ///< most memory in use at one time; 0: no limit
-  bool keep = false;          ///< freed memory stays with the heap until release(), trim() or its end
+  bool keep = false;          ///< freed memory stays with the heap until release(), trim() or the heap's end
   bool strict = false;        ///< a free by another thread is a fault that names both threads
   bool statistics = false;    ///< counts each call; calls then do not take the inline path
   bool sites = false;         ///< records where each block was allocated and reports what is in use at the end. Slower
 };
 
 /// A heap with segments of its own, whose blocks can all be freed at once. Freed memory goes back to the system after
-/// `purge_delay_ms`, as it does for the heaps of threads; when much is freed, most of it goes back at once.
+/// `purge_delay_ms`, as it does for the heaps of threads; once half of the memory in use is freed, most goes at once.
 ///
 /// In the child of a fork, only heap objects that the forking thread was using may be used. Threads: one thread at a
 /// time allocates from a heap and calls its other functions. Any thread may free its blocks, through any function
@@ -102,7 +102,7 @@ heap& current_slow();
 }
 
 /// Returns the calling thread's heap, or the heap that a scoped_current put in its place. It is valid until the
-/// thread ends, and only for this thread.
+/// thread or that scoped_current ends, and only for this thread.
 /// Hidden: another library with Tarn inside has its own heaps.
 [[gnu::visibility("hidden")]] inline heap& current() {
   // acquire: owner_of() in another thread may just have made it.

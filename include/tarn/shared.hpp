@@ -38,14 +38,14 @@ auto call_if(bool is_wanted, Function&& function, T& value) {
 /// tarn::shared<std::map<int, session>> sessions;
 /// sessions.with([](auto& all) { all[7].hits += 1; });          // the lock is held while the function runs
 /// auto held = sessions.lock();                                 // the same for a scope
-/// held.wait([](const auto& all) { return !all.empty(); });     // woken by whoever makes it true
+/// held.wait([](const auto& all) { return !all.empty(); });     // until another thread makes it true
 /// tarn::with(sessions, log, [](auto& all, auto& lines) { … }); // <tarn/with.hpp>
 ///
 /// Threads: any number use it at any time, but construction and destruction belong to one thread. A `const` shared
 /// gives `const` access, under the readers' lock where the Mutex has one (std::shared_mutex; glibc's lets readers
 /// starve a writer for seconds). A function may not return a reference, pointer, view or iterator out of with(), and
 /// a handle must have a name: violations of both fail to compile. The compiler cannot see a pointer that the function
-/// stores elsewhere. Errors: an exception releases the lock and is passed on; the value is not marked as poisoned.
+/// stores elsewhere. Errors: an exception releases the lock and is passed on; later locks succeed as usual.
 /// With TARN_CHECKS, locks taken in an order that can deadlock are a fault the first time that the orders differ; so
 /// is a lock that its holder takes again. Clang's -Wthread-safety treats it as a capability: a second lock() in one
 /// function is a warning. Cost: that of the Mutex, and one load when the lock is released after a change; with
@@ -110,7 +110,8 @@ class TARN_CAPABILITY("shared") shared {
     const reader held(*this, location);
     return value_;
   }
-  /// Exchanges the value with `other` under the lock, for example to take all gathered data and process it outside.
+  /// Exchanges the guarded value with `value` under the lock, for example to take all gathered data and process it
+  /// outside.
   template <std::swappable Value = T>
   void swap(Value& value, std::source_location location = std::source_location::current()) TARN_EXCLUDES(this) {
     const handle held(*this, location);
@@ -188,12 +189,12 @@ class TARN_CAPABILITY("shared") shared {
       TARN_ACQUIRE_SHARED(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
     return reader(*this, location);
   }
-  /// Returns a handle that holds nothing when the lock was not free, or did not become free within that time.
+  /// Returns at once: a handle that holds nothing when the lock was not free.
   maybe_handle try_lock(std::source_location location = std::source_location::current())
       TARN_NO_THREAD_SAFETY_ANALYSIS {
     return maybe_handle(mutex_.try_lock() ? seen(this, location) : nullptr);
   }
-  /// Waits at most as long as `most`. Returns an empty handle when the lock did not become free.
+  /// Waits at most as long as `longest`. Returns an empty handle when the lock did not become free.
   template <class Rep, class Period>
     requires detail::timed_lockable<Mutex>
   maybe_handle try_lock_for(std::chrono::duration<Rep, Period> longest,

@@ -158,23 +158,23 @@ advice advise_hoist(const allocation_info& allocation) {
   if (allocation.copies) {
     return {"do not copy it: take it by reference, or as a view",
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
-            "only where nothing changes the copy; what is viewed must live as long as the view"};
+            "only if the copy is never changed; the original must outlive the view"};
   }
   if (is_container(allocation.kind)) {
-    return {"hoist it out of the loop: clear() keeps its memory",
+    return {"move it out of the loop (hoist): clear() keeps its memory",
             allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", ""};
   }
-  return {"hoist it out of the loop, or make it a local variable",
-          allocation.type.empty() ? "" : allocation.type + " one;", ""};
+  return {"move it out of the loop (hoist), or make it a local variable",
+          allocation.type.empty() ? "" : allocation.type + " reused;", ""};
 }
 
 advice advise_pooled(const allocation_info& allocation, bool shared) {
-  const std::string risk = shared ? "the blocks still travel: each free by another thread is sent to the owner" : "";
+  const std::string risk = shared ? "blocks that another thread frees are still sent back to their owner" : "";
   switch (allocation.kind) {
     case allocated_kind::text:
       return {"take its memory from the thread's own heap",
               "std::basic_string<char, std::char_traits<char>, tarn::allocator<char>>",
-              "another type than std::string: convert by std::string_view"};
+              "this is another type than std::string: pass it as std::string_view"};
     case allocated_kind::vector:
     case allocated_kind::deque:
     case allocated_kind::list:
@@ -197,43 +197,43 @@ advice advise_pooled(const allocation_info& allocation, bool shared) {
     case allocated_kind::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", risk};
     case allocated_kind::unknown:
       if (allocation.type.empty())
-        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; a type of C++: tarn::pooled<T>", risk};
+        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; for a C++ type: tarn::pooled<T>", risk};
       [[fallthrough]];
     default:
-      return {"give the type the thread's own heap",
+      return {"allocate this type from the thread's own heap",
               "struct " + or_T(allocation.type) + " : tarn::pooled<" + or_T(allocation.type) + "> { ... };", risk};
   }
 }
 
 // Returns true if there is no T to write: the function may be C, or the type is not known.
-bool is_a_block(const allocation_info& allocation) {
+bool has_no_type(const allocation_info& allocation) {
   return allocation.kind == allocated_kind::c_block ||
          (allocation.kind == allocated_kind::unknown && allocation.type.empty());
 }
 
 advice advise_recycle(const allocation_info& allocation) {
-  if (is_a_block(allocation)) {
-    return {"keep the block of the last time, one for each thread, and use it again", "", "it holds what it held"};
+  if (has_no_type(allocation)) {
+    return {"keep one block for each thread, and use it again", "", "it still has its old content"};
   }
   if (is_container(allocation.kind)) {
-    return {"use a warm one again, its memory kept", "auto kept = tarn::recycle<" + or_T(allocation.type) + ">();",
-            "it comes back empty, and to the thread that ends it"};
+    return {"reuse an object that keeps its memory", "auto kept = tarn::recycle<" + or_T(allocation.type) + ">();",
+            "it comes back empty, and stays with the thread that ends its scope"};
   }
-  return {"use a warm one again", "auto one = tarn::recycle<" + or_T(allocation.type) + ">();",
-          "needs a clear(), or a tarn::recycling<" + or_T(allocation.type) + ">"};
+  return {"reuse an object", "auto reused = tarn::recycle<" + or_T(allocation.type) + ">();",
+          "the type needs clear(), or a specialisation of tarn::recycling<" + or_T(allocation.type) + ">"};
 }
 
 }  // namespace
 
-allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t passed) {
+allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
-  bool told = false;
+  bool names_type = false;
   std::size_t own_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
     const std::string_view name = qualified(location.function);
-    if (own_frame >= passed && !is_wrapper(location)) break;
-    told = told || read_name(allocation, location.function);
+    if (own_frame >= skipped && !is_wrapper(location)) break;
+    names_type = names_type || read_name(allocation, location.function);
     // A copying constructor's frame is above the frame that allocates.
     if (allocation.kind == allocated_kind::text)
       allocation.copies |= name.find("_M_construct<char") != std::string_view::npos;
@@ -247,7 +247,7 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     allocation.is_of_another_language = is_of_another_language(location);
     allocation.is_foreign = allocation.is_of_another_language || is_installed_library(location.module);
   }
-  if (!told && own_frame < frames.size() && !frames[own_frame].function.empty() &&
+  if (!names_type && own_frame < frames.size() && !frames[own_frame].function.empty() &&
       frames[own_frame].function.find('(') == std::string::npos) {
     allocation.kind = allocated_kind::c_block;
   }
@@ -291,17 +291,18 @@ advice advise(remedy_kind remedy, const allocation_info& allocation, const site&
                   " steps, 9 of 10 to at most " + std::to_string(grown.bytes) + " bytes",
               is_container(allocation.kind) ? "kept.reserve(" + reserved(allocation, grown) + ");"
                                             : "allocate " + std::to_string(grown.bytes) + " bytes at once",
-              "takes that much for each, also where less would do"};
+              "each buffer takes this size, also where less would do"};
     case remedy_kind::hoist: return advise_hoist(allocation);
     case remedy_kind::recycle: return advise_recycle(allocation);
     case remedy_kind::pooled: return advise_pooled(allocation, site.category == heap_category::shared);
     case remedy_kind::arena:
       return {"allocate it in an arena that ends with the work",
-              allocation.kind == allocated_kind::text ? "tarn::arena_string text(request);" : "tarn::arena request;",
+              allocation.kind == allocated_kind::text ? "tarn::arena request;  tarn::arena_string text(request);"
+                                                      : "tarn::arena request;",
               "nothing of it may be used after the arena's reset"};
     case remedy_kind::shared:
       return {"hand over objects of a pool", "tarn::shared_pool<" + or_T(allocation.type) + "> pool;  pool.create(...)",
-              "who takes it last frees it, by pool.destroy, not by delete"};
+              "the last user frees it, by pool.destroy, not by delete"};
     case remedy_kind::drop_in:
       return {allocation.is_of_another_language
                   ? "the code is not in C or C++: run the program on Tarn's heaps, unchanged"

@@ -36,9 +36,9 @@ struct allocation_info {
   std::string source;  // the source line there, if the file can be read and is older than the recording
 };
 
-// `frames` is the whole stack, innermost first, including the allocator's frames. The first `passed` of them do not
+// `frames` is the whole stack, innermost first, including the allocator's frames. The first `skipped` of them do not
 // decide, whatever their names.
-allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t passed = 0);
+allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped = 0);
 
 // Sets `made.source` from the file system. If the names did not tell the type, it is read from the `new` or
 // `make_unique` in that line.

@@ -150,10 +150,10 @@ site_view analysis::view(const site& site) {
   view.facts = site;
   std::vector<code_location> frames = frames_of(recording_, site, symbols_);
   const format::site_facts& stack = recording_.sites[site.number];
-  std::size_t passed = 0;
+  std::size_t skipped = 0;
   for (std::size_t index = 0; index < deciding().frame_of(site.number); ++index)
-    passed += symbols_.resolve(stack.image, stack.frames[index]).size();
-  view.allocation = allocation_at(frames, passed);
+    skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
+  view.allocation = allocation_at(frames, skipped);
   read_source(view.allocation, frames, recording_.program.started);
   view.facts.grows = view.allocation.grows;
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});

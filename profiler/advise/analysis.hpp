@@ -48,7 +48,7 @@ struct site_view {
   allocation_info allocation;
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
-  // Whether the first guess of an offer saves 0.1 % of the processor time, or that time is unknown. Where an offer also
+  // Whether the best guess of an offer saves 0.1 % of the processor time, or that time is unknown. Where an offer also
   // saves what no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;  // one line; empty if there is nothing to gain

@@ -27,9 +27,9 @@ struct block_record {
 /// Reports the same for a block of which nothing is remembered.
 [[noreturn]] void fault_late_double_free(const char* entry, const void* pointer) noexcept;
 [[noreturn]] void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept;
-/// Reports that bytes from `first` to before `last`, counted from the start of the block, have changed. With `all`,
-/// these are all the bytes that were checked, so there may be more. The change was found when `pointer` was freed,
-/// mostly the block itself.
+/// Reports that bytes from `first` to before `last`, counted from the start of the block, have changed. With
+/// `may_be_longer`, these are all the bytes that were checked, so there may be more. The change was found when
+/// `pointer` was freed, mostly the block itself.
 [[noreturn]] void fault_overrun(const char* entry, const void* pointer, const block_record& block, std::size_t first,
                                 std::size_t last, bool may_be_longer) noexcept;
 /// Reports that at least `written` bytes before the block have changed.

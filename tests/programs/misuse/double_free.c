@@ -7,7 +7,7 @@
 
 #include "../cases.h"
 
-// A block freed again after ten others of its size.
+// A block is freed again after ten others of its size.
 //@ stderr tarn: free({p}): double free of a block of 320 bytes
 CASE(double_free_after_few) {
   void* p[11];
@@ -17,7 +17,7 @@ CASE(double_free_after_few) {
   free(hidden(p[0]));
 }
 
-// A block freed again after five thousand others of its size.
+// A block is freed again after five thousand others of its size.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_after_many) {
   enum { count = 5000 };
@@ -28,7 +28,7 @@ CASE(double_free_after_many) {
   free(hidden(p[0]));
 }
 
-// A block freed again after one other of its size.
+// A block is freed again after one other of its size.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_after_one) {
   void* p = malloc(64);
@@ -39,7 +39,7 @@ CASE(double_free_after_one) {
   free(hidden(p));
 }
 
-// A block freed again after blocks of other sizes came and went.
+// A block is freed again after blocks of other sizes came and went.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_after_other_sizes) {
   void* keep = hidden(malloc(64));  // the slab stays, which another class may take when it is empty
@@ -51,7 +51,7 @@ CASE(double_free_after_other_sizes) {
   CHECK(keep != NULL);
 }
 
-// A block of aligned_alloc freed twice.
+// A block of aligned_alloc is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 4096 bytes
 CASE(double_free_aligned) {
   void* p = aligned_alloc(4096, 4096);
@@ -77,7 +77,7 @@ static void* release(void* p) {
 enum { batch_count = 1000 };  // so many blocks go to their owner in batches
 static void* batch[batch_count];
 
-// Returns one more block than those in the batch; a thread will free all.
+// Returns one more block than those in the batch; a thread frees all of them.
 static void* allocate_batch(void) {
   for (int i = 0; i < batch_count; ++i) batch[i] = malloc(64);
   void* p = malloc(64);
@@ -85,7 +85,7 @@ static void* allocate_batch(void) {
   return p;
 }
 
-static void* release_first(void* p) {
+static void* release_before_batch(void* p) {
   free(p);
   for (int i = 0; i < batch_count; ++i) free(batch[i]);
   return NULL;
@@ -99,13 +99,13 @@ static void* release_twice_in_batch(void* p) {
   return NULL;
 }
 
-static void* release_second_half(void* p) {
+static void* release_with_second_half(void* p) {
   free(hidden(p));
   for (int i = batch_count / 2; i < batch_count; ++i) free(batch[i]);
   return NULL;
 }
 
-static void* release_first_half(void* p) {
+static void* release_with_first_half(void* p) {
   free(p);
   for (int i = 0; i < batch_count / 2; ++i) free(batch[i]);
   return NULL;
@@ -116,30 +116,30 @@ static void run_thread(void* (*body)(void*), void* p) {
   CHECK(pthread_create(&thread, NULL, body, p) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-// Freed by its owner, then by another thread among many other blocks.
+// A block is freed by its owner, then by another thread among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_batch_after_owner) {
   void* p = allocate_batch();
   free(p);
-  run_thread(release_first, p);
+  run_thread(release_before_batch, p);
   fetch_frees();
 }
 
-// Freed by another thread among many other blocks, then by its owner.
+// A block is freed by another thread among many other blocks, then by its owner.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_batch_before_owner) {
   void* p = allocate_batch();
-  run_thread(release_first, p);
+  run_thread(release_before_batch, p);
   free(hidden(p));
   fetch_frees();
 }
 
-// Freed by each of two threads, neither of which owns it, among many other blocks.
+// A block is freed by each of two threads, neither of which owns it, among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_batch_two_threads) {
   void* p = allocate_batch();
-  run_thread(release_first_half, p);
-  run_thread(release_second_half, p);
+  run_thread(release_with_first_half, p);
+  run_thread(release_with_second_half, p);
   fetch_frees();
 }
 
@@ -147,12 +147,12 @@ CASE(double_free_batch_two_threads) {
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_batches_then_malloc) {
   void* p = allocate_batch();
-  run_thread(release_first_half, p);
-  run_thread(release_second_half, p);
+  run_thread(release_with_first_half, p);
+  run_thread(release_with_second_half, p);
   for (int i = 0; i < 3 * batch_count; ++i) CHECK(malloc(64) != NULL);
 }
 
-// Freed by its owner, then by another thread: seen at the latest when the owner fetches it.
+// A block is freed by its owner, then by another thread. That is seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_by_other_thread) {
   void* p = malloc(64);
@@ -163,7 +163,7 @@ CASE(double_free_by_other_thread) {
   fetch_frees();
 }
 
-// A block of calloc freed twice.
+// A block of calloc is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 1024 bytes
 CASE(double_free_calloc) {
   void* p = calloc(4, 256);
@@ -172,7 +172,7 @@ CASE(double_free_calloc) {
   free(hidden(p));
 }
 
-// A block of 256 MiB freed twice: its address space has gone back to the system.
+// A block of 256 MiB is freed twice: its address space has gone back to the system.
 //@ stderr tarn: free({p}): double free of a block of 268435456 bytes
 CASE(double_free_huge) {
   void* p = malloc(256 << 20);
@@ -181,14 +181,14 @@ CASE(double_free_huge) {
   free(hidden(p));
 }
 
-// Freed twice by a thread that is not its owner, among many other blocks.
+// A block is freed twice by a thread that is not its owner, among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_in_batch) {
   run_thread(release_twice_in_batch, allocate_batch());
   fetch_frees();
 }
 
-// Freed by the parent, then by a child made after that.
+// A block is freed by the parent, then by a child made after that.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_in_child) {
   void* p = malloc(64);
@@ -201,7 +201,7 @@ CASE(double_free_in_child) {
   kill(getpid(), WTERMSIG(status));
 }
 
-// A large block freed twice.
+// A large block is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 1048576 bytes
 CASE(double_free_large) {
   void* p = malloc(1 << 20);
@@ -210,7 +210,7 @@ CASE(double_free_large) {
   free(hidden(p));
 }
 
-// The largest size that comes from a size class, freed twice.
+// A block of the largest size class is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 262144 bytes
 CASE(double_free_largest_class) {
   void* keep = malloc(262144);
@@ -223,13 +223,14 @@ CASE(double_free_largest_class) {
 
 static void* left_behind;
 
-static void* make_orphan(void* argument) {
+static void* make_orphan(void* unused) {
   void* p = malloc(64);
-  left_behind = malloc(argument == NULL ? 64 : 1);
+  (void)unused;
+  left_behind = malloc(64);
   return p;
 }
 
-// The block of a thread that ended, freed twice: seen at the latest when the owner fetches it.
+// The block of an ended thread is freed twice. That is seen at the latest when another thread acts for the heap.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_of_orphan) {
   pthread_t thread;
@@ -241,7 +242,8 @@ CASE(double_free_of_orphan) {
   fetch_frees();
 }
 
-// Freed by another thread, which ended, then by its owner: seen at the latest when the owner fetches it.
+// A block is freed by another thread, which ended, then by its owner. That is seen at the latest when the owner fetches
+// it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_other_thread_first) {
   void* p = malloc(64);
@@ -258,7 +260,7 @@ static void* release_twice(void* p) {
   return NULL;
 }
 
-// Freed twice by a thread that is not its owner: seen at the latest when the owner fetches it.
+// A block is freed twice by a thread that is not its owner. That is seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_remote_twice) {
   void* p = malloc(64);
@@ -277,7 +279,8 @@ static void* release_and_wait(void* p) {
   return NULL;  // the end of the thread sends the block
 }
 
-// Freed by another thread, then by its owner, whose slab is gone when the other thread sends what it has freed.
+// A block is freed by another thread, then by its owner, whose slab is gone when the other thread sends what it has
+// freed.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_slab_gone) {
   enum { count = 5000 };
@@ -296,7 +299,8 @@ CASE(double_free_slab_gone) {
   CHECK(pthread_join(thread, NULL) == 0 && keep != NULL);
 }
 
-// Freed once by each of two threads, neither of which owns it: seen at the latest when the owner fetches it.
+// A block is freed once by each of two threads, neither of which owns it. That is seen at the latest when the owner
+// fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(double_free_two_threads) {
   void* p = malloc(64);
@@ -309,7 +313,7 @@ CASE(double_free_two_threads) {
   fetch_frees();
 }
 
-// The old address freed after realloc moved the block.
+// The old address is freed after realloc moved the block.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
 CASE(free_after_realloc) {
   void* p = malloc(64);
@@ -319,7 +323,7 @@ CASE(free_after_realloc) {
   free(hidden(p));
 }
 
-// realloc of a block that was freed.
+// A freed block is given to realloc.
 //@ stderr tarn: realloc({p}): double free of a block of 64 bytes
 CASE(realloc_of_freed) {
   void* p = malloc(64);
