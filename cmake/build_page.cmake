@@ -23,6 +23,22 @@ if(NOT fetched STREQUAL lock)
   file(WRITE "${TO}/fetched.txt" "${lock}")
 endif()
 
+# The licences of the packages that become a part of the pages, in the order of their names.
+file(READ "${TO}/package-lock.json" lock)
+string(JSON count LENGTH "${lock}" packages)
+math(EXPR last "${count} - 1")
+file(WRITE "${TO}/page/licences.txt" "The pages of tarn report --html and tarn lab --html contain these packages.\n")
+foreach(number RANGE ${last})
+  string(JSON package MEMBER "${lock}" packages ${number})
+  string(JSON only_for_build ERROR_VARIABLE unset GET "${lock}" packages "${package}" dev)
+  if(package AND NOT only_for_build)
+    string(JSON version GET "${lock}" packages "${package}" version)
+    string(REGEX REPLACE "^node_modules/" "" name "${package}")
+    file(READ "${TO}/${package}/LICENSE" text)
+    file(APPEND "${TO}/page/licences.txt" "\n== ${name} ${version}\n${text}")
+  endif()
+endforeach()
+
 foreach(page IN ITEMS index lab)
   execute_process(COMMAND "${NODE}" node_modules/vite/bin/vite.js build --mode ${page} --logLevel warn
     WORKING_DIRECTORY "${TO}" RESULT_VARIABLE failed)

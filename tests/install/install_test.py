@@ -69,12 +69,24 @@ class Install(unittest.TestCase):
                        for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp",
-                     "libexec/tarn/lab-list"]:
+                     "libexec/tarn/lab-list", "share/man/man1/tarn.1", "share/bash-completion/completions/tarn",
+                     "share/doc/tarn/LICENSE", "share/doc/tarn/libncurses-dev.txt"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
             ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn", "include/tarn/",
-             "libexec/tarn/lab-", "share/"))]
+             "libexec/tarn/lab-", "share/man/man1/tarn.1", "share/bash-completion/completions/tarn",
+             "share/gdb/auto-load/", "share/tarn/", "share/doc/tarn/"))]
         self.assertEqual(strangers, [])
+
+    def test_licences_of_what_the_page_contains_are_there(self):
+        if (BUILD / "web/page/index.html").stat().st_size == 0:
+            self.skipTest("a build without npm has no page")
+        text = (self.prefix / "share/doc/tarn/page-licences.txt").read_text(encoding="utf-8")
+        lock = json.loads((BUILD / "web/package-lock.json").read_text(encoding="utf-8"))
+        for path, package in lock["packages"].items():
+            if path and not package.get("dev"):
+                self.assertIn(f"\n== {path.removeprefix('node_modules/')} {package['version']}\n", text)
+        self.assertGreater(text.lower().count("copyright"), 10)
 
     def test_server_comes_with_its_sample_configuration(self):
         if not (BUILD / "bin/tarn-appserver").exists():
