@@ -12,18 +12,11 @@ import api_pages
 import pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The order in which a reader meets them; what is not named follows in the order of the alphabet.
-ORDER = {
-    "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "log", "checks",
-              "guard",
-              "quiet-region", "appserver", "server-steps", "lab"],
-    "reference": ["options", "exit-codes", "report-json", "recording-format", "page-data", "cost-model", "figures"],
-}
-PARTS = {
-    "guide": "Tasks, one page each.",
-    "reference": "The API, options, formats and figures. The [API](api/index.md) has a page for each header.",
-    "design": "Decisions, with the figures of the alternatives that lost.",
-}
+PARTS = ("guide", "reference", "design")
+INDEX = "docs/README.md"
+API = "reference/api/index.md"
+# A page in docs/README.md, which has the order in which a reader meets them and what each is about.
+ENTRY = re.compile(r"^- \[[^\]]+\]\(([^)]+\.md)\): (.+(?:\n  .+)*)", re.MULTILINE)
 PROJECT = {"CONTRIBUTING.md": "project/contributing.md", "HACKING.md": "project/hacking.md",
            "CHANGELOG.md": "project/changelog.md", "SECURITY.md": "project/security.md",
            "CODE_OF_CONDUCT.md": "project/conduct.md", "LICENSE": "project/licence.md",
@@ -38,36 +31,49 @@ def documents():
     for path in sorted((ROOT / "docs").rglob("*.md")):
         name = str(path.relative_to(ROOT))
         pages[name] = name.removeprefix("docs/")
-    return {path: page for path, page in pages.items() if (ROOT / path).is_file()}
+    return {path: page for path, page in pages.items() if (ROOT / path).is_file() and path != INDEX}
+
+
+def entries(part):
+    """What docs/README.md says of each page of a part, in its order."""
+    text = (ROOT / INDEX).read_text(encoding="utf-8")
+    return {page: " ".join(words.split()) for page, words in ENTRY.findall(text) if page.startswith(part + "/")}
+
+
+def unlisted(pages):
+    """Pages of docs/ that docs/README.md does not name. Of a folder, it names the first page."""
+    listed = {page for part in PARTS for page in entries(part)}
+    folders = {str(pathlib.PurePath(page).parent) for page in listed if page.count("/") > 1}
+    return [page for path, page in pages.items() if path.startswith("docs/") and page not in listed
+            and str(pathlib.PurePath(page).parent) not in folders]
 
 
 def chapters(pages, part):
     """The pages of a part of docs/, in their order; a folder is a chapter of its own."""
-    order = ORDER.get(part, ["architecture"])
-    named = [page for page in pages.values() if page.startswith(part + "/") and page.count("/") == 1]
-    named.sort(key=lambda page: (order.index(stem(page)) if stem(page) in order else len(order), page))
-    folders = sorted({page.split("/")[1] for page in pages.values() if page.startswith(part + "/")
-                      and page.count("/") > 1})
-    return [{folder.capitalize(): sorted(page for page in pages.values() if page.startswith(f"{part}/{folder}/"))}
-            for folder in folders] + named
+    result = []
+    for page in entries(part):
+        folder = str(pathlib.PurePath(page).parent)
+        if folder == part:
+            result.append(page)
+        else:
+            result.append({pathlib.PurePath(folder).name.capitalize():
+                           sorted(page for page in pages.values() if page.startswith(folder + "/"))})
+    return result
 
 
 def part_index(pages, part):
-    """The first page of a part: the titles of its pages, and how each begins."""
+    """The first page of a part: the titles of its pages, and what each is about."""
     rows = []
     paths = {page: path for path, page in pages.items()}
-    for chapter in chapters(pages, part):
-        for page in [chapter] if isinstance(chapter, str) else next(iter(chapter.values())):
-            text = (ROOT / paths[page]).read_text(encoding="utf-8")
-            title = re.search(r"^# (.*)$", text, re.MULTILINE)
-            if title is None:
-                raise SystemExit(f"{paths[page]} has no title: begin it with \"# \"")
-            rows.append(f"-   [{title[1]}]({page.removeprefix(part + '/')})")
-    return f"# {part.capitalize()}\n\n{PARTS[part]}\n\n" + "\n".join(rows) + "\n"
-
-
-def stem(page):
-    return pathlib.PurePath(page).stem
+    for page, words in entries(part).items():
+        text = (ROOT / paths[page]).read_text(encoding="utf-8")
+        title = re.search(r"^# (.*)$", text, re.MULTILINE)
+        if title is None:
+            raise SystemExit(f"{paths[page]} has no title: begin it with \"# \"")
+        rows.append(f"-   [{title[1]}]({page.removeprefix(part + '/')}): {words}")
+    if part == "reference":
+        rows.append("-   [The API](api/index.md): a page for each header")
+    return f"# {part.capitalize()}\n\n" + "\n".join(rows) + "\n"
 
 
 def settings(pages, headers, folder):
@@ -79,9 +85,8 @@ def settings(pages, headers, folder):
     values["nav"] = [
         {"Home": "index.md"},
         {"Guide": ["guide/index.md", *chapters(pages, "guide")]},
-        {"Reference": ["reference/index.md", {"API": ["reference/api/index.md", *headers]},
-                       *chapters(pages, "reference")]},
-        {"Design": ["design/index.md", *chapters(pages, "design")]},
+        {"Reference": ["reference/index.md", {"API": [API, *headers]}, *chapters(pages, "reference")]},
+        {"Design": ["design/index.md", "design/architecture.md", *chapters(pages, "design")]},
         {"Project": [page for page in PROJECT.values() if page in pages.values()]},
     ]
     return values
@@ -91,8 +96,10 @@ def main(folder):
     folder = pathlib.Path(folder).resolve()
     shutil.rmtree(folder / "pages", ignore_errors=True)
     site_pages = documents()
+    if unlisted(site_pages):
+        sys.exit(f"{INDEX} does not name {', '.join(unlisted(site_pages))}: add a line for each")
     site = pages.Site(ROOT, folder / "pages", {**site_pages, **{f"docs/{part}": f"{part}/index.md" for part in PARTS},
-                                               "include/tarn": "reference/api/index.md"})
+                                               "include/tarn": API, INDEX: "index.md"})
     for path, page in site_pages.items():
         if path == "LICENSE":
             site.write(page, "# Licence\n\n```\n" + (ROOT / path).read_text(encoding="utf-8") + "```\n")
@@ -104,7 +111,7 @@ def main(folder):
     for header, entities in interface.items():
         headers.append(f"reference/api/{header.relative_to('include/tarn')}.md")
         site.write(headers[-1], api_pages.page(header, texts[header], entities))
-    site.write("reference/api/index.md", api_pages.index(interface, texts))
+    site.write(API, api_pages.index(interface, texts))
     for part in PARTS:
         site.write(f"{part}/index.md", part_index(site_pages, part))
     site.write_sources()

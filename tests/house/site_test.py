@@ -191,6 +191,19 @@ class Interface(Folder):
             documented.check(self.root)
 
 
+class Index(unittest.TestCase):
+    def test_it_names_each_page_and_no_other(self):
+        documents = build.documents()
+        self.assertEqual(build.unlisted(documents), [], f"add a line to {build.INDEX}")
+        for part in build.PARTS:
+            for page in build.entries(part):
+                self.assertIn(page, documents.values(), f"{build.INDEX} names a page that is not there")
+
+    def test_a_page_that_is_not_named_is_found(self):
+        self.assertEqual(build.unlisted({"docs/guide/new.md": "guide/new.md", "README.md": "index.md"}),
+                         ["guide/new.md"])
+
+
 class Headings(unittest.TestCase):
     def test_a_link_to_a_heading_leads_to_a_page(self):
         documents = build.documents()
