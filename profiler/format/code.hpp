@@ -2,6 +2,8 @@
 // bit is set if another group follows.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -18,11 +20,11 @@ class unreadable : public std::runtime_error {
 class encoder {
  public:
   void number(std::uint64_t value) {
-    while (value >= 0x80) {
-      bytes_ += static_cast<char>(value | 0x80);
-      value >>= 7;
-    }
-    bytes_ += static_cast<char>(value);
+    std::array<char, 10> groups;
+    std::size_t count = 0;
+    for (; value >= 0x80; value >>= 7) groups[count++] = static_cast<char>(value | 0x80);
+    groups[count++] = static_cast<char>(value);
+    bytes_.append(groups.data(), count);
   }
   // Takes few bytes if `value` is near `before`, on either side.
   void difference(std::uint64_t value, std::uint64_t before) {

@@ -33,6 +33,13 @@ class cell_table {
   }
   std::size_t size() const noexcept { return used_; }
 
+  // Begins a table of another thread, which keeps the memory of the index.
+  void begin_anew() noexcept {
+    for (std::size_t place = 0; used_ != 0 && place < slots_; ++place) index_[place] = {};
+    used_ = 0;
+    chunk_ = nullptr;
+  }
+
  private:
   struct slot {
     std::uint64_t key;
@@ -43,7 +50,7 @@ class cell_table {
 
   template <class Make>
   [[gnu::noinline]] Cell* add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
-    constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // cells in a chunk
+    constexpr std::uint32_t first_cells = 2, most_cells = 1024;  // cells in a chunk
     if (used_ * 2 >= slots_ && !grow()) return nullptr;
     if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
       const std::uint32_t wanted = chunk_ == nullptr               ? first_cells

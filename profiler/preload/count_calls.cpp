@@ -54,6 +54,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
   if (!is_recorded()) return {};
   const std::uint16_t weight = window_weight();
   ++own_window.dispatched;
+  if (weight != 0) note_dispatched_call();
   if (own_window.phase == window_phase::closed && !is_in_region()) return {};
   const auto number = said_number < 0 || said_number > format::most_call_number
                           ? format::most_call_number

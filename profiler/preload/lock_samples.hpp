@@ -82,7 +82,7 @@ class lock_samples {
     return false;
   }
   static std::uint16_t largest_weight() noexcept {
-    return growing_weight(recorded.load(std::memory_order_relaxed), most_weight);
+    return growing_weight(recorded.load(std::memory_order_relaxed), most_weight, 1024);
   }
   // Chooses the weight by what the acquisitions so far were apart; the last ones count most.
   std::uint16_t next_weight(std::uint64_t now) noexcept {

@@ -37,6 +37,7 @@ restriction restriction_by(long number, const long* arguments) noexcept {
   };
   if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
   if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
+  keep_memory_of_ended_threads();
   // The handler of SIGSYS asks what it may read and ends with a call; a new thread asks to be dispatched.
   if (!filter_allows(arguments[2],
                      {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))

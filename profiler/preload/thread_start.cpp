@@ -77,7 +77,7 @@ auto begin_thread(void* start) noexcept(false) {
   const beginning now = *given;
   give_back(given);
   note_stack(now.stack_bytes);
-  take_step();
+  take_first_step();
   return reinterpret_cast<Routine>(now.routine)(now.argument);
 }
 

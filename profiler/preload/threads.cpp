@@ -6,6 +6,9 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "profiler/format/clock.hpp"
@@ -22,6 +25,16 @@ constexpr std::uint32_t few_walks = 16;
 
 constinit lock sharing;
 constinit thread* shared = nullptr;  // shared by the threads beyond the limit
+
+// The threads that have ended. Another thread gets the memory of one that the kernel no longer knows, as until then it
+// may have further events.
+constinit lock keeping_ended;
+constinit thread* first_ended = nullptr;
+constinit thread* last_ended = nullptr;
+constinit std::atomic<bool> reuses_memory = true;
+
+// A number that another thread has by now only keeps the memory from being used again.
+bool has_gone(std::uint32_t id) noexcept { return id != 0 && own_call(SYS_tgkill, process_number(), id, 0) == -ESRCH; }
 
 constinit std::atomic<std::uint32_t> so_far = 0;
 constinit std::atomic<std::uint32_t> running = 0;
@@ -94,7 +107,49 @@ void thread::end() noexcept {
 #if defined(__x86_64__)
   give_back_signal_stack();
 #endif
+  if (this == shared) return;
+  const holding held(keeping_ended);
+  keep_ended();
 }
+
+void thread::keep_ended() noexcept {
+  next_ended_ = nullptr;
+  (last_ended == nullptr ? first_ended : last_ended->next_ended_) = this;
+  last_ended = this;
+}
+
+// Keeps the memory of its tables' indexes.
+void thread::clear() noexcept {
+  const auto tables = std::tuple(cells_, calls_, locks_, waits_, violations_, orders_);
+  std::memset(static_cast<void*>(this), 0, sizeof *this);
+  std::tie(cells_, calls_, locks_, waits_, violations_, orders_) = tables;
+  cells_.begin_anew();
+  calls_.begin_anew();
+  locks_.begin_anew();
+  waits_.begin_anew();
+  violations_.begin_anew();
+  orders_.begin_anew();
+}
+
+thread* thread::take_memory() noexcept {
+  if (!reuses_memory.load(std::memory_order_relaxed)) return static_cast<thread*>(take(sizeof(thread)));
+  thread* ended = nullptr;
+  {
+    const holding held(keeping_ended);
+    if ((ended = first_ended) != nullptr) {
+      first_ended = ended->next_ended_;
+      if (first_ended == nullptr) last_ended = nullptr;
+      if (!has_gone(ended->record_->id)) {
+        std::exchange(ended, nullptr)->keep_ended();  // behind the others: it may take long to go
+      }
+    }
+  }
+  if (ended == nullptr) return static_cast<thread*>(take(sizeof(thread)));
+  ended->clear();
+  return ended;
+}
+
+void keep_memory_of_ended_threads() noexcept { reuses_memory.store(false, std::memory_order_relaxed); }
 
 void prepare_threads() noexcept {
   find_id();
@@ -143,7 +198,7 @@ thread* thread::make_numbered() noexcept {
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
   }
   if (number < format::most_threads) {
-    auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
+    thread* const new_thread = take_memory();
     if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
     current_ = new_thread;
   } else {
@@ -271,6 +326,8 @@ void thread::forget_all() noexcept { current_ = shared = plain_thread = sampled_
 
 void begin_threads_anew() noexcept {
   sharing.begin_anew();
+  keeping_ended.begin_anew();
+  first_ended = last_ended = nullptr;
   thread::forget_all();
   own_counts = known_counts = nullptr;
   long_ways = 0;

@@ -79,7 +79,11 @@ class thread {
 
   [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_numbered() noexcept;
+  // Returns memory for a thread, all zeroes; null when there is none.
+  static thread* take_memory() noexcept;
   void end() noexcept;
+  void keep_ended() noexcept;
+  void clear() noexcept;
   static void end_of_key(void* ended) noexcept { static_cast<thread*>(ended)->end(); }
   friend void prepare_threads() noexcept;
   void be_known() noexcept;
@@ -98,6 +102,7 @@ class thread {
   std::uint32_t walks_ = 0;    // until there are `stacks_`
   bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
   lock lock_;
+  thread* next_ended_ = nullptr;
 };
 
 // Points to the calling thread's counts, when they are its own alone and the recorder knows the thread; otherwise
@@ -129,6 +134,10 @@ void prepare_threads() noexcept;
 // These start afresh in a child of fork: its one thread is a new one, and there is no other.
 void begin_threads_anew() noexcept;
 void begin_thread_starts_anew() noexcept;
+
+// Gives the memory of ended threads to no further ones: the program may have forbidden the call that tells whether they
+// have gone.
+void keep_memory_of_ended_threads() noexcept;
 
 // These return the number of threads of this image that had an event, and of those of them that have not ended.
 std::uint32_t threads_so_far() noexcept;

@@ -30,7 +30,11 @@ constexpr std::uint64_t least_steps = 4, most_steps = 256, calls_of_block = 4;
 // A thread asks again after so many steps where it has nothing to decide.
 constexpr std::int32_t many_steps = 1 << 16;
 constexpr std::uint32_t most_weight = 2048;
-constexpr std::uint16_t first_weight = 16;  // of threads that begin when the process has used up its full counts
+constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight doubles
+// The weight of threads that begin when the process has used up its full counts. It grows with their number, as a
+// window takes more of a brief thread's time than that has.
+constexpr std::uint32_t first_weight = 16, threads_of_weight = 64;
+constexpr std::uint64_t calls_of_thread = 8;  // that a thread makes which only begins and ends
 // What a dispatched call and a window take of a server's time, in nanoseconds, which is twice what they take in a loop:
 // the caches are cold after them. And which part of its processor time a thread may spend on them: one in so many.
 constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
@@ -38,9 +42,10 @@ constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
 constinit std::atomic<std::uint64_t> process_counts = 0;
 
 std::uint16_t largest_weight() noexcept {
-  return growing_weight(process_counts.load(std::memory_order_relaxed), most_weight);
+  return growing_weight(process_counts.load(std::memory_order_relaxed), most_weight, counts_of_weight);
 }
 constinit std::atomic<bool> always = false;
+constinit std::atomic<std::uint32_t> begun_threads = 0;
 
 bool has_windows() noexcept {
   return detail::started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
@@ -115,7 +120,7 @@ void begin_gap(std::uint16_t weight) noexcept {
   }
   own_window.phase = window_phase::closed;
   turn_off();
-  own_window.closed_at = processor_ns();
+  own_window.closed_at = own_window.is_new ? 0 : processor_ns();
   tarn_steps_left = static_cast<std::int32_t>(own_window.gap) - 2;  // the last step of the gap leads
 }
 
@@ -130,6 +135,7 @@ void lead() noexcept {
 std::uint16_t next_weight() noexcept {
   call_window& now = own_window;
   const std::uint64_t time = processor_ns();
+  const std::uint64_t calls = now.dispatched + now.children * calls_of_thread;  // children are dispatched, too
   const std::uint64_t cost = now.dispatched * call_ns + window_ns;
   const std::uint64_t open_ns = time - now.opened_at;
   if (now.gap != 0) {  // these steps were as they are without us
@@ -140,7 +146,7 @@ std::uint16_t next_weight() noexcept {
     now.plain_steps = now.plain_steps / 2 + now.steps;
   }
   now.opened_at = time;
-  now.open_calls = now.open_calls / 2 + now.dispatched;
+  now.open_calls = now.open_calls / 2 + calls;
   now.open_steps = now.open_steps / 2 + now.steps;
   now.steps = static_cast<std::uint32_t>(std::clamp(
       calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), least_steps, most_steps));
@@ -151,7 +157,6 @@ std::uint16_t next_weight() noexcept {
 }
 
 void end_block() noexcept {
-  process_counts.fetch_add(own_window.dispatched, std::memory_order_relaxed);
   if (largest_weight() == 1) {
     own_window.opened_at = 0;
     own_window.gap = 0;
@@ -167,7 +172,9 @@ void end_block() noexcept {
 void begin_thread() noexcept {
   own_window.siblings = 0;
   own_window.steps = least_steps;
-  const std::uint16_t weight = std::min(first_weight, largest_weight());
+  const std::uint32_t begun = begun_threads.fetch_add(1, std::memory_order_relaxed);
+  const auto weight = static_cast<std::uint16_t>(
+      std::min<std::uint32_t>(std::max(first_weight, begun / threads_of_weight), largest_weight()));
   own_window.opened_at = 0;
   begin_gap(weight);
 }
@@ -177,7 +184,7 @@ void decide() noexcept {
     tarn_steps_left = many_steps;  // begin_windows() sets it anew where the recording begins later
     return;
   }
-  if (!is_own_process()) {
+  if (!own_window.is_new && !is_own_process()) {
     tarn_steps_left = 0;  // the parent's thread decides at its next hook
     return;
   }
@@ -196,6 +203,7 @@ void decide() noexcept {
 void begin_windows() noexcept {
   own_window = {};
   process_counts.store(0, std::memory_order_relaxed);
+  begun_threads.store(0, std::memory_order_relaxed);
   always.store(false, std::memory_order_relaxed);
   if (!has_windows()) return;
   own_window.is_dispatched = true;
@@ -221,6 +229,14 @@ void inherit_window(std::uintptr_t thread_pointer) noexcept {
   child.last_call = ~std::uint64_t{0};
   of_thread(tarn_steps_left) = 0;
 }
+
+void take_first_step() noexcept {
+  own_window.is_new = true;
+  take_step();
+  own_window.is_new = false;
+}
+
+void note_dispatched_call() noexcept { process_counts.fetch_add(1, std::memory_order_relaxed); }
 
 void dispatch_always() noexcept { always.store(true, std::memory_order_relaxed); }
 

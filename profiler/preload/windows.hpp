@@ -50,6 +50,7 @@ struct call_window {
   window_phase phase;
   bool is_dispatched;        // false in phase `unknown`
   bool is_held;              // dispatched in any phase, for a quiet region
+  bool is_new;               // the thread has just begun, so it has used no processor time yet
   std::uint16_t weight;      // of a call in a block, at least 1
   std::uint32_t block;       // numbers the blocks
   std::uint32_t dispatched;  // calls since the block began
@@ -76,6 +77,11 @@ inline std::uint16_t window_weight() noexcept {
     default: return 0;
   }
 }
+
+// Takes the first step of a thread that has just begun. Its decision makes no system call that tells what is known.
+void take_first_step() noexcept;
+// Counts a dispatched call of this process for the choice of the next weights.
+void note_dispatched_call() noexcept;
 
 // Notes that the dispatch of the calling thread is on, and opens its first window. The counts of the process begin
 // anew.
@@ -106,6 +112,7 @@ void hold_window() noexcept;
 void release_window() noexcept;
 #else  // system calls are not recorded
 inline void take_step() noexcept {}
+inline void take_first_step() noexcept {}
 inline void keep_window_open() noexcept {}
 inline void hold_window() noexcept {}
 inline void release_window() noexcept {}

@@ -218,6 +218,24 @@ static void ended_stacks(void) {
   if (round % 100 == 0) CHECK(mapped_kib() - first_kib < 24 << 10);
 }
 
+static void* allocates(void* number) {
+  void* volatile block = malloc(100);
+  free(block);
+  *(long*)number = syscall(SYS_gettid);
+  return NULL;
+}
+// Each thread begins when the one before has gone.
+static void ended_threads(void) {
+  static int round;
+  static long first_kib;
+  pthread_t thread;
+  long number;
+  CHECK(pthread_create(&thread, NULL, allocates, &number) == 0 && pthread_join(thread, NULL) == 0);
+  while (syscall(SYS_tgkill, getpid(), number, 0) == 0) sched_yield();
+  if (++round == 1000) first_kib = mapped_kib();
+  if (round % 1000 == 0) CHECK(mapped_kib() - first_kib < 8 << 10);
+}
+
 // Jumps out of the recorder, where a signal interrupts it, onto another stack that is far from the one before.
 static ucontext_t stacks[2];
 static volatile sig_atomic_t jumps_left;
@@ -455,7 +473,8 @@ int main(int count, char** words) {
                {"restricted", restricted_children},
                {"own_threads", own_threads},
                {"left_decisions", left_decisions},
-               {"ended_stacks", ended_stacks}};
+               {"ended_stacks", ended_stacks},
+               {"ended_threads", ended_threads}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {
     execl("/proc/self/exe", words[0], "plain", words[2], NULL);

@@ -210,6 +210,23 @@ class Syscalls(unittest.TestCase):
             with self.subTest(modes=modes):
                 self.record(PATHS.calls, "ended_stacks", "1000", modes=modes)
 
+    def test_threads_leave_no_memory_behind(self):
+        self.run_program(PATHS.tarn, "record", "--heap", "-o", "rec", "--", PATHS.calls, "ended_threads", "8000")
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec").stdout)
+        self.assertEqual([thread["name"] for thread in report["threads"][1:]], ["tool_calls"] * 8000)
+        for name in "allocations", "frees":  # the first thread reads a file now and then
+            self.assertIn(report["heap"][name], range(8000, 8100))
+
+    def test_few_calls_of_brief_threads_are_dispatched(self):
+        """Their calls count, too, before those of all threads become estimates."""
+        if shutil.which("strace") is None:
+            self.skipTest("needs strace")
+        self.run_program("strace", "-f", "-qq", "-e", "trace=rt_sigreturn", "-o", "trace", "--", PATHS.tarn, "record",
+                         "-o", "rec", "--", PATHS.calls, "ended_threads", "3000")
+        dispatched = (self.folder / "trace").read_text(encoding="utf-8").count("rt_sigreturn(")
+        self.assertGreater(dispatched, 4096)
+        self.assertLess(dispatched, 10_000)
+
     def test_ended_threads_are_not_asked_for_their_names(self):
         if shutil.which("strace") is None:
             self.skipTest("needs strace")
