@@ -148,7 +148,8 @@ class memo {
     return std::optional<std::optional<Value>>(std::in_place, kept->value);
   }
 
-  /// Remembers an answer from elsewhere.
+  /// Remembers an answer from elsewhere. What a load of this key that has begun before finds answers those who wait
+  /// for it, and is not remembered.
   void put(const Key& key, std::optional<Value> answer) {
     const std::uint64_t hash = hash_of(key);
     remember(shard_of(hash), make_node(hash, key, std::move(answer)));
@@ -161,21 +162,25 @@ class memo {
     remember(shard_of(hash), std::move(entry));
   }
 
-  /// Forgets an answer, and returns whether there was one. An answer that is on its way is remembered all the same.
+  /// Forgets an answer, and returns whether there was one. What a load of this key that has begun before finds answers
+  /// those who wait for it already, and is not remembered; who asks after this call asks anew. So a program that
+  /// changes the source and then calls forget() never gets the answer of before again.
   bool forget(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     shard& part = shard_of(hash);
     std::unique_lock lock(part.mutex);
+    part.supersede_load(key);
     node* const kept = table_.find(hash, key);
     if (kept != nullptr) part.remove(*kept);
     free_unread(part, lock);
     return kept != nullptr;
   }
 
-  /// Forgets all answers. Answers that are on their way are remembered all the same.
+  /// Forgets all answers, and those that are being loaded, as forget() does.
   void clear() {
     for (shard& part : shards_) {
       std::unique_lock lock(part.mutex);
+      part.flights.clear();
       while (!part.clock.empty()) part.remove(*part.clock.back());
       free_unread(part, lock);
     }
@@ -244,7 +249,7 @@ class memo {
     std::vector<node*> gone;
   };
 
-  // A question that is being asked.
+  // A question that is being asked. Its answer is remembered if the shard's list still has it at its end.
   struct flight {
     explicit flight(const Key& wanted) : key(wanted) {}
 
@@ -304,6 +309,12 @@ class memo {
       clock.pop_back();
       bytes -= gone.bytes;
       unlinked.push_back(&gone);
+    }
+
+    // The list loses a question that is being asked for this key: nobody joins it any more, and its answer, which may
+    // be older than what the caller knows, is not remembered.
+    void supersede_load(const Key& key) noexcept {
+      std::erase_if(flights, [&](const std::shared_ptr<flight>& running) { return Equal()(running->key, key); });
     }
 
     // Moves the hand to the first entry that was not used since the hand passed.
@@ -439,6 +450,7 @@ class memo {
 
   void remember(shard& part, std::unique_ptr<node> entry) {
     std::unique_lock lock(part.mutex);
+    part.supersede_load(entry->key);
     remember(part, std::move(entry), lock);
   }
 
@@ -528,11 +540,11 @@ class memo {
         },
         [&] { mine->failure = std::current_exception(); });
     lock.lock();
-    std::erase(part.flights, mine);
-    if (fresh != nullptr) {
-      remember(part, std::move(fresh), lock);
-    } else {
+    const bool is_newest = std::erase(part.flights, mine) != 0;
+    if (fresh == nullptr) {
       ++part.counts.failures;
+    } else if (is_newest) {
+      remember(part, std::move(fresh), lock);
     }
     lock.unlock();
     {

@@ -11,12 +11,14 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "platform/threads.hpp"
@@ -283,6 +285,91 @@ TEST(memo, is_changed_by_put_forget_and_clear) {
   EXPECT_EQ(answers.statistics().entries, 0u);
   EXPECT_EQ(answers.statistics().bytes, 0u);
   EXPECT_EQ(answers.peek(2), std::nullopt);
+}
+
+// The program writes the row and then invalidates the answer, while a load that read the old row is still under way.
+class memo_during_a_load : public testing::Test {
+ protected:
+  int row_ = 1;
+  int asked_ = 0;
+  std::function<void()> meanwhile_;
+  memo<int, int> answers_{[this](const int&) {
+    ++asked_;
+    const int seen = row_;
+    if (const auto interruption = std::exchange(meanwhile_, nullptr)) interruption();
+    return seen;
+  }};
+};
+
+TEST_F(memo_during_a_load, forget_keeps_the_older_answer_from_being_remembered) {
+  meanwhile_ = [this] {
+    row_ = 2;
+    EXPECT_FALSE(answers_.forget(7));
+  };
+  EXPECT_EQ(answers_.get(7), 1) << "who asked before the change is answered";
+  EXPECT_FALSE(answers_.peek(7));
+  EXPECT_EQ(answers_.get(7), 2);
+  EXPECT_EQ(answers_.get(7), 2);
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(memo_during_a_load, clear_keeps_the_older_answer_from_being_remembered) {
+  meanwhile_ = [this] {
+    row_ = 2;
+    answers_.clear();
+  };
+  EXPECT_EQ(answers_.get(7), 1);
+  EXPECT_FALSE(answers_.peek(7));
+  EXPECT_EQ(answers_.get(7), 2);
+}
+
+TEST_F(memo_during_a_load, put_is_not_overwritten_by_the_older_answer) {
+  meanwhile_ = [this] { answers_.put(7, row_ = 2); };
+  EXPECT_EQ(answers_.get(7), 1);
+  EXPECT_EQ(answers_.get(7), 2);
+  EXPECT_EQ(asked_, 1);
+  EXPECT_TRUE(answers_.forget(7));
+  meanwhile_ = [this] { answers_.put(7, row_ = 3, 0); };
+  EXPECT_EQ(answers_.get(7), 2);
+  EXPECT_EQ(answers_.get(7), 3);
+}
+
+TEST_F(memo_during_a_load, who_asks_after_forget_does_not_wait_for_the_older_answer) {
+  meanwhile_ = [this] {
+    row_ = 2;
+    answers_.forget(7);
+    std::thread([this] { EXPECT_EQ(answers_.get(7), 2); }).join();
+  };
+  EXPECT_EQ(answers_.get(7), 1);
+  EXPECT_EQ(answers_.get(7), 2) << "the older answer came later";
+  EXPECT_EQ(asked_, 2);
+}
+
+TEST_F(memo_during_a_load, forget_leaves_loads_of_other_keys_alone) {
+  meanwhile_ = [this] {
+    row_ = 2;
+    answers_.forget(8);
+    answers_.put(9, 9);
+  };
+  EXPECT_EQ(answers_.get(7), 1);
+  EXPECT_EQ(answers_.get(7), 1);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST(memo, a_refresh_that_is_overtaken_by_put_is_not_remembered) {
+  std::function<void()> meanwhile;
+  memo<int, int> answers(
+      [&](const int&) {
+        if (meanwhile) meanwhile();
+        return 1;
+      },
+      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
+  now = 1000;
+  EXPECT_EQ(answers.get(7), 1);
+  now = 1090;
+  meanwhile = [&] { answers.put(7, 2); };
+  EXPECT_EQ(answers.get(7), 1);
+  EXPECT_EQ(answers.get(7), 2);
 }
 
 TEST(memo, a_hundred_threads_make_one_call) {
