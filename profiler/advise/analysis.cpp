@@ -205,7 +205,7 @@ first_remedies analysis::all_first_remedies() {
     const site_view shown = view(site);
     if (!shown.is_worth_it || shown.remedy.empty()) continue;
     if (shown.offers.empty()) {
-      sum.has_unpredicted = true;
+      ++sum.unpredicted;
       continue;
     }
     const prediction& first = shown.offers.front().predicted;

@@ -61,10 +61,10 @@ struct site_view {
 
 // The sum over all sites of the heap, whichever of them a report shows.
 struct first_remedies {
-  range saved_ns;                // by the first remedy of each site
-  std::size_t count = 0;         // sites with a predicted remedy that is worth it
-  bool is_at_least = false;      // some of these remedies also save what no recording shows
-  bool has_unpredicted = false;  // a site has a remedy without a prediction
+  range saved_ns;               // by the first remedy of each site
+  std::size_t count = 0;        // sites with a predicted remedy that is worth it
+  bool is_at_least = false;     // some of these remedies also save what no recording shows
+  std::size_t unpredicted = 0;  // sites whose remedy has no prediction
 };
 
 struct analysis_options {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/advise/verdict.hpp"
 #include "profiler/base/json_output.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/report/report.hpp"
@@ -112,6 +113,19 @@ json json_of_first_remedies(const analyse::analysis& analysis, const analyse::fi
           {"at_least", sum.is_at_least}};
 }
 
+json json_of_verdicts(analyse::analysis& analysis) {
+  json verdicts = json::array();
+  for (const analyse::verdict& verdict : analyse::verdicts_of(analysis)) {
+    verdicts.push_back({{"source", analyse::name(verdict.source)},
+                        {"judgement", analyse::name(verdict.judged)},
+                        {"remedies", verdict.remedies},
+                        {"saved_ns", json_of(verdict.saved_ns)},
+                        {"at_least", verdict.is_at_least},
+                        {"waited_ns", verdict.waited_ns}});
+  }
+  return verdicts;
+}
+
 json json_of_own_heap(const format::recording& recording) {
   const format::module_facts* const module = own_heap_in(recording);
   if (module == nullptr) return {};
@@ -151,6 +165,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
                    ? json()
                    : json{{"from_ns", recording.part.from_ns}, {"to_ns", recording.part.to_ns}}},
       {"damage", recording.damage},
+      {"verdicts", json_of_verdicts(analysis)},
       {"recorder",
        {{"mode", recording.program.mode},
         {"sources", recording.program.sources},

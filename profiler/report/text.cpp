@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "profiler/advise/verdict.hpp"
 #include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/stacks.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"
@@ -189,27 +192,39 @@ void print_heap_summary(analyse::analysis& analysis) {
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
 }
 
-// Prints first whether anything is worth doing. That does not depend on the sites that the request chooses.
+std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& verdict, const paint& style) {
+  using enum analyse::judged_source;
+  if (verdict.judged == analyse::judgement::unpredicted) {
+    return fmt::format("What the remedies of the {} below save is not predicted.", verdict.source == locks   ? "locks"
+                                                                                   : verdict.source == calls ? "calls"
+                                                                                                             : "sites");
+  }
+  if (verdict.source == locks) {
+    const double wall_ns = analysis.whole().wall_ns;
+    const std::vector<code_location> stack = analysis.stack(verdict.site);
+    return fmt::format("Threads waited {} for them{}{}.", duration_text(static_cast<double>(verdict.waited_ns)),
+                       wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
+                       stack.empty() ? "" : ", most at " + place_text(stack[analyse::own_frame_index(stack)], 32));
+  }
+  return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
+                     counted(verdict.remedies, "site"),
+                     style.good(gain_text(analysis, verdict.saved_ns, verdict.is_at_least)));
+}
+
+// Prints first whether anything is worth doing, a line for each source with a remedy, the largest gain first. That
+// does not depend on the sites that the request chooses.
 void print_verdict(analyse::analysis& analysis, bool recorded_any, bool recorded_all, const paint& style) {
-  const analyse::first_remedies heap = analysis.all_first_remedies();
-  const bool locks = analysis.locks().has_remedy(), calls = analysis.calls().has_remedy();
-  if (heap.count != 0) {
-    const bool is_little = analysis.knows_processor_time() && analysis.share(heap.saved_ns).middle() < little_share;
-    fmt::print("{} Taking the first remedy of {} {}.\n", style.bold(is_little ? "Little to gain." : "Worth doing."),
-               counted(heap.count, "site"), style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
+  const std::vector<analyse::verdict> verdicts = analyse::verdicts_of(analysis);
+  for (const analyse::verdict& verdict : verdicts) {
+    std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    fmt::print("{} {}\n", style.bold(title), verdict_text(analysis, verdict, style));
   }
   if (analysis.drop_in_is_worth_it()) {
     fmt::print("Without a change to the program: tarn run {}.\n",
                gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
   }
-  if (heap.count == 0 && (heap.has_unpredicted || locks || calls)) {
-    fmt::print("{} See {} below.\n", style.bold("Worth a look."),
-               heap.has_unpredicted ? "the sites"
-               : locks && calls     ? "the locks and system calls"
-               : locks              ? "the locks"
-                                    : "the system calls");
-  }
-  if (recorded_any && heap.count == 0 && !heap.has_unpredicted && !locks && !calls && !analysis.drop_in_is_worth_it()) {
+  if (recorded_any && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
     fmt::print("{}\n", style.bold(recorded_all ? "Nothing to gain: this program does not wait for what was recorded."
                                                : "Nothing to gain in what was recorded."));
   }

@@ -87,6 +87,14 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
 }
 
+std::string duration_text(double ns) {
+  constexpr std::array units = {"ns", "µs", "ms", "s"};
+  std::size_t unit = 0;
+  for (; ns >= 999.5 && unit + 1 < units.size(); ++unit) ns /= 1000;
+  const double tenths_below = unit == 0 ? 0 : unit + 1 == units.size() ? 99.95 : 9.95;  // more digits say nothing
+  return fmt::format("{:.{}f} {}", ns, ns < tenths_below && ns != 0 ? 1 : 0, units[unit]);
+}
+
 std::string range_text(const analyse::range& range) {
   const std::string low = tidy(range.low), high = tidy(range.high);
   return low == high ? low : low + " to " + high;

@@ -86,6 +86,8 @@ class Locks(Recorded):
         self.assertRegex(text, r"contended: 1 mutex, taken 40 times by 2 threads")
         self.assertRegex(text, r"(?m)^\d{1,3}(,\d{3})+ locks taken, ")
         self.assertIn("hold_it", text)
+        self.assertRegex(text, r"(?m)^(Worth doing|Little to gain): locks\. Threads waited [\d.]+ (s|ms|µs) for them "
+                               r"in a run of [\d.]+ (s|ms), most at locks\.cpp:\d+ ")
 
     def test_a_gate_limits_the_waits(self):
         def gate(limit, code):

@@ -136,10 +136,13 @@ class Report(ReportTest):
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
         mostly_heap = ["--cpu", "0.001"]  # seconds: as if the program did little else
         whole = self.report(*mostly_heap).splitlines()[2]
-        self.assertRegex(whole, r"^Worth doing\. Taking the first remedy of \d+ sites? ")
+        self.assertRegex(whole, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
         for choice in (["--top", "1"], ["--category", "kept"]):
             self.assertEqual(self.report(*mostly_heap, *choice).splitlines()[2], whole)
-        remedies = self.json(*mostly_heap)["heap"]["predicted"]["first_remedies"]
+        report = self.json(*mostly_heap)
+        (verdict,), remedies = report["verdicts"], report["heap"]["predicted"]["first_remedies"]
+        self.assertEqual((verdict["source"], verdict["judgement"]), ("heap", "worth doing"))
+        self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
         self.assertIn(f"first remedy of {remedies['sites']} site", whole)
         self.assertRegex(self.report("--cpu", "1000"), "\nNothing to gain")
 

@@ -37,6 +37,16 @@ const tests = {
     await close(page);
   },
 
+  async 'a lock that threads wait for long comes first, with its time'() {
+    const data = example();
+    data.locks[0].waited_ns = 12.6e9;
+    const page = await open(write_page(template, data, `${folder}/waits.html`));
+    const best = await page.innerText('.best li:first-child');
+    for (const phrase of ['mutex', 'threads waited 13 s']) assert.ok(best.includes(phrase), `${phrase} is not in: ${best}`);
+    assert.ok(!best.includes('CPU'), best);
+    await close(page);
+  },
+
   async 'every view, in both themes, on a phone too: accessible, no wider than the screen'() {
     for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]]) {
       const page = await open(example_page, {scheme, width});

@@ -65,7 +65,7 @@ TEST(analysis, sums_the_first_remedies_of_all_sites) {
   }
   const first_remedies sum = analysis.all_first_remedies();
   EXPECT_EQ(sum.count, 2U);
-  EXPECT_FALSE(sum.has_unpredicted);
+  EXPECT_EQ(sum.unpredicted, 0U);
   EXPECT_GT(sum.saved_ns.middle(), 0);
   EXPECT_EQ(sum.saved_ns.middle(), expected_ns.middle());
 }

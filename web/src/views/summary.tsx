@@ -10,6 +10,7 @@ import {bytes_words, count_words, cut, duration_words, error_words, grouped, mid
 interface Best {
   saved: Range;  // ns
   at_least?: boolean;
+  waited?: string;  // for a lock, which takes time and no processor
   is_unknown?: boolean;
   place: JSX.Element;
   words: string;
@@ -44,7 +45,7 @@ function best_remedies(view: View): Best[] {
   (data.locks ?? []).forEach((lock, index) => {
     if (!lock.remedy || on_purpose.has(lock.category)) return;
     const node = names.node_of(lock.stack);
-    candidates.push({saved: [0, lock.waited_ns ?? 0], place: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
+    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${duration_words(lock.waited_ns)}`, place: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
               open: () => change({tab: 'locks', site: String(index)})});
   });
   (data.syscalls ?? []).forEach((call, index) => {
@@ -111,7 +112,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((candidate) => timed(candidate.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread).length;
-  const gain_of = (candidate: Best) => (candidate.is_unknown ? 'what it saves is not predicted' : view.gain_words({saved_ns: candidate.saved, at_least: candidate.at_least}));
+  const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.gain_words({saved_ns: candidate.saved, at_least: candidate.at_least}));
   const drop_in = heap.drop_in_saves_ns;
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
   const missing_words = 'not recorded';

@@ -1,0 +1,113 @@
+#include "profiler/advise/verdict.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "profiler/predict/call_savings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+constexpr double little_share = 0.01;  // of the processor time, or of the run's time
+
+judgement judged_by(const analysis& analysis, const range& saved_ns) {
+  const bool is_little = analysis.knows_processor_time() && analysis.share(saved_ns).middle() < little_share;
+  return is_little ? judgement::little : judgement::worth_doing;
+}
+
+verdict verdict_of_heap(analysis& analysis) {
+  const first_remedies heap = analysis.all_first_remedies();
+  verdict result;
+  result.remedies = heap.unpredicted;
+  if (heap.count == 0) return result;
+  result.remedies = heap.count;
+  result.saved_ns = heap.saved_ns;
+  result.is_at_least = heap.is_at_least;
+  result.judged = judged_by(analysis, heap.saved_ns);
+  return result;
+}
+
+verdict verdict_of_locks(analysis& analysis) {
+  verdict result;
+  result.source = judged_source::locks;
+  std::size_t others = 0;
+  std::uint64_t longest = 0;
+  for (const lock_group& group : analysis.locks().groups) {
+    if (group.remedy.empty()) continue;
+    if (group.category != lock_category::contended) {
+      ++others;
+      continue;
+    }
+    ++result.remedies;
+    const std::uint64_t waited_ns = group.sums[format::wait_ticks];
+    result.waited_ns += waited_ns;
+    if (waited_ns <= longest || group.sites.empty()) continue;
+    longest = waited_ns;
+    result.site = group.sites.front().site;
+  }
+  if (result.remedies != 0) {
+    const double wall_ns = analysis.whole().wall_ns;
+    const bool is_little = wall_ns > 0 && as_double(result.waited_ns) < little_share * wall_ns;
+    result.judged = is_little ? judgement::little : judgement::worth_doing;
+  } else {
+    result.remedies = others;
+  }
+  return result;
+}
+
+verdict verdict_of_calls(analysis& analysis) {
+  verdict result;
+  result.source = judged_source::calls;
+  std::size_t unpredicted = 0;
+  for (const call_site& site : analysis.calls().sites) {
+    if (site.remedy.empty()) continue;
+    const call_saving saving = saving_of(site, analysis.recorded(), analysis.costs());
+    if (!saving.not_predicted.empty()) {
+      ++unpredicted;
+      continue;
+    }
+    ++result.remedies;
+    result.saved_ns += saving.ns;
+    result.is_at_least = result.is_at_least || saving.at_least;
+  }
+  if (result.remedies != 0) {
+    result.judged = judged_by(analysis, result.saved_ns);
+  } else {
+    result.remedies = unpredicted;
+  }
+  return result;
+}
+
+// At most all of the wait can be saved, so that the middle of that range is the guess.
+double gain_of(const verdict& verdict) { return verdict.saved_ns.middle() + as_double(verdict.waited_ns) / 2; }
+
+}  // namespace
+
+const char* name(judged_source source) {
+  switch (source) {
+    case judged_source::heap: return "heap";
+    case judged_source::locks: return "locks";
+    case judged_source::calls: return "system calls";
+  }
+  return "";
+}
+
+const char* name(judgement judgement) {
+  switch (judgement) {
+    case judgement::worth_doing: return "worth doing";
+    case judgement::unpredicted: return "worth a look";
+    case judgement::little: return "little to gain";
+  }
+  return "";
+}
+
+std::vector<verdict> verdicts_of(analysis& analysis) {
+  std::vector<verdict> verdicts = {verdict_of_heap(analysis), verdict_of_locks(analysis), verdict_of_calls(analysis)};
+  std::erase_if(verdicts, [](const verdict& verdict) { return verdict.remedies == 0; });
+  std::stable_sort(verdicts.begin(), verdicts.end(), [](const verdict& a, const verdict& b) {
+    return std::make_tuple(a.judged, -gain_of(a)) < std::make_tuple(b.judged, -gain_of(b));
+  });
+  return verdicts;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,36 @@
+// Judges whether a recording has anything worth a change: its heap, its locks and its system calls, each on its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "profiler/advise/analysis.hpp"
+
+namespace tarn::analyse {
+
+enum class judged_source { heap, locks, calls };
+const char* name(judged_source source);
+
+enum class judgement {
+  worth_doing,  // at least 1 % of the processor time, or of the run's time for locks; or that time is unknown
+  unpredicted,  // has remedies, but what they save is not known
+  little,       // less than that
+};
+const char* name(judgement judgement);
+
+// The gain from the remedies of one source. A source without a remedy has no verdict.
+struct verdict {
+  judged_source source = judged_source::heap;
+  judgement judged = judgement::unpredicted;
+  std::size_t remedies = 0;     // sites, groups of locks or calls whose remedies are counted here
+  range saved_ns;               // processor time, of heap and calls
+  bool is_at_least = false;     // the remedies also save what no recording shows
+  std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
+  std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
+};
+
+// Returns the verdicts, the largest gain first: what is worth doing, then what is not predicted, then the rest.
+std::vector<verdict> verdicts_of(analysis& analysis);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,90 @@
+// Tests that the verdict names each source that is worth a change, the largest gain first.
+#include "profiler/advise/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+// Half a second of processor time in a run of one second. The heap alone is worth a change.
+format::recording heap_alone() { return recording_of({{.blocks = 4'000'000, .own_frees = 4'000'000}}); }
+
+void add_lock(format::recording& recording, std::uint64_t waits, std::uint64_t waited_ns) {
+  recording.clock = {1, 1};
+  recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}};
+  for (const std::uint32_t thread : {0U, 1U}) {
+    format::lock_counts& counts = recording.acquisitions[{1, thread, 1}];
+    counts[format::acquisitions] = counts[format::held] = 200'000;
+    counts[format::contended] = waits / 2;
+    counts[format::wait_ticks] = waited_ns / 2;
+    counts[format::held_ticks] = 200'000 * std::uint64_t{20'000};
+  }
+}
+
+void add_writes(format::recording& recording, std::uint64_t calls) {
+  recording.clock = {1, 1};
+  constexpr std::uint32_t number = 1;  // of write
+  format::call_counts& counts = recording.calls[{1, 0, number}];
+  counts[format::calls] = counts[format::in_a_row] = calls;
+  counts[format::asked] = counts[format::given] = 6 * calls;
+  counts[format::call_ticks] = calls * 1000;
+}
+
+std::vector<std::pair<judged_source, judgement>> judged(const format::recording& recording) {
+  analysis analysis(recording, simple_costs());
+  std::vector<std::pair<judged_source, judgement>> result;
+  for (const verdict& verdict : verdicts_of(analysis)) result.emplace_back(verdict.source, verdict.judged);
+  return result;
+}
+using expected_verdicts = std::vector<std::pair<judged_source, judgement>>;
+
+TEST(verdict, a_program_without_a_remedy_has_none) {
+  EXPECT_EQ(judged(recording_of({{.blocks = 10, .own_frees = 10}})), expected_verdicts());
+}
+
+TEST(verdict, long_waits_come_before_a_site_that_saves_less) {
+  format::recording recording = heap_alone();
+  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing}}));
+  add_lock(recording, 100'000, 12'000'000'000);
+  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::locks, judgement::worth_doing},
+                                                  {judged_source::heap, judgement::worth_doing}}));
+  analysis analysis(recording, simple_costs());
+  const verdict locks = verdicts_of(analysis).front();
+  EXPECT_EQ(locks.waited_ns, 12'000'000'000U);
+  EXPECT_EQ(locks.remedies, 1U);
+  EXPECT_EQ(locks.site, 1U);
+}
+
+TEST(verdict, short_waits_come_after_what_is_worth_doing) {
+  format::recording recording = heap_alone();
+  add_lock(recording, 100'000, 1'000'000);
+  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing},
+                                                  {judged_source::locks, judgement::little}}));
+}
+
+TEST(verdict, a_small_heap_site_hides_no_system_calls) {
+  format::recording recording = recording_of({{.blocks = 30'000, .own_frees = 30'000}});
+  add_writes(recording, 400'000);
+  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::calls, judgement::worth_doing},
+                                                  {judged_source::heap, judgement::little}}));
+  analysis analysis(recording, simple_costs());
+  EXPECT_GT(verdicts_of(analysis).front().saved_ns.low, 0);
+}
+
+TEST(verdict, remedies_without_a_prediction_are_worth_a_look) {
+  format::recording recording = heap_alone();
+  add_writes(recording, 400'000);
+  cost_model costs = simple_costs();
+  costs.calls.slowdown = 0;  // unknown
+  analysis analysis(recording, costs);
+  const std::vector<verdict> verdicts = verdicts_of(analysis);
+  ASSERT_EQ(verdicts.size(), 2U);
+  EXPECT_EQ(verdicts[0].source, judged_source::heap);
+  EXPECT_EQ(verdicts[1].judged, judgement::unpredicted);
+  EXPECT_EQ(verdicts[1].remedies, 1U);
+}
+
+}  // namespace
+}  // namespace tarn::analyse
