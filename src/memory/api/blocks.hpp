@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,10 +38,11 @@ inline std::size_t with_room(std::size_t bytes) noexcept {
   if (bytes < least_with_room || bytes > largest_request / 2) {
     return bytes;
   }
-  const std::size_t factor = bytes >= 4_KiB && bytes < 16_KiB ? 4 : 2;
-  const std::size_t roomy = bytes < 256_KiB ? bytes * factor : bytes + bytes / 4;
-  // Room is untouched only where it has pages of its own. So a block with much of it starts and ends with a page.
-  return roomy < 16_KiB ? roomy : base::align_up(roomy, 4_KiB);
+  if (bytes >= 256_KiB) {
+    return base::align_up(bytes + bytes / 4, 4_KiB);
+  }
+  const std::size_t roomy = std::bit_ceil(bytes + bytes / 4);
+  return bytes >= 4_KiB && bytes < 16_KiB ? 2 * roomy : roomy;
 }
 
 /// Does what realloc does: returns a block of at least `bytes` with the old contents, in place where that is
@@ -79,9 +81,10 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
       if (fits) {
         return block;
       }
-    } else if (fits || bytes >= filling->requested.load(std::memory_order_relaxed)) {
+    } else if (const std::size_t last = filling->requested.load(std::memory_order_relaxed); fits || bytes >= last) {
       // A buffer that is being filled has room. What requests less than the last time wants the room back.
       filling->requested.store(bytes, std::memory_order_relaxed);
+      self->growths.note(last, bytes);
       return block;
     }
   }
@@ -92,8 +95,9 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     }
   }
   void* moved = nullptr;
-  if (grows && filling != nullptr) {
-    moved = Moves::allocate(self, with_room(bytes));
+  if (grows && bytes >= least_with_room) {
+    self->growths.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
+    moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growths.likely(bytes)));
   }
   if (moved == nullptr) {
     moved = Moves::allocate(self, bytes);

@@ -23,6 +23,7 @@
 #include <tarn/statistics.hpp>
 
 #include "base/list.hpp"
+#include "memory/heap/growing_blocks.hpp"
 #include "memory/heap/inbox.hpp"
 #include "memory/heap/large_cache.hpp"
 #include "memory/heap/magazine.hpp"
@@ -49,38 +50,6 @@ class owner_counter {
 
  private:
   std::atomic<std::uint64_t> count_{0};
-};
-
-/// Remembers the last few blocks that realloc had to move to make them larger, and the bytes that the program last
-/// requested for them. A stale entry costs a little memory at worst. The entries are relaxed atomics, because several
-/// threads use a shared heap.
-class recent_blocks {
- public:
-  struct entry {
-    std::atomic<const void*> block{nullptr};
-    std::atomic<std::size_t> requested{0};
-  };
-
-  /// Returns null if the block is not among them.
-  entry* find(const void* block) noexcept {
-    for (entry& kept_entry : entries_) {
-      if (kept_entry.block.load(std::memory_order_relaxed) == block) {
-        return &kept_entry;
-      }
-    }
-    return nullptr;
-  }
-  void insert(const void* block, std::size_t requested) noexcept {
-    const std::uint32_t index = next_.load(std::memory_order_relaxed) % count;
-    next_.store(index + 1, std::memory_order_relaxed);
-    entries_[index].block.store(block, std::memory_order_relaxed);
-    entries_[index].requested.store(requested, std::memory_order_relaxed);
-  }
-
- private:
-  static constexpr std::uint32_t count = 4;
-  entry entries_[count];
-  std::atomic<std::uint32_t> next_{0};
 };
 
 /// Heaps whose use has peaked below this are never shrunk. A hardened heap keeps what it knows of freed blocks longer.
@@ -173,6 +142,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   magazine_stock stock;
   remote_batch* outgoing = nullptr;  ///< blocks of other heaps that the thread has freed; `cursor` points into it
   recent_blocks grown;
+  growth_history growths;
   std::size_t depot_arrays = 0;  ///< batches in all depots
   owner_counter slow_calls;
   std::uint64_t most_in_use = 0;                   ///< peak bytes since the last shrink

@@ -158,6 +158,44 @@ TEST_F(blocks, a_buffer_that_is_filled_by_appends_is_copied_a_few_times) {
   give(buffer);
 }
 
+TEST_F(blocks, a_buffer_gets_the_room_at_once_that_others_came_to_need) {
+  int moves = 0;
+  for (int count = 0; count < 32; ++count) {
+    moves = 0;
+    char* buffer = nullptr;
+    for (std::size_t bytes = 256; bytes <= 64_KiB; bytes *= 2) {
+      char* const now = grow(buffer, bytes);
+      moves += bytes >= 4_KiB && now != buffer ? 1 : 0;
+      buffer = now;
+    }
+    give(buffer);
+  }
+  EXPECT_EQ(moves, 1);
+
+  std::size_t room = 0;
+  for (int count = 0; count < 300; ++count) {  // now others end earlier
+    char* buffer = nullptr;
+    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) {
+      buffer = grow(buffer, bytes);
+    }
+    room = usable_bytes("test", buffer);
+    give(buffer);
+  }
+  EXPECT_EQ(room, 16_KiB);
+}
+
+TEST_F(blocks, a_buffer_where_another_one_was_keeps_its_room) {
+  for (int count = 0; count < 8; ++count) {
+    char* buffer = nullptr;
+    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) {
+      buffer = grow(buffer, bytes);
+    }
+    EXPECT_EQ(grow(buffer, 8_KiB), buffer) << count;
+    EXPECT_EQ(grow(buffer, 16_KiB), buffer) << count;
+    give(buffer);
+  }
+}
+
 // Blocks that begin and end within a page share it with the room of their neighbours, and so touch three pages for
 // 8,000 bytes instead of two.
 TEST_F(blocks, many_buffers_filled_by_appends_touch_few_pages) {
