@@ -7,6 +7,7 @@
 #include <cctype>
 #include <fstream>
 
+#include "profiler/base/count_text.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/wrappers.hpp"
 #include "profiler/symbols/names.hpp"
@@ -143,10 +144,42 @@ std::string type_in(const std::string& source) {
 
 std::string or_T(const std::string& type) { return type.empty() ? "T" : type; }
 
+// Returns the container that a line of source appends to, such as `v` or `page.rows`; empty if the line does not tell.
+std::string container_in(const allocation_info& allocation) {
+  const std::string& source = allocation.source;
+  constexpr auto calls = std::to_array<std::string_view>(
+      {".push_back(", ".emplace_back(", ".append(", ".insert(", ".resize(", ".push_front(", " += "});
+  for (const std::string_view call : calls) {
+    const std::size_t end = source.find(call);
+    if (end == std::string::npos || (call == " += " && allocation.kind != allocated_kind::text)) continue;
+    std::size_t start = end;
+    const auto is_name = [](char letter) {
+      return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+    };
+    while (start > 0 && (is_name(source[start - 1]) || source[start - 1] == '.')) --start;
+    // A name that follows `->` or `]` is a part of a longer expression.
+    const bool is_whole = start == 0 || std::string_view(" \t(;{").find(source[start - 1]) != std::string_view::npos;
+    if (start != end && is_whole && std::isdigit(static_cast<unsigned char>(source[start])) == 0)
+      return source.substr(start, end - start);
+  }
+  return {};
+}
+
 std::string reserved(const allocation_info& allocation, const growth& grown) {
-  const std::size_t element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
-  if (element_bytes != 0) return std::to_string(grown.bytes / element_bytes);
+  if (allocation.element_bytes != 0) return std::to_string(grown.bytes / allocation.element_bytes);
   return std::to_string(grown.bytes) + " / sizeof(" + or_T(allocation.element) + ")";
+}
+
+// Returns the line to write before the container grows.
+std::string reserve_text(const allocation_info& allocation, const growth& grown) {
+  const std::string container = container_in(allocation);
+  return container + (container.empty() ? "" : ".") + "reserve(" + reserved(allocation, grown) + ");";
+}
+
+std::string growth_text(const growth& grown, bool is_estimate) {
+  if (!is_estimate)
+    return command::grouped(grown.buffers) + " buffers grew in " + command::grouped(grown.steps) + " steps";
+  return "about " + command::roughly(grown.buffers) + " buffers grew in " + command::roughly(grown.steps) + " steps";
 }
 
 bool is_container(allocated_kind kind) {
@@ -240,6 +273,7 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     for (const char* const name_part : growing)
       allocation.grows = allocation.grows || name.find(name_part) != std::string_view::npos;
   }
+  allocation.element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
   // If all frames are the library's, the innermost is as good as any.
   allocation.frame = own_frame < frames.size() ? own_frame : 0;
   if (!frames.empty()) {
@@ -279,7 +313,7 @@ bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation
     // Repeating the excerpts moves plain bytes; elements of a class are moved by its own code.
     case remedy_kind::reserve:
       return is_container(allocation.kind) && allocation.kind != allocated_kind::text &&
-             (size_of(allocation.element) == 0 || allocation.element == "std::string");
+             (allocation.element_bytes == 0 || allocation.element == "std::string");
     default: return false;
   }
 }
@@ -287,10 +321,10 @@ bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation
 advice advise(remedy_kind remedy, const allocation_info& allocation, const site& site, const growth& grown) {
   switch (remedy) {
     case remedy_kind::reserve:
-      return {"reserve: " + std::to_string(grown.buffers) + " buffers grew in " + std::to_string(grown.steps) +
-                  " steps, 9 of 10 to at most " + std::to_string(grown.bytes) + " bytes",
-              is_container(allocation.kind) ? "kept.reserve(" + reserved(allocation, grown) + ");"
-                                            : "allocate " + std::to_string(grown.bytes) + " bytes at once",
+      return {"reserve: " + growth_text(grown, site.error != 0) + ", 9 of 10 to at most " +
+                  command::grouped(grown.bytes) + " bytes",
+              is_container(allocation.kind) ? reserve_text(allocation, grown)
+                                            : "allocate " + command::grouped(grown.bytes) + " bytes at once",
               "each buffer takes this size, also where less would do"};
     case remedy_kind::hoist: return advise_hoist(allocation);
     case remedy_kind::recycle: return advise_recycle(allocation);

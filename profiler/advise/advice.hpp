@@ -26,12 +26,13 @@ enum class allocated_kind {
 
 struct allocation_info {
   allocated_kind kind = allocated_kind::unknown;
-  std::string type;         // as to be written: std::vector<int>; empty if it is not known
-  std::string element;      // the element of a container, or the pointed-to type
-  bool grows = false;       // a container outgrew its buffer
-  bool copies = false;      // a container was copied
-  std::size_t frame = 0;    // index in the stack of the first function outside the library
-  bool is_foreign = false;  // that function cannot be changed: it is in an installed library, or not in C or C++
+  std::string type;               // as to be written: std::vector<int>; empty if it is not known
+  std::string element;            // the element of a container, or the pointed-to type
+  std::size_t element_bytes = 0;  // its size; 0 if it is not known
+  bool grows = false;             // a container outgrew its buffer
+  bool copies = false;            // a container was copied
+  std::size_t frame = 0;          // index in the stack of the first function outside the library
+  bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++
   bool is_of_another_language = false;
   std::string source;  // the source line there, if the file can be read and is older than the recording
 };

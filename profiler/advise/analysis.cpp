@@ -36,6 +36,7 @@ struct common_change {
     sites.push_back(&site);
     add_site(sums, shown.facts);
     sums.grows = sums.grows || shown.facts.grows;
+    sums.element_bytes = shown.facts.element_bytes;
     grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
     chosen.push_back(site.number);
     chosen.insert(chosen.end(), site.merged_sites.begin(), site.merged_sites.end());
@@ -156,6 +157,7 @@ site_view analysis::view(const site& site) {
   view.allocation = allocation_at(frames, skipped);
   read_source(view.allocation, frames, recording_.program.started);
   view.facts.grows = view.allocation.grows;
+  view.facts.element_bytes = static_cast<std::uint32_t>(view.allocation.element_bytes);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   growth grown = growth_of(view.facts);
   if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) grown = replayed->second.buffers;

@@ -29,15 +29,16 @@ struct site {
   heap_category category = heap_category::kept;
   format::heap_counts sums{};  // sums over all threads
   std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
-  double error = 0;                 // relative error of its block count, not exceeded in 95 of 100 recordings
-  std::uint64_t live = 0;           // blocks in use at the end
-  std::uint64_t live_bytes = 0;     // their bytes, as requested
-  std::uint64_t peak_blocks = 0;    // blocks in use when the process had the most bytes in use
+  double error = 0;               // relative error of its block count, not exceeded in 95 of 100 recordings
+  std::uint64_t live = 0;         // blocks in use at the end
+  std::uint64_t live_bytes = 0;   // their bytes, as requested
+  std::uint64_t peak_blocks = 0;  // blocks in use when the process had the most bytes in use
   std::uint64_t peak_bytes = 0;
-  std::uint64_t short_lived = 0;    // blocks that the owner freed before it allocated 64 more
-  std::uint32_t threads = 0;        // number of threads that allocate here
-  std::vector<handover> handovers;  // pairs of different threads, the most frequent first
-  bool grows = false;               // its names show a container that outgrows its buffer (made_at)
+  std::uint64_t short_lived = 0;                  // blocks that the owner freed before it allocated 64 more
+  std::uint32_t threads = 0;                      // number of threads that allocate here
+  std::vector<handover> handovers;                // pairs of different threads, the most frequent first
+  bool grows = false;                             // its names show a container that outgrows its buffer (allocation_at)
+  std::uint32_t element_bytes = 0;                // size of that container's elements; 0: unknown
   std::vector<std::uint32_t> allocating_threads;  // the allocating threads, in order
   std::vector<std::uint32_t> merged_sites;        // further sites of the recording that the sums include
 };

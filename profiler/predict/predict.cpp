@@ -137,6 +137,24 @@ bool gets_rarer(const site& site) {
   return true;
 }
 
+// Returns how many blocks of the first size bucket each buffer takes that grows beyond it. Buffers double, and that
+// bucket has several sizes: a vector of int takes 4, 8 and 16 bytes there. For elements of unknown size a whole
+// multiple of the next bucket shows it.
+std::uint64_t first_blocks_of_a_buffer(const site& site) {
+  const std::uint64_t first = site.sums[counter::size_buckets], next = site.sums[counter::size_buckets + 1];
+  if (site.sums[counter::reallocs] != 0 || first == 0 || next == 0) return 1;
+  std::uint64_t blocks = 1;
+  if (site.element_bytes != 0) {
+    for (std::uint64_t size = site.element_bytes; size * 2 <= format::size_bucket_end(0); size *= 2) ++blocks;
+    return blocks;
+  }
+  constexpr double most_error = 0.02;
+  const double ratio = as_double(first) / as_double(next), nearest = std::round(ratio);
+  const bool is_multiple =
+      nearest <= 5 && std::fabs(ratio - nearest) <= most_error * nearest;  // 1 byte doubles 4 times
+  return is_multiple ? static_cast<std::uint64_t>(nearest) : 1;
+}
+
 }  // namespace
 
 growth growth_of(const site& site) {
@@ -151,7 +169,11 @@ growth growth_of(const site& site) {
   std::uint64_t larger = 0, buffers = 0;
   for (std::size_t index = format::size_bucket_count; index-- > 0;) {
     const std::uint64_t in_bucket = site.sums[counter::size_buckets + index];
-    ends[index] = in_bucket > larger ? in_bucket - larger : 0;
+    const std::uint64_t blocks_of_a_buffer = index == 0 ? first_blocks_of_a_buffer(site) : 1;
+    // Those that ended in the first bucket took between one block of it and all of them.
+    ends[index] = in_bucket > larger * blocks_of_a_buffer
+                      ? 2 * (in_bucket - larger * blocks_of_a_buffer) / (blocks_of_a_buffer + 1)
+                      : 0;
     larger = std::max(larger, in_bucket);
     buffers += ends[index];
   }

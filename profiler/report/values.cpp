@@ -65,19 +65,14 @@ std::string cost_in_text(const analyse::analysis& analysis, const analyse::range
 
 }  // namespace
 
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, ",");
-  return digits;
-}
-
 std::string counted(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
 }
 
 std::string estimated(std::uint64_t count, double error, std::string_view noun) {
-  return error == 0 ? counted(count, noun)
-                    : fmt::format("about {} (± {:.0f} %)", counted(count, noun), std::ceil(error * 100));
+  return error == 0
+             ? counted(count, noun)
+             : fmt::format("about {} (± {:.0f} %)", counted(rounded(count, error), noun), std::ceil(error * 100));
 }
 
 std::string bytes_text(double bytes) {

@@ -5,16 +5,15 @@
 #include <string_view>
 
 #include "profiler/advise/analysis.hpp"
+#include "profiler/base/count_text.hpp"
 
 namespace tarn::command {
 
 constexpr std::size_t text_width = 100;  // columns
 
-// Formats 1,234,567.
-std::string grouped(std::uint64_t number);
 // Formats "1 site", "60,000 sites", "2 mutexes".
 std::string counted(std::uint64_t number, std::string_view noun);
-// Returns "1,234 write calls", or "about 1,234 write calls (± 5 %)" where `error` is not 0.
+// Returns "1,234 write calls", or "about 1,200 write calls (± 5 %)" where `error` is not 0.
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);

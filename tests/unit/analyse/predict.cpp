@@ -127,6 +127,32 @@ TEST(predict, growth_by_new_is_found_by_the_names_alone) {
   EXPECT_EQ(growth_of(site).bytes, 1024U);
 }
 
+// A vector of int with 200 elements has 4, 8 and 16 bytes, all of the first size bucket, then 32 to 1024.
+site growing_vectors(std::uint64_t buffers, std::uint64_t first_blocks, std::uint32_t element_bytes) {
+  format::recording recording = recording_of({{.blocks = 0}});
+  format::heap_counts& cell = recording.cells[{1, 0, 0}];
+  cell[format::size_buckets] = first_blocks;
+  for (std::size_t index = 1; index <= 6; ++index) cell[format::size_buckets + index] = buffers;
+  cell[format::blocks] = cell[format::frees] = first_blocks + 6 * buffers;
+  site site = find(recording).sites[0];
+  site.grows = true;
+  site.element_bytes = element_bytes;
+  return site;
+}
+
+TEST(predict, a_buffer_counts_once_however_many_of_its_sizes_share_a_bucket) {
+  for (const std::uint32_t element_bytes : {4U, 0U}) {
+    const growth growth = growth_of(growing_vectors(1'200'000, 3'600'000, element_bytes));
+    EXPECT_EQ(growth.buffers, 1'200'000U);
+    EXPECT_EQ(growth.steps, 9'600'000U);
+    EXPECT_EQ(growth.bytes, 1024U);
+  }
+  EXPECT_EQ(growth_of(growing_vectors(1000, 2000, 8)).buffers, 1000U) << "8 and 16 bytes";
+  EXPECT_EQ(growth_of(growing_vectors(1000, 2000, 16)).buffers, 2000U) << "half of them end at one element";
+  EXPECT_EQ(growth_of(growing_vectors(1000, 2700, 0)).buffers, 2700U) << "no multiple";
+  EXPECT_EQ(growth_of(growing_vectors(1000, 3000 + 40, 4)).buffers, 1020U) << "some end with one block, two or three";
+}
+
 TEST(predict, containers_of_many_sizes_do_not_grow) {
   format::recording recording = grown_by_realloc();
   format::heap_counts& cell = recording.cells[{1, 0, 0}];

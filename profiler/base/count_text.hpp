@@ -1,0 +1,36 @@
+// Formats counts for people, exact ones and estimates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tarn::command {
+
+// Formats 1,234,567.
+inline std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, ",");
+  return digits;
+}
+
+// Rounds an estimate to the digits that its relative error allows: all below 1 %, three below 5 %, two below 30 %.
+inline std::uint64_t rounded(std::uint64_t count, double error) {
+  if (error < 0.01) return count;
+  const std::uint64_t limit = error < 0.05 ? 1000 : error < 0.3 ? 100 : 10;
+  std::uint64_t unit = 1;
+  while (count / unit >= limit) unit *= 10;
+  return (count + unit / 2) / unit * unit;
+}
+
+// Formats an estimate in two digits: "1.2 million", "36,000".
+inline std::string roughly(std::uint64_t count) {
+  constexpr double error = 0.1;
+  const std::uint64_t figure = rounded(count, error);
+  if (figure < 1'000'000) return grouped(figure);
+  const bool is_fraction = figure < 10'000'000 && figure % 1'000'000 != 0;
+  const std::uint64_t tenths = figure / 100'000;
+  return grouped(tenths / 10) + (is_fraction ? "." + std::to_string(tenths % 10) : "") + " million";
+}
+
+}  // namespace tarn::command
