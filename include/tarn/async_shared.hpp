@@ -17,6 +17,11 @@
 #include <tarn/rank.hpp>
 #include <tarn/spin_mutex.hpp>
 
+namespace tarn::asio::detail {
+template <class T, class Handler>
+class lock_wait;
+}
+
 namespace tarn {
 
 template <class T>
@@ -259,6 +264,14 @@ class async_shared {
 
  private:
   friend handle;
+  template <class Wanted, class Handler>
+  friend class asio::detail::lock_wait;
+
+  /// Serves a wait that is no coroutine.
+  struct access {
+    static detail::async_lock<spin_mutex>& lock(async_shared& object) noexcept { return object.lock_; }
+    static handle adopt(async_shared& object) noexcept { return handle(&object); }
+  };
 
   detail::async_lock<spin_mutex> lock_;
   [[no_unique_address]] detail::lock_watch watch_;

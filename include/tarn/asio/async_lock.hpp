@@ -2,9 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <coroutine>
-#include <exception>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <source_location>
 #include <stop_token>
 #include <utility>
 
@@ -14,7 +18,8 @@
 namespace tarn::asio {
 
 /// auto held = co_await sessions.lock(tarn::asio::resume_on(io.get_executor()));
-/// The coroutine continues where this executor runs its functions, not in the thread that releases the lock.
+/// The coroutine continues where this executor runs its functions, not in the thread that releases the lock. The
+/// executor's context must not end while the coroutine waits. async_lock, below, allows that.
 template <class Executor>
 class resume_on {
  public:
@@ -58,40 +63,223 @@ class deadline {
 
 namespace detail {
 
-/// Runs at once, and ends by itself.
-struct unawaited {
-  struct promise_type {
-    unawaited get_return_object() const noexcept { return {}; }
-    std::suspend_never initial_suspend() const noexcept { return {}; }
-    std::suspend_never final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }
-  };
+/// A wait of which the context of its handler knows. It is used through a std::shared_ptr.
+class context_wait {
+ public:
+  context_wait() = default;
+  context_wait(const context_wait&) = delete;
+  context_wait& operator=(const context_wait&) = delete;
+  virtual ~context_wait() = default;
+
+  /// The context ends: no one waits any more.
+  virtual void leave() noexcept = 0;
+  /// Destroys the handler, after each wait of the context has left.
+  virtual void drop() noexcept = 0;
+
+ private:
+  friend class context_waits;
+  std::list<std::shared_ptr<context_wait>>::iterator position_;
+  bool is_listed_ = false;
+};
+
+/// The waits of an execution context. Whoever ends a wait may be a thread that knows nothing of this context, which may
+/// end meanwhile; both go through this list, which outlives the context:
+///   1  a thread releases the lock, which passes to a wait of this context
+///   2  the context ends in another thread
+///   3  the first thread posts the handler to the context: a use after free
+/// Either begin_post() takes the wait from the list first, and end() returns only after end_post(), while the context
+/// destroys the functions that were posted to it later; or end() does, and begin_post() returns false.
+class context_waits {
+ public:
+  /// Returns false when the context has ended.
+  bool add(const std::shared_ptr<context_wait>& wait) {
+    const std::lock_guard hold(mutex_);
+    if (has_ended_) {
+      return false;
+    }
+    wait->position_ = waits_.insert(waits_.end(), wait);
+    wait->is_listed_ = true;
+    return true;
+  }
+  /// Returns true when the caller is to post the handler, and to call end_post() then.
+  bool begin_post(context_wait& wait) noexcept {
+    const std::lock_guard hold(mutex_);
+    if (!wait.is_listed_) {
+      return false;
+    }
+    wait.is_listed_ = false;
+    waits_.erase(wait.position_);
+    ++posts_;
+    return true;
+  }
+  void end_post() noexcept {
+    const std::lock_guard hold(mutex_);
+    if (--posts_ == 0) {
+      posted_.notify_all();
+    }
+  }
+  /// Ends all waits.
+  void end() noexcept {
+    std::unique_lock hold(mutex_);
+    has_ended_ = true;
+    const std::list<std::shared_ptr<context_wait>> ended = std::move(waits_);
+    waits_.clear();
+    for (const auto& wait : ended) {
+      wait->is_listed_ = false;
+    }
+    posted_.wait(hold, [this] { return posts_ == 0; });
+    hold.unlock();
+    // A handler may release a lock when it is destroyed: then no wait of this context is in the list of that lock.
+    for (const auto& wait : ended) {
+      wait->leave();
+    }
+    for (const auto& wait : ended) {
+      wait->drop();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::list<std::shared_ptr<context_wait>> waits_;
+  unsigned posts_ = 0;
+  bool has_ended_ = false;
+};
+
+/// Tells the waits of a context when that ends. Asio calls shutdown() before it destroys the functions that wait to
+/// run.
+class wait_service : public net::execution_context::service {
+ public:
+  using key_type = wait_service;
+  static inline net::execution_context::id id;
+  explicit wait_service(net::execution_context& owner) : service(owner) {}
+  const std::shared_ptr<context_waits>& waits() const noexcept { return waits_; }
+
+ private:
+  void shutdown() noexcept override { waits_->end(); }
+  std::shared_ptr<context_waits> waits_ = std::make_shared<context_waits>();
+};
+
+/// Returns the waits of the executor's context. An executor that names none gets a list for itself.
+template <class Executor>
+std::shared_ptr<context_waits> waits_of(const Executor& executor) {
+  if constexpr (requires { net::use_service<wait_service>(net::query(executor, net::execution::context)); }) {
+    return net::use_service<wait_service>(net::query(executor, net::execution::context)).waits();
+  } else {
+    return std::make_shared<context_waits>();
+  }
+}
+
+/// A handler and all that it waits with. It is destroyed by the executor's thread, or when the context ends.
+template <class Handler>
+struct lock_request {
+  using executor_type = decltype(net::prefer(net::get_associated_executor(std::declval<const Handler&>()),
+                                             net::execution::outstanding_work.tracked));
+  using slot_type = net::associated_cancellation_slot_t<Handler>;
+
+  explicit lock_request(Handler wanted)
+      : executor(net::prefer(net::get_associated_executor(wanted), net::execution::outstanding_work.tracked)),
+        slot(net::get_associated_cancellation_slot(wanted)),
+        handler(std::move(wanted)) {}
+
+  executor_type executor;
+  slot_type slot;
+  Handler handler;
+  std::unique_ptr<net::steady_timer> timer;
+};
+
+/// Has the executor call the handler. When its context ends before, the lock goes back with the handle.
+template <class T, class Handler>
+void complete(lock_request<Handler> request, async_handle<T> held) {
+  const auto executor = request.executor;
+  net::post(executor, [request = std::move(request), held = std::move(held)]() mutable {
+    request.timer.reset();  // it keeps the executor at work
+    if (request.slot.is_connected()) {
+      request.slot.clear();
+    }
+    const error_code error = held ? error_code() : error_code(net::error::operation_aborted);
+    std::move(request.handler)(error, std::move(held));
+  });
+}
+
+/// A handler in the list of a lock. It ends once: with the lock, cancelled, or with its context.
+template <class T, class Handler>
+class lock_wait final : public context_wait,
+                        tarn::detail::async_waiter,
+                        public std::enable_shared_from_this<lock_wait<T, Handler>> {
+ public:
+  lock_wait(async_shared<T>& object, lock_request<Handler> request)
+      : object_(object), waits_(waits_of(request.executor)), request_(std::in_place, std::move(request)) {
+    resume = [](tarn::detail::async_waiter* self) noexcept { static_cast<lock_wait*>(self)->finish(); };
+  }
+
+  /// Waits, for `duration` at most if there is one.
+  void start(std::optional<std::chrono::steady_clock::duration> duration) {
+    const std::shared_ptr<lock_wait> self = this->shared_from_this();
+    const auto cancel = [wait = std::weak_ptr(self)] {
+      if (const auto alive = wait.lock(); alive && alive->lock().cancel(*alive)) {
+        alive->finish();
+      }
+    };
+    if (request_->slot.is_connected()) {
+      request_->slot.assign([cancel](net::cancellation_type) { cancel(); });
+    }
+    if (duration) {
+      request_->timer = std::make_unique<net::steady_timer>(request_->executor, *duration);
+      request_->timer->async_wait([cancel](const error_code& error) {
+        if (!error) {
+          cancel();
+        }
+      });
+    }
+    if (!waits_->add(self)) {
+      return;
+    }
+    listed_ = self;  // Another thread may end the wait from here on.
+    if (!lock().wait(*this)) {
+      finish();
+    }
+  }
+
+ private:
+  auto& lock() noexcept { return async_shared<T>::access::lock(object_); }
+
+  // Called by whoever took the wait out of the lock's list.
+  void finish() noexcept {
+    const std::shared_ptr<lock_wait> self = std::move(listed_);
+    if (waits_->begin_post(*this)) {
+      complete(std::move(*request_), has_lock() ? async_shared<T>::access::adopt(object_) : async_handle<T>());
+      request_.reset();
+      waits_->end_post();
+    } else if (has_lock()) {
+      lock().unlock();  // the context has ended: the next one in the list gets the lock
+    }
+  }
+  void leave() noexcept override {
+    if (lock().cancel(*this)) {
+      listed_.reset();
+    }
+  }
+  void drop() noexcept override { request_.reset(); }
+
+  async_shared<T>& object_;
+  const std::shared_ptr<context_waits> waits_;
+  std::optional<lock_request<Handler>> request_;
+  std::shared_ptr<lock_wait> listed_;  // itself, as long as it is in the list of the lock
 };
 
 /// Takes the lock and gives it to the handler, by the handler's executor and never inside of this call.
 template <class T, class Handler>
-unawaited lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::duration> duration,
-                   Handler handler) {
-  const auto executor = net::prefer(net::get_associated_executor(handler), net::execution::outstanding_work.tracked);
-  std::stop_source stop;
-  auto cancellation = net::get_associated_cancellation_slot(handler);
-  if (cancellation.is_connected()) {
-    cancellation.assign([stop](net::cancellation_type) mutable { stop.request_stop(); });
+void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::duration> duration, Handler handler,
+              const std::source_location& location) {
+  if constexpr (TARN_CHECKS) {
+    tarn::detail::check_nothing_is_held(&object, location);
   }
-  std::optional<deadline> until;
-  if (duration) {
-    until.emplace(executor, *duration, stop);
+  lock_request<Handler> request(std::move(handler));
+  if (async_handle<T> held = object.try_lock()) {
+    return complete(std::move(request), std::move(held));
   }
-  async_handle<T> held = co_await object.lock(resume_on(executor), stop.get_token());
-  until.reset();  // its timer keeps the executor at work
-  if (cancellation.is_connected()) {
-    cancellation.clear();
-  }
-  const error_code error = held ? error_code() : error_code(net::error::operation_aborted);
-  net::post(executor, [error, held = std::move(held), handler = std::move(handler)]() mutable {
-    std::move(handler)(error, std::move(held));
-  });
+  std::make_shared<lock_wait<T, Handler>>(object, std::move(request))->start(duration);
 }
 
 }  // namespace detail
@@ -99,20 +287,27 @@ unawaited lock_for(async_shared<T>& object, std::optional<std::chrono::steady_cl
 /// auto held = co_await tarn::asio::async_lock(sessions, net::use_awaitable);
 /// Locks for any completion token of Asio: a coroutine of its own, a function, a future. The completion is
 /// `void(error_code, async_handle<T>)`; the error is operation_aborted, and the handle empty, when the wait was
-/// cancelled by the handler's cancellation slot. Builds with checks do not watch the order of these locks, because
-/// nobody knows for whom a handler runs. Cost: an allocation for a coroutine, and two posts.
+/// cancelled by the handler's cancellation slot. When the handler's execution context ends, its waits end with it: the
+/// handlers are destroyed, and a lock that was on its way to one of them passes to the next who waits. Builds with
+/// checks do not watch the order of these locks, because nobody knows for whom a handler runs. Cost: one post for a
+/// free lock; else also two allocations, and a mutex of the context.
 template <class T, class CompletionToken>
-auto async_lock(async_shared<T>& object, CompletionToken&& token) {
+auto async_lock(async_shared<T>& object, CompletionToken&& token,
+                std::source_location location = std::source_location::current()) {
   return net::async_initiate<CompletionToken, void(error_code, async_handle<T>)>(
-      [](auto handler, async_shared<T>* wanted) { detail::lock_for(*wanted, std::nullopt, std::move(handler)); }, token,
-      &object);
+      [location](auto handler, async_shared<T>* wanted) {
+        detail::lock_for(*wanted, std::nullopt, std::move(handler), location);
+      },
+      token, &object);
 }
 /// Does the same, and gives up after `duration`.
 template <class T, class Rep, class Period, class CompletionToken>
-auto async_lock(async_shared<T>& object, std::chrono::duration<Rep, Period> duration, CompletionToken&& token) {
+auto async_lock(async_shared<T>& object, std::chrono::duration<Rep, Period> duration, CompletionToken&& token,
+                std::source_location location = std::source_location::current()) {
   return net::async_initiate<CompletionToken, void(error_code, async_handle<T>)>(
-      [duration](auto handler, async_shared<T>* wanted) {
-        detail::lock_for(*wanted, std::chrono::ceil<std::chrono::steady_clock::duration>(duration), std::move(handler));
+      [duration, location](auto handler, async_shared<T>* wanted) {
+        detail::lock_for(*wanted, std::chrono::ceil<std::chrono::steady_clock::duration>(duration), std::move(handler),
+                         location);
       },
       token, &object);
 }

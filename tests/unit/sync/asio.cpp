@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <memory_resource>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -112,6 +114,94 @@ TEST(asio, a_wait_for_the_lock_is_cancelled_by_its_slot) {
   EXPECT_EQ(locked, 1);
   second.emit(net::cancellation_type::terminal);
   EXPECT_EQ(cancelled, 1);
+}
+
+// A program that stops destroys its io_context while coroutines hold a lock and wait for it.
+class a_context_that_ends : public testing::Test {
+ protected:
+  void wait_in(net::io_context& io) {
+    net::co_spawn(
+        io, [this]() -> net::awaitable<void> { ++*co_await tarn::asio::async_lock(number_, net::use_awaitable); },
+        net::detached);
+  }
+
+  async_shared<int> number_{0};
+  std::optional<net::io_context> io_{std::in_place};
+};
+
+TEST_F(a_context_that_ends, leaves_the_lock_free_that_its_coroutines_had_and_waited_for) {
+  net::co_spawn(
+      *io_,
+      [this]() -> net::awaitable<void> {
+        const auto held = co_await tarn::asio::async_lock(number_, net::use_awaitable);
+        net::steady_timer never(co_await net::this_coro::executor, for_ever);
+        co_await never.async_wait(net::use_awaitable);
+      },
+      net::detached);
+  wait_in(*io_);
+  wait_in(*io_);
+  io_->poll();
+  EXPECT_FALSE(number_.try_lock());
+  io_.reset();
+  EXPECT_TRUE(number_.try_lock());
+}
+
+TEST_F(a_context_that_ends, is_not_used_by_who_releases_the_lock_later) {
+  auto kept = number_.try_lock();
+  wait_in(*io_);
+  net::co_spawn(
+      *io_,
+      [this]() -> net::awaitable<void> { co_await tarn::asio::async_lock(number_, for_ever, net::use_awaitable); },
+      net::detached);
+  io_->poll();
+  net::io_context next_context;
+  wait_in(next_context);
+  next_context.poll();
+  io_.reset();
+  kept.unlock();
+  next_context.run();
+  EXPECT_EQ(*number_.try_lock(), 1) << "the lock passed to who still waits";
+}
+
+TEST_F(a_context_that_ends, gives_back_the_lock_that_was_on_its_way) {
+  auto kept = number_.try_lock();
+  wait_in(*io_);
+  wait_in(*io_);
+  io_->poll();
+  kept.unlock();
+  EXPECT_FALSE(number_.try_lock()) << "the first one has it, and has not run yet";
+  io_.reset();
+  EXPECT_TRUE(number_.try_lock());
+}
+
+TEST_F(a_context_that_ends, destroys_handlers_that_wait_and_clears_their_slots) {
+  auto kept = number_.try_lock();
+  net::cancellation_signal signal;
+  const auto part = std::make_shared<int>();
+  const auto handler = [part](tarn::asio::error_code, tarn::async_handle<int>) { FAIL(); };
+  tarn::asio::async_lock(number_, net::bind_executor(*io_, net::bind_cancellation_slot(signal.slot(), handler)));
+  tarn::asio::async_lock(number_, for_ever, net::bind_executor(net::make_strand(*io_), handler));
+  io_->poll();
+  EXPECT_EQ(part.use_count(), 4);
+  io_.reset();
+  EXPECT_EQ(part.use_count(), 2) << "this test has them";
+  signal.emit(net::cancellation_type::terminal);
+  kept.unlock();
+  EXPECT_TRUE(number_.try_lock());
+}
+
+TEST_F(a_context_that_ends, may_do_so_while_another_thread_releases_the_lock) {
+  for (int turn = 0; turn < 200; ++turn) {
+    auto kept = number_.try_lock();
+    ASSERT_TRUE(kept);
+    wait_in(*io_);
+    wait_in(*io_);
+    io_->poll();
+    std::thread releaser([&] { kept.unlock(); });
+    io_.emplace();
+    releaser.join();
+  }
+  EXPECT_EQ(*number_.try_lock(), 0) << "no coroutine ran, and none kept the lock";
 }
 
 /// An object whose coroutines have their frames in its memory.
