@@ -16,6 +16,7 @@
 #include "base/check.hpp"
 #include "io/journal_file.hpp"
 #include "io/journal_format.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn::io {
 using namespace journal_format;
@@ -101,6 +102,7 @@ struct journal::state {
   lane& enter();
   lane& enter_another() noexcept;
   static bool try_to_enter(lane& tried) noexcept;
+  static void leave(lane& left) noexcept;
   void turn(lane& mine, journal_file& target) noexcept;
   std::size_t longest_line() const noexcept {
     return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
@@ -158,7 +160,15 @@ journal::lane& journal::state::enter_another() noexcept {
 
 bool journal::state::try_to_enter(lane& tried) noexcept {
   // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
-  return !tried.busy.exchange(true, std::memory_order_acquire);
+  const bool is_mine = !tried.busy.exchange(true, std::memory_order_acquire);
+  if (is_mine) platform::note_acquire(&tried.busy);
+  return is_mine;
+}
+
+void journal::state::leave(lane& left) noexcept {
+  // release: pairs with the acquire of who enters this lane next. The line is written by inline code of the program.
+  platform::note_release(&left.busy);
+  left.busy.store(false, std::memory_order_release);
 }
 
 // The next chunk for a lane that has none, or whose chunk is full or was lost.
@@ -218,8 +228,7 @@ journal::entry::entry(journal& log) : owner(*log.state_), mine(owner.enter()) {
 
 journal::entry::~entry() {
   if (place != nullptr) store_word(mine.write_position, 0);
-  // release: pairs with the acquire of who enters this lane next.
-  mine.busy.store(false, std::memory_order_release);
+  state::leave(mine);
 }
 
 void journal::entry::begin() noexcept {
@@ -293,9 +302,9 @@ bool journal::reopen() {
   for (lane& writer_lane : shared_state.lanes) {
     // A thread that entered before has left when this one has the lane. A thread that enters after it sees the new
     // file, because the exchanges of one lane follow each other. A lane that is idle forgets the old file here.
-    while (writer_lane.busy.exchange(true, std::memory_order_acquire)) ::sched_yield();
+    while (!state::try_to_enter(writer_lane)) ::sched_yield();
     if (writer_lane.file == &before) writer_lane.leave_chunk();
-    writer_lane.busy.store(false, std::memory_order_release);
+    state::leave(writer_lane);
   }
   shared_state.owned = std::move(next);  // nobody is in the old one
   return true;

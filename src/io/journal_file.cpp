@@ -19,6 +19,7 @@
 
 #include "base/text.hpp"
 #include "platform/files.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn::io {
 namespace files = platform::files;
@@ -207,11 +208,13 @@ std::uint64_t journal_file::take_chunk(std::uint64_t& slot) noexcept {
     number = next_chunk_.fetch_add(1, std::memory_order_relaxed);
     slot = (number - 1) % chunks_;
   } while (held_[slot].exchange(true, std::memory_order_acquire));
+  platform::note_acquire(&held_[slot]);
   return number;
 }
 
 void journal_file::leave_chunk(std::uint64_t slot) noexcept {
   // release: the next lane that takes this slot writes after all that was written here.
+  platform::note_release(&held_[slot]);
   held_[slot].store(false, std::memory_order_release);
 }
 

@@ -222,7 +222,8 @@ class Install(unittest.TestCase):
     def test_thread_sanitizer_reports_the_programs_races_alone(self):
         flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-io"))
         program = self.folder / "threads"
-        run("c++", "-std=c++20", "-O1", "-g", "-fsanitize=thread", CONSUMER / "threads.cpp", "-o", program, *flags)
+        run("c++", "-std=c++20", "-O1", "-g", "-fsanitize=thread", CONSUMER / "threads.cpp", "-o", program,
+            *flags, "-lfmt")
         for _ in range(3):
             self.assertEqual(run(program), "ok\n")
         said = run(program, "race", expect=66)  # the sanitizer's exit code

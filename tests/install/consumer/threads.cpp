@@ -5,12 +5,16 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
+#include <tarn/io/log.hpp>
 #include <tarn/io/memo.hpp>
 #include <tarn/lock_free_pool.hpp>
 #include <tarn/reloadable.hpp>
@@ -185,6 +189,23 @@ void hand_heaps_over() {
   }
 }
 
+/// Threads write into the same parts of a journal one after the other: of a lane's chunk, and of the file, which wraps.
+void write_a_journal_around() {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("tarn-threads-" + std::to_string(::getpid()) + ".journal");
+  {
+    tarn::io::journal journal(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 2});
+    tarn::io::logger log(journal, "threads");
+    in_threads([&](int number) {
+      for (int round = 0; round < rounds * 5; ++round) {
+        log.info("line {} of thread {}", round, number);
+        journal.append("a line that is ready");
+      }
+    });
+  }
+  std::filesystem::remove(path);
+}
+
 /// A race of the program itself, on a block of Tarn: the sanitizer must still report it.
 void race() {
   const auto shared_by_mistake = std::make_unique<order>();
@@ -204,5 +225,6 @@ int main(int count, char** words) {
     share_a_cache();
   }
   hand_heaps_over();
+  write_a_journal_around();
   std::puts("ok");
 }
