@@ -7,7 +7,7 @@
 #include <cctype>
 #include <fstream>
 
-#include "profiler/base/count_text.hpp"
+#include "profiler/base/quantity_text.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/wrappers.hpp"
 #include "profiler/symbols/names.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "profiler/advise/calls_inside.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -91,6 +93,14 @@ const memory_findings& analysis::memory() {
   constexpr std::size_t intervals = 96;
   if (!memory_) memory_ = find_memory(recording_, grouped_sites(), course(intervals));
   return *memory_;
+}
+
+const lock_findings& analysis::locks() {
+  if (!locks_) {
+    add_calls_inside(locks_.emplace(find_locks(recording_)), recording_,
+                     [this](std::uint32_t image, std::uint64_t frame) { return symbols_.resolve(image, frame); });
+  }
+  return *locks_;
 }
 
 history analysis::course(std::size_t limit) const {

@@ -87,7 +87,7 @@ class analysis {
   // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
   // expensive first.
   const std::vector<site>& grouped_sites();
-  const lock_findings& locks() { return kept(locks_, find_locks); }
+  const lock_findings& locks();
   const order_findings& orders() { return kept(orders_, find_orders); }
   const call_findings& calls() { return kept(calls_, find_calls); }
   const std::vector<quiet_view>& quiet_regions() { return kept(quiet_regions_, find_quiet_regions); }

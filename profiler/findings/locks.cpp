@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/base/quantity_text.hpp"
 #include "profiler/findings/share.hpp"
 #include "profiler/findings/stacks.hpp"
 
@@ -63,36 +64,12 @@ std::optional<read_mostly_use> find_read_mostly(const format::recording& recordi
   return is_candidate ? presumed_reads(recording, uses, own_frames) : std::nullopt;
 }
 
-std::string microseconds(std::uint64_t ns) {
-  const std::uint64_t tenths = (ns + 50) / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " µs";
-}
-
 // Describes a use that is presumed, with what to do if it is so.
 std::string presumed_remedy(const read_mostly_use& use) {
-  return "held " + microseconds(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
-         (use.replacements == 1 ? "" : "s") + " for " + microseconds(use.replacement_ns) + " by another function" +
-         (use.allocates ? ", which allocates" : "") +
+  return "held " + command::duration_text(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
+         (use.replacements == 1 ? "" : "s") + " for " + command::duration_text(use.replacement_ns) +
+         " by another function" + (use.allocates ? ", which allocates" : "") +
          ": if it is only read elsewhere, tarn::reloadable<T>, whose readers take no lock; if not, ";
-}
-
-std::string contended_remedy(const lock_group& group) {
-  if (group.read_mostly && group.read_mostly->is_known) {
-    return "mostly read: tarn::reloadable<T>, whose readers take no lock";
-  }
-  if (group.read_mostly) {
-    return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
-  }
-  const std::string held = "held " + microseconds(mean_hold(group)) + " on average: ";
-  if (mean_hold(group) >= long_hold_ns) {
-    return held +
-           "prepare outside, and only exchange the result under it (tarn::with); what is only read: "
-           "tarn::reloadable<T>";
-  }
-  return held +
-         "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
-         "objects that are handed on, tarn::reloadable<T> for "
-         "what hardly ever changes, or one acquisition for several pieces of work";
 }
 
 std::string foreign_remedy(const lock_group& group) {
@@ -149,6 +126,30 @@ const char* name(lock_type type) {
     case lock_type::condition: return "condition variable";
   }
   return "";
+}
+
+bool is_held_long(const lock_group& group) { return mean_hold(group) >= long_hold_ns; }
+
+std::string contended_remedy(const lock_group& group) {
+  if (group.read_mostly && group.read_mostly->is_known) {
+    return "mostly read: tarn::reloadable<T>, whose readers take no lock";
+  }
+  if (group.read_mostly) {
+    return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
+  }
+  const std::string held = "held " + command::duration_text(mean_hold(group)) + " on average: ";
+  if (!group.calls_inside.empty()) {
+    const std::string& call = group.calls_inside.front().name;
+    return held + "call " + call + " without it" +
+           (call == "fsync" || call == "fdatasync" ? ", once for several threads (tarn::io::journal)" : "");
+  }
+  if (is_held_long(group)) {
+    return held + "do less while it is held; what is only read: tarn::reloadable<T>";
+  }
+  return held +
+         "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
+         "objects that are handed on, tarn::reloadable<T> for "
+         "what hardly ever changes, or one acquisition for several pieces of work";
 }
 
 const lock_group* lock_findings::group_of(const format::recording& recording, std::uint32_t lock) const {

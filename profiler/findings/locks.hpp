@@ -38,6 +38,13 @@ struct lock_site {
   std::vector<lock_wait> waits;  // the longest first
 };
 
+// Calls of one kind that threads make while they hold a lock, as far as stacks and times tell.
+struct call_inside {
+  std::string name;
+  std::uint32_t site = 0;  // the stack with most of the time
+  std::uint64_t calls = 0, nanoseconds = 0;
+};
+
 // All locks of one type with the same site of first use: usually one lock, or the same member of many objects.
 struct lock_group {
   format::lock_type type = format::lock_type::mutex;
@@ -51,8 +58,13 @@ struct lock_group {
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
   std::string library;                                 // the installed library that takes it; empty if the program does
   std::optional<read_mostly_use> read_mostly;          // empty if the lock guards no such object, as far as can be told
+  std::vector<call_inside> calls_inside;               // the longest first; set by add_calls_inside()
   std::string remedy;                                  // one line; empty if there is nothing to gain
 };
+// Returns whether a lock is held so long that the work under it causes the waits.
+bool is_held_long(const lock_group& group);
+// Returns what to do about a lock of the program that threads wait for.
+std::string contended_remedy(const lock_group& group);
 
 struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables

@@ -1,6 +1,8 @@
 #include "profiler/findings/stacks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "profiler/findings/wrappers.hpp"
 #include "profiler/symbols/names.hpp"
@@ -43,11 +45,16 @@ std::string own_code::installed_library(std::uint32_t site) {
   return file_name(module->path);
 }
 
+bool is_of_the_language_at(const code_location& location) {
+  constexpr auto starts = std::to_array<std::string_view>(
+      {"_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "__clone3"});
+  return is_of_the_language(location.module) || location.file.starts_with("/usr/include/") ||
+         is_of_rusts_library(location.file) ||
+         std::find(starts.begin(), starts.end(), location.function) != starts.end();
+}
+
 std::size_t own_frame_index(const std::vector<code_location>& stack) {
-  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), [](const code_location& location) {
-    return is_of_the_language(location.module) || location.file.starts_with("/usr/include/") ||
-           is_of_rusts_library(location.file);
-  });
+  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), is_of_the_language_at);
   return own_frame == stack.end() ? 0 : static_cast<std::size_t>(own_frame - stack.begin());
 }
 

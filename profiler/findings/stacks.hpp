@@ -35,7 +35,10 @@ class own_code {
 // Returns whether a module is a shared library of the system, judged by its path.
 bool is_installed_library(const std::string& module);
 
-// Returns the index of the first place outside these libraries; 0 if there is none.
+// Returns whether the place is in one of these libraries, in a header of the system, or in the code that starts a
+// program or a thread.
+bool is_of_the_language_at(const code_location& location);
+// Returns the index of the first place that is not; 0 if there is none.
 std::size_t own_frame_index(const std::vector<code_location>& stack);
 
 // Returns the call stack of a site, innermost first, without the recorder's frames.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "profiler/findings/stacks.hpp"
 #include "profiler/predict/call_savings.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
@@ -18,17 +20,19 @@ using nlohmann::json;
 
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
-  fmt::print("\n{}. {}: {}, {} failed, by {}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
-             analyse::name(site.category), estimated(calls, site.error, site.name + " call"),
-             grouped(site.sums[call_counter::errors]), counted(site.threads, "thread"),
-             static_cast<double>(site.nanoseconds) / 1e9,
-             static_cast<double>(site.nanoseconds) / 1e3 / static_cast<double>(calls));
+  const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
+  fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, {} each\n", rank, analyse::name(site.category),
+             estimated(calls, site.error, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
+             counted(site.threads, "thread"), duration_text(site.nanoseconds),
+             duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   if (site.sums[call_counter::asked] != 0) {
-    fmt::print("   {} asked for, {} given: {} a call\n", counted(site.sums[call_counter::asked], "byte"),
-               grouped(site.sums[call_counter::given]), grouped(site.sums[call_counter::asked] / calls));
+    fmt::print(
+        "   {} asked for, {} given: {} a call\n", counted(rounded(site.sums[call_counter::asked], site.error), "byte"),
+        grouped(rounded(site.sums[call_counter::given], site.error)), grouped(site.sums[call_counter::asked] / calls));
   }
   if (site.sums[call_counter::same_arguments] != 0) {
-    fmt::print("   {} with the arguments of the one before\n", grouped(site.sums[call_counter::same_arguments]));
+    fmt::print("   {} with the arguments of the one before\n",
+               grouped(rounded(site.sums[call_counter::same_arguments], site.error)));
   }
   if (site.stacks > 1) fmt::print("   through {}, the most by\n", counted(site.stacks, "call stack"));
   print_stack(analysis, site.site);
@@ -49,11 +53,41 @@ json predicted(const call_site& site, const analyse::analysis& analysis) {
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (findings.calls == 0) return;
-  fmt::print("{} at {}, {:.3f} s in the kernel and waiting there\n",
-             estimated(findings.calls, findings.error, "system call"), counted(findings.sites.size(), "site"),
-             static_cast<double>(findings.nanoseconds) / 1e9);
+  fmt::print("{} at {}, {} in the kernel and waiting there\n", estimated(findings.calls, findings.error, "system call"),
+             counted(findings.sites.size(), "site"), duration_text(findings.nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
+  }
+}
+
+std::vector<const call_site*> by_time(const analyse::call_findings& findings) {
+  std::vector<const call_site*> sites;
+  for (const call_site& site : findings.sites) sites.push_back(&site);
+  std::stable_sort(sites.begin(), sites.end(),
+                   [](const call_site* a, const call_site* b) { return a->nanoseconds > b->nanoseconds; });
+  return sites;
+}
+
+// Prints the calls with most of the time in the kernel, with or without a remedy, where that time matters.
+void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
+  constexpr std::size_t most_calls = 5;
+  constexpr double least_share = 0.05;   // of the time of all calls
+  constexpr double least_of_run = 0.01;  // for all calls together
+  const analyse::call_findings& findings = analysis.calls();
+  const auto all_ns = static_cast<double>(findings.nanoseconds);
+  if (all_ns < least_of_run * analysis.whole().wall_ns) return;
+  std::size_t shown = 0;
+  for (const call_site* const site : by_time(findings)) {
+    const double share = all_ns == 0 ? 0 : static_cast<double>(site->nanoseconds) / all_ns;
+    if (share < least_share || shown == std::min(most_calls, top)) break;
+    if (shown++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
+    const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
+                                         site->name, estimated(site->sums[call_counter::calls], site->error, "call"));
+    const std::vector<analyse::code_location> stack = analysis.stack(site->site);
+    const std::string place = stack.empty()
+                                  ? "sites beyond the recorder's limit"
+                                  : place_text(stack[analyse::own_frame_index(stack)], text_width - text.size() - 2);
+    fmt::print("{}  {}\n", text, place);
   }
 }
 
@@ -65,13 +99,17 @@ void print_calls(analyse::analysis& analysis, std::size_t top) {
     if (shown == 0) fmt::print("\nSystem calls\n");
     print_site(analysis, site, ++shown);
   }
+  print_longest_calls(analysis, top);
 }
 
 json json_of_calls(analyse::analysis& analysis, std::size_t top) {
   const analyse::call_findings& findings = analysis.calls();
   json calls = json::array();
-  for (std::size_t index = 0; index < std::min(top, findings.sites.size()); ++index) {
+  std::vector<const call_site*> longest = by_time(findings);
+  longest.resize(std::min(top, longest.size()));
+  for (std::size_t index = 0; index < findings.sites.size(); ++index) {
     const call_site& site = findings.sites[index];
+    if (index >= top && std::find(longest.begin(), longest.end(), &site) == longest.end()) continue;
     calls.push_back({{"name", site.name},
                      {"category", analyse::name(site.category)},
                      {"count", site.sums[call_counter::calls]},

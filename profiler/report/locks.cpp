@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "profiler/findings/stacks.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
@@ -14,37 +17,54 @@ using analyse::lock_group;
 using analyse::lock_site;
 using nlohmann::json;
 
-constexpr std::size_t shown_sites = 3;  // per lock in the text; the JSON has all
+constexpr std::size_t shown_sites = 3, shown_calls = 3;  // per lock in the text; the JSON has all
 
-double in_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
-double mean_us(std::uint64_t nanoseconds, std::uint64_t count) {
-  return count == 0 ? 0 : static_cast<double>(nanoseconds) / 1e3 / static_cast<double>(count);
+std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
+  return contended == 0 ? "no wait"
+                        : fmt::format("{}, {} in all", counted(contended, "wait"), duration_text(waited_ns));
 }
 
-void print_site(analyse::analysis& analysis, const lock_site& site) {
-  fmt::print("   {}, {} waited {:.3f} s, held {:.3f} s\n",
-             estimated(site.sums[format::acquisitions], site.error, "time"), grouped(site.sums[format::contended]),
-             in_seconds(site.sums[format::wait_ticks]), in_seconds(site.sums[format::held_ticks]));
+// `is_only` leaves out what the line of the lock says already.
+void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only) {
+  if (!is_only) {
+    fmt::print("   {}: {}; held {}\n", estimated(site.sums[format::acquisitions], site.error, "time"),
+               waits_text(site.sums[format::contended], site.sums[format::wait_ticks]),
+               duration_text(site.sums[format::held_ticks]));
+  }
   print_stack(analysis, site.site);
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
-  fmt::print("   {:.3f} s of it while thread {} held it, from\n", in_seconds(longest.nanoseconds),
+  fmt::print("   {} of it while thread {} held it, taken\n", duration_text(longest.nanoseconds),
              analysis.recorded().threads[longest.holder].id);
-  print_stack(analysis, longest.holder_site);
+  if (longest.holder_site == site.site) {
+    fmt::print("   at the same place\n");
+  } else {
+    print_stack(analysis, longest.holder_site);
+  }
 }
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
-  fmt::print("\n{}. {}: {}, taken {} by {}\n", rank, analyse::name(group.category),
+  fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
              counted(group.locks, analyse::name(group.type)),
              estimated(group.sums[format::acquisitions], group.error, "time"), counted(group.threads, "thread"));
-  fmt::print("   {} waited, {:.3f} s together, {:.1f} µs at most; held {:.2f} µs each; {} gave up\n",
-             grouped(group.sums[format::contended]), in_seconds(group.sums[format::wait_ticks]),
-             static_cast<double>(group.sums[format::longest_wait]) / 1e3,
-             mean_us(group.sums[format::held_ticks], group.sums[format::held]), grouped(group.sums[format::refused]));
+  std::string words = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
+  if (group.sums[format::contended] > 1)
+    words += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
+  if (group.sums[format::held] != 0)
+    words += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::held]));
+  if (group.sums[format::refused] != 0)
+    words += fmt::format("; {} gave up", counted(group.sums[format::refused], "try"));
+  fmt::print("   {}\n", words);
   for (std::size_t index = 0; index < std::min(shown_sites, group.sites.size()); ++index)
-    print_site(analysis, group.sites[index]);
+    print_site(analysis, group.sites[index], group.sites.size() == 1);
   if (group.sites.size() > shown_sites)
     fmt::print("   and {}\n", counted(group.sites.size() - shown_sites, "more site"));
+  for (std::size_t index = 0; index < std::min(shown_calls, group.calls_inside.size()); ++index) {
+    const analyse::call_inside& call = group.calls_inside[index];
+    const std::vector<analyse::code_location> stack = analysis.stack(call.site);
+    fmt::print("   inside: {}, {}{}\n", call.name, duration_text(call.nanoseconds),
+               stack.empty() ? "" : ", at " + place_text(stack[analyse::own_frame_index(stack)], 60));
+  }
   fmt::print("   → {}\n", group.remedy);
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {
     fmt::print("   {} at\n", group.read_mostly->is_known ? "replaced" : "perhaps replaced");
@@ -59,6 +79,17 @@ json json_of_read_mostly(analyse::analysis& analysis, const lock_group& group) {
           {"reads", use.reads},
           {"replacements", use.replacements},
           {"stack", json_of_stack(analysis, use.replacing_site)}};
+}
+
+json json_of_calls_inside(analyse::analysis& analysis, const lock_group& group) {
+  json calls = json::array();
+  for (const analyse::call_inside& call : group.calls_inside) {
+    calls.push_back({{"name", call.name},
+                     {"count", call.calls},
+                     {"nanoseconds", call.nanoseconds},
+                     {"stack", json_of_stack(analysis, call.site)}});
+  }
+  return calls;
 }
 
 json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
@@ -82,9 +113,12 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
 void print_locks_summary(analyse::analysis& analysis) {
   const analyse::lock_findings& findings = analysis.locks();
   if (findings.groups.empty()) return;
-  fmt::print("{} taken, {} of them after a wait, {:.3f} s together\n",
-             estimated(findings.acquisitions, findings.error, "lock"), grouped(findings.contended),
-             in_seconds(findings.wait_nanoseconds));
+  std::uint64_t locks = 0;
+  for (const lock_group& group : findings.groups)
+    locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
+  fmt::print("{}, acquired {}; {} after a wait, {} in all\n", counted(locks, "lock"),
+             estimated(findings.acquisitions, findings.error, "time"), counted(findings.contended, "time"),
+             duration_text(findings.wait_nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }
@@ -125,6 +159,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"stack", json_of_stack(analysis, group.first_site)},
                      {"sites", sites},
                      {"read_mostly", json_of_read_mostly(analysis, group)},
+                     {"calls_inside", json_of_calls_inside(analysis, group)},
                      {"remedy", group.remedy}});
   }
   return locks;

@@ -17,7 +17,8 @@ struct section {
 };
 extern const section memory_section, locks_section, orders_section, calls_section, quiet_section;
 // In the order of the text.
-inline constexpr std::array sections = {&memory_section, &locks_section, &orders_section, &calls_section, &quiet_section};
+inline constexpr std::array sections = {&memory_section, &locks_section, &orders_section, &calls_section,
+                                        &quiet_section};
 
 // Returns null if the recording has no snapshots.
 nlohmann::json json_of_timeline(analyse::analysis& analysis);

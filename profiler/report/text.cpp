@@ -95,9 +95,11 @@ std::string deciding_text(const analyse::site_view& view, const code_location& l
 // Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
 void print_callers(const analyse::site_view& view, const paint& style) {
   if (view.callers.size() < 2) {
-    for (std::size_t up = view.frame_index + 1; up <= view.frame_index + shown_callers && up < view.stack.size();
-         ++up) {
+    std::size_t shown = 0;
+    for (std::size_t up = view.frame_index + 1; up < view.stack.size() && shown < shown_callers; ++up) {
+      if (analyse::is_of_the_language_at(view.stack[up])) continue;  // such as what starts a thread
       fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
+      ++shown;
     }
     return;
   }
@@ -202,7 +204,7 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
   if (verdict.source == locks) {
     const double wall_ns = analysis.whole().wall_ns;
     const std::vector<code_location> stack = analysis.stack(verdict.site);
-    return fmt::format("Threads waited {} for them{}{}.", duration_text(static_cast<double>(verdict.waited_ns)),
+    return fmt::format("Threads waited {} for them{}{}.", duration_text(verdict.waited_ns),
                        wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
                        stack.empty() ? "" : ", most at " + place_text(stack[analyse::own_frame_index(stack)], 32));
   }

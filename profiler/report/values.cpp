@@ -66,6 +66,7 @@ std::string cost_in_text(const analyse::analysis& analysis, const analyse::range
 }  // namespace
 
 std::string counted(std::uint64_t number, std::string_view noun) {
+  if (number != 1 && noun == "try") return grouped(number) + " tries";
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
 }
 
@@ -80,14 +81,6 @@ std::string bytes_text(double bytes) {
   std::size_t unit = 0;
   for (; bytes >= 10240 && unit + 1 < units.size(); ++unit) bytes /= 1024;
   return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
-}
-
-std::string duration_text(double ns) {
-  constexpr std::array units = {"ns", "µs", "ms", "s"};
-  std::size_t unit = 0;
-  for (; ns >= 999.5 && unit + 1 < units.size(); ++unit) ns /= 1000;
-  const double tenths_below = unit == 0 ? 0 : unit + 1 == units.size() ? 99.95 : 9.95;  // more digits say nothing
-  return fmt::format("{:.{}f} {}", ns, ns < tenths_below && ns != 0 ? 1 : 0, units[unit]);
 }
 
 std::string range_text(const analyse::range& range) {

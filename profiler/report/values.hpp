@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "profiler/advise/analysis.hpp"
-#include "profiler/base/count_text.hpp"
+#include "profiler/base/quantity_text.hpp"
 
 namespace tarn::command {
 
@@ -17,8 +17,6 @@ std::string counted(std::uint64_t number, std::string_view noun);
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);
-// Formats "12.6 s", "80 ms", "3.7 µs".
-std::string duration_text(double ns);
 // Formats "1.2 to 3.4", with the digits that are significant.
 std::string range_text(const analyse::range& range);
 // Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of

@@ -83,8 +83,12 @@ class Locks(Recorded):
         self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
         self.assertIn("held", lock["remedy"])
         text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
-        self.assertRegex(text, r"contended: 1 mutex, taken 40 times by 2 threads")
-        self.assertRegex(text, r"(?m)^\d{1,3}(,\d{3})+ locks taken, ")
+        self.assertRegex(text, r"contended: 1 mutex, acquired 40 times by 2 threads\n"
+                               r"   [\d,]+ waits?, [\d.]+ m?s in all")
+        self.assertRegex(text, r"(?m)^\d+ locks, acquired \d{1,3}(,\d{3})+ times; "
+                               r"[\d,]+ times after a wait, [\d.]+ m?s in all$")
+        self.assertNotRegex(text, r"libc-start|invoke\.h|libc_start_call_main|\b0 gave up")
+        self.assertEqual(lock["calls_inside"], [], "no calls were recorded")
         self.assertIn("hold_it", text)
         self.assertRegex(text, r"(?m)^(Worth doing|Little to gain): locks\. Threads waited [\d.]+ (s|ms|µs) for them "
                                r"in a run of [\d.]+ (s|ms), most at locks\.cpp:\d+ ")
@@ -193,8 +197,8 @@ class Samples(Recorded):
     def test_estimates_are_called_so(self):
         self.assertRegex(self.said, r"\d locks taken \(estimated\)")
         text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
-        self.assertRegex(text, r"(?m)^about [\d,]+ locks \(± \d+ %\) taken, ")
-        self.assertRegex(text, r"one thread: 1 mutex, taken about [\d,]+ times \(± \d+ %\) by 1 thread\n")
+        self.assertRegex(text, r"(?m)^\d+ locks, acquired about [\d,]+ times \(± \d+ %\); ")
+        self.assertRegex(text, r"one thread: 1 mutex, acquired about [\d,]+ times \(± \d+ %\) by 1 thread\n")
 
     def test_they_differ_by_chance_only(self):
         self.run_program(PATHS.tarn, "record", "--locks", "-o", "again", "--", PATHS.locks, *self.words)

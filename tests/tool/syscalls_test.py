@@ -281,7 +281,15 @@ class Syscalls(unittest.TestCase):
         self.assertNotIn("system calls at", only)
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
         self.assertRegex(text, r"(?m)^\d{1,3},\d{3} system calls at \d+ sites, ")
-        self.assertRegex(text, r": 2,000 write calls, 0 failed, by 1 thread;")
+        self.assertRegex(text, r": 2,000 write calls, by 1 thread; [\d.]+ (s|ms|µs) in the kernel, "
+                               r"[\d.]+ (ms|µs|ns) each")
+        # The calls that take most time are listed, whether or not there is a remedy.
+        spent = sum(call["nanoseconds"] for call in report["syscalls"])
+        longest = max(report["syscalls"], key=lambda call: call["nanoseconds"])
+        is_shown = "Longest system calls: " in text
+        self.assertEqual(is_shown, spent >= 0.01 * report["end"]["wall_us"] * 1000, "1 % of the run")
+        if is_shown:
+            self.assertRegex(text, rf"calls: .* with waiting\n +[\d.]+ (s|ms|µs) +\d+ %  {longest['name']}, ")
 
 
 if __name__ == "__main__":

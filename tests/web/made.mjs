@@ -91,7 +91,7 @@ export function example() {
   const inside = stack(data, [['std::mutex::lock()', '/usr/include/c++/mutex', 9], ['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
     {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, error: 0.031, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
-     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
+     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, nanoseconds: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
      sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];

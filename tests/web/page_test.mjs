@@ -234,7 +234,7 @@ const tests = {
   async 'locks have waiters and holders, calls their sizes'() {
     const page = await open(`${example_page}#tab=locks&site=0`);
     let text = await page.innerText('.details');
-    for (const phrase of ['Taken 9,000 ± 4 % times', 'work #2 held it', 'hold(lock&)', 'split it']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    for (const phrase of ['Taken 9,000 ± 4 % times', 'work #2 held it', 'hold(lock&)', 'split it', 'Inside: fdatasync, 400 ms, at await']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     await page.getByRole('tab', {name: 'System calls'}).click();
     await page.click('tr.row:has-text("write") .opens');
     text = await page.innerText('.details');

@@ -72,6 +72,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   held?: number;
   longest_held_ns?: number;
   weights?: Stack_weight[];
+  calls_inside?: {name: string; count?: number; nanoseconds?: number; stack?: number}[];  // made while it is held
   sites?: LockSite[];
   remedy?: string;
 }

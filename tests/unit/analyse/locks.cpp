@@ -132,7 +132,7 @@ TEST(locks, that_threads_wait_for_are_contended) {
       << "long";
   EXPECT_THAT(only(recording_with(lock_type::mutex, {5000}, {5000, 200, 1000, 5000})).remedy, HasSubstr("transient"));
   EXPECT_THAT(only(recording_with(lock_type::mutex, {50}, {50, 20, 1000, 1'000'000'000})).remedy,
-              HasSubstr("prepare outside"));
+              HasSubstr("do less while it is held"));
   EXPECT_THAT(only(recording_with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
               HasSubstr("reloadable"));
 }
@@ -189,7 +189,7 @@ TEST(locks, are_not_presumed_to_be_read_without_a_sign) {
   recording = lookups_and_reloads(inside_reload);
   recording.acquisitions[{1, 0, 1}] = counts_of({20'000, 900, 90'000, 800'000'000});
   recording.acquisitions[{2, 2, 1}] = counts_of({10, 1, 100, 900'000'000});
-  EXPECT_THAT(remedy_of(recording), HasSubstr("prepare outside")) << "what is done often takes long";
+  EXPECT_THAT(remedy_of(recording), HasSubstr("do less while it is held")) << "what is done often takes long";
   recording = lookups_and_reloads(inside_reload);
   recording.acquisitions.erase({2, 2, 1});
   remedy_of(recording);  // nobody replaces

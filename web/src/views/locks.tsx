@@ -30,6 +30,9 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       </p>
       <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
+      {lock.calls_inside?.map((call, index) => (
+        <p key={index}>Inside: {call.name}, {duration_words(call.nanoseconds)}, at <Place names={names} node={names.node_of(call.stack)} /></p>
+      ))}
       <h3>Who waits for whom</h3>
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
       {sites.slice(0, shown_sites).map((site, index) => (

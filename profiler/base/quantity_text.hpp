@@ -1,8 +1,10 @@
-// Formats counts for people, exact ones and estimates.
+// Formats counts and durations for people, exact ones and estimates.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace tarn::command {
@@ -32,5 +34,18 @@ inline std::string roughly(std::uint64_t count) {
   const std::uint64_t tenths = figure / 100'000;
   return grouped(tenths / 10) + (is_fraction ? "." + std::to_string(tenths % 10) : "") + " million";
 }
+
+// Formats "12.6 s", "80 ms", "3.7 µs".
+inline std::string duration_text(double ns) {
+  constexpr std::array units = {"ns", "µs", "ms", "s"};
+  std::size_t unit = 0;
+  for (; ns >= 999.5 && unit + 1 < units.size(); ++unit) ns /= 1000;
+  // More digits say nothing.
+  const double least_whole = unit == 0 ? 0 : unit + 1 == units.size() ? 99.95 : 9.95;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f %s", ns != 0 && ns < least_whole ? 1 : 0, ns, units[unit]);
+  return text.data();
+}
+inline std::string duration_text(std::uint64_t ns) { return duration_text(static_cast<double>(ns)); }
 
 }  // namespace tarn::command

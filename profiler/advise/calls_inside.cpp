@@ -1,0 +1,141 @@
+#include "profiler/advise/calls_inside.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "profiler/findings/call_names.hpp"
+#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/wrappers.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+constexpr double least_share = 0.5;   // of the time that the lock is held
+constexpr double most_share = 1.1;    // both times are estimates
+constexpr double least_shown = 0.05;  // of the time of all calls
+
+using frames = std::vector<std::uint64_t>;
+
+// A function that acquires a lock, with its callers.
+struct acquiring_function {
+  std::uint32_t image = 0;
+  std::uint64_t frame = 0;  // where it acquires the lock
+  code_location location;   // the same, with the name of the function
+  frames callers;
+};
+
+bool is_own(const std::vector<code_location>& places) {
+  return std::any_of(places.begin(), places.end(), [](const code_location& location) {
+    return !is_wrapper(location) && !is_of_the_language_at(location);
+  });
+}
+
+// Returns no function for a stack without a frame of the program.
+std::optional<acquiring_function> function_of(const format::site_facts& site, const resolve_function& resolve) {
+  for (std::size_t index = 0; index < site.frames.size(); ++index) {
+    const std::vector<code_location> places = resolve(site.image, site.frames[index]);
+    if (!is_own(places)) continue;
+    return acquiring_function{site.image, site.frames[index], places.back(),
+                              frames(site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end())};
+  }
+  return std::nullopt;
+}
+
+// Returns whether the stack is that of a call by this function after it acquired the lock.
+bool calls_later(const acquiring_function& function, const format::site_facts& site, const resolve_function& resolve) {
+  if (site.image != function.image || site.frames.size() <= function.callers.size()) return false;
+  const std::size_t depth = site.frames.size() - function.callers.size();
+  if (!std::equal(function.callers.begin(), function.callers.end(),
+                  site.frames.begin() + static_cast<std::ptrdiff_t>(depth)))
+    return false;
+  const std::uint64_t frame = site.frames[depth - 1];
+  const std::vector<code_location> places = resolve(site.image, frame);
+  if (frame == function.frame || places.empty()) return false;
+  const code_location& location = places.back();
+  if (location.function.empty() || location.function != function.location.function ||
+      location.module != function.location.module)
+    return false;
+  return location.line > 0 && function.location.line > 0 ? location.line >= function.location.line
+                                                         : frame > function.frame;
+}
+
+struct acquisitions_of_lock {
+  std::set<std::uint32_t> sites, threads;
+  std::uint64_t held_ns = 0;
+};
+
+std::vector<call_inside> calls_inside(const acquisitions_of_lock& acquisitions, const format::recording& recording,
+                                      const resolve_function& resolve) {
+  std::vector<acquiring_function> functions;
+  for (const std::uint32_t site : acquisitions.sites) {
+    if (const auto function = function_of(recording.sites[site], resolve)) functions.push_back(*function);
+  }
+  struct call_times {
+    call_inside sums;
+    std::map<std::uint32_t, std::uint64_t> ns;  // by site
+  };
+  std::map<std::uint32_t, call_times> times;  // by number of the call
+  std::map<std::uint32_t, bool> is_inside;    // by site
+  std::uint64_t total_ns = 0;
+  for (const auto& [key, counts] : recording.calls) {
+    if (!acquisitions.threads.contains(key.thread)) continue;
+    const std::string name = call_name(key.number);
+    if (name == "futex") continue;  // by which threads wait for locks
+    const auto [entry, is_new] = is_inside.try_emplace(key.site, false);
+    if (is_new) {
+      entry->second = std::any_of(functions.begin(), functions.end(), [&](const acquiring_function& function) {
+        return calls_later(function, recording.sites[key.site], resolve);
+      });
+    }
+    if (!entry->second) continue;
+    const std::uint64_t ns = format::nanoseconds(recording.clock, counts[format::call_ticks]);
+    call_times& call = times[key.number];
+    call.sums.name = name;
+    call.sums.calls += counts[format::calls];
+    call.sums.nanoseconds += ns;
+    call.ns[key.site] += ns;
+    total_ns += ns;
+  }
+  const auto held_ns = static_cast<double>(acquisitions.held_ns), spent_ns = static_cast<double>(total_ns);
+  if (spent_ns < least_share * held_ns || spent_ns > most_share * held_ns) return {};
+  std::vector<call_inside> result;
+  for (auto& [number, call] : times) {
+    if (static_cast<double>(call.sums.nanoseconds) < least_shown * spent_ns) continue;
+    call.sums.site = std::max_element(call.ns.begin(), call.ns.end(), [](const auto& a, const auto& b) {
+                       return a.second < b.second;
+                     })->first;
+    result.push_back(std::move(call.sums));
+  }
+  std::sort(result.begin(), result.end(),
+            [](const call_inside& a, const call_inside& b) { return a.nanoseconds > b.nanoseconds; });
+  return result;
+}
+
+}  // namespace
+
+void add_calls_inside(lock_findings& findings, const format::recording& recording, const resolve_function& resolve) {
+  std::map<const lock_group*, acquisitions_of_lock> uses;
+  for (lock_group& group : findings.groups) {
+    if (group.remedy.empty() || group.category != lock_category::contended || !group.library.empty() ||
+        group.read_mostly || !is_held_long(group))
+      continue;
+    uses[&group].held_ns = group.sums[format::held_ticks];
+  }
+  if (uses.empty() || recording.calls.empty()) return;
+  for (const auto& [key, counts] : recording.acquisitions) {
+    const auto use = uses.find(findings.group_of(recording, key.lock));
+    if (use == uses.end()) continue;
+    use->second.sites.insert(key.site);
+    use->second.threads.insert(key.thread);
+  }
+  for (lock_group& group : findings.groups) {
+    const auto use = uses.find(&group);
+    if (use == uses.end()) continue;
+    group.calls_inside = calls_inside(use->second, recording, resolve);
+    group.remedy = contended_remedy(group);
+  }
+}
+
+}  // namespace tarn::analyse
