@@ -97,7 +97,7 @@ class Record(unittest.TestCase):
         self.assertEqual((kept["category"], kept["allocations"], kept["live_at_end"]), ("kept", ROUNDS, ROUNDS))
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
-        self.assertIn("4096 bytes at once", grown["remedy"])
+        self.assertIn("4,096 bytes at once", grown["remedy"])
         callers = {function: sum(site["allocations"] for site in report["sites"] if len(site["stack"]) > 1 and
                                  f"::{function}(" in f"::{site['stack'][1]['function']}(")
                    for function in ("left", "right")}
