@@ -211,6 +211,17 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
 
 }  // namespace
 
+void obey(recorder_control& control, bounded_recording& files, const process_recording& recording) {
+  const recording_command command = control.next();
+  if (command == recording_command::stop && !files.is_paused()) {
+    files.pause();
+    fmt::print(stderr, "tarn: recording stopped; {} has what was before\n", recording.path());
+  } else if (command == recording_command::start && files.is_paused() && files.resume()) {
+    fmt::print(stderr, "tarn: recording started again, in {}\n", recording.path());
+  }
+  if (command != recording_command::no_command) control.answer(!files.is_paused());
+}
+
 void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
   for (const std::string& line : unrecorded_text(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
@@ -304,6 +315,8 @@ namespace {
   } catch (const std::system_error& error) {
     fail(exit_code::io_error, "{}", error.what());
   }
+  std::optional<recorder_control> control;
+  if (!request.follow && !launches) control.emplace(first.region());
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
@@ -322,11 +335,18 @@ namespace {
   rusage usage{};
   auto next = steady::now() + first_pause;
   input_output_counts input_output;
-  while (!wait_for(process, child_processes.running(), next, status, usage, input_output)) {
+  const auto events = [&] {
+    std::vector<pollfd> descriptors = child_processes.running();
+    if (control) descriptors.push_back({control->descriptor(), POLLIN, 0});
+    return descriptors;
+  };
+  while (!wait_for(process, events(), next, status, usage, input_output)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
+    if (control) obey(*control, files, first);
     files.write_changes();
     if (files.is_over()) {
       first.region().stop();
+      control.reset();
       files.end_early();
       print_summary(sources, first);
       while (!wait_for(process, {}, steady::now() + std::chrono::hours(1), status, usage, input_output)) {
@@ -373,9 +393,25 @@ namespace {
 
 class record_formatter : public CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n";
+    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n"
+           "       tarn record --pid PID start|stop\n";
   }
 };
+
+}  // namespace
+
+namespace {
+
+// Returns the command to a running recording that the command line is, if it is one.
+recording_command command_in(const CLI::App& command) {
+  const std::vector<std::string> words = command.remaining();
+  if (words.size() != 1 || (words.front() != "start" && words.front() != "stop")) return recording_command::no_command;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() != 0 && option->get_name() != "--pid")
+      fail(exit_code::usage, "{} takes no {}; a recording goes on as it began", words.front(), option->get_name());
+  }
+  return words.front() == "start" ? recording_command::start : recording_command::stop;
+}
 
 }  // namespace
 
@@ -428,7 +464,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
   command
       ->add_option("--pid", request->process,
-                   "record this running process until SIGINT, and leave it as it was; heap and locks, sampled")
+                   "record this running process until SIGINT, and leave it as it was; heap and locks, sampled; with "
+                   "start or stop: let its recording end, or begin the next file")
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->type_name("PID")
       ->excludes(full)
@@ -436,6 +473,9 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->excludes(calls);
   command->callback([request, command, &after_dashes] {
     if (request->process != 0) {
+      if (const recording_command wanted = command_in(*command); wanted != recording_command::no_command) {
+        return command_recorder(request->process, wanted);
+      }
       if (!command->remaining().empty() || !after_dashes.empty())
         fail(exit_code::usage, "--pid and PROGRAM exclude each other; see tarn record --help");
       return record_attached(*request);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -85,10 +86,10 @@ format::end_facts end_of(const process_recording& recording, const watched_proce
   return end;
 }
 
-void wait_until(const watched_process& process, steady::time_point until) {
+void wait_until(const watched_process& process, const recorder_control& control, steady::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
-  pollfd descriptor{process.descriptor(), POLLIN, 0};
-  ::poll(&descriptor, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
+  std::array<pollfd, 2> descriptors{pollfd{process.descriptor(), POLLIN, 0}, pollfd{control.descriptor(), POLLIN, 0}};
+  ::poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
 }
 
 }  // namespace
@@ -125,15 +126,20 @@ void record_attached(const record_request& request) {
     detach_from(process);
     fail(exit_code::io_error, "{}", error.what());
   }
+  recorder_control control(recording->region());
   fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
              process, milliseconds(attached.stopped));
   while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
-    wait_until(watched, files.next());
-    if (!watched.has_ended()) files.write_changes();
+    wait_until(watched, control, files.next());
+    if (watched.has_ended()) break;
+    obey(control, files, *recording);
+    files.write_changes();
   }
   if (watched.has_ended()) {
-    recording->write_changes();
-    recording->write_end(end_of(*recording, watched));
+    if (!files.is_paused()) {
+      recording->write_changes();
+      recording->write_end(end_of(*recording, watched));
+    }
     fmt::print(stderr, "tarn: process {} has ended\n", process);
   } else {
     std::string reason;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/collect/control.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/recording_bounds.hpp"
 
@@ -29,6 +30,8 @@ struct record_request {
 recording_bounds bounds_of(const record_request& request);
 // Returns the facts without the number of the process.
 format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval);
+// Carries out a command that has come for this recording.
+void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
 void print_summary(std::uint32_t sources, const process_recording& recording);
 
 // Records the running process `request.process`, and leaves it as it was.

@@ -52,6 +52,13 @@ recorded_process find_recorded_by(pid_t recorder) {
   return {path, process};
 }
 
+std::string find_region(pid_t process) {
+  require_readable(process);
+  const std::string path = first_region_of(process);
+  if (!path.empty() || variable_of(process, format::process_variable) != std::to_string(process)) return path;
+  return variable_of(process, format::region_variable);
+}
+
 recorded_process find_recorded(pid_t process) {
   require_readable(process);
   if (const recorded_process recording = find_recorded_by(process); !recording.region.empty()) return recording;

@@ -17,6 +17,10 @@ struct recorded_process {
 // no such process, or where it is a child that is not recorded.
 recorded_process find_recorded(pid_t process);
 
+// Returns the path of the region that `process` counts in, also before it has counted anything, or that of the program
+// that it records; empty where there is none.
+std::string find_region(pid_t process);
+
 // Returns the region of the program that `recorder` records; the path is empty until that program has begun to count.
 recorded_process find_recorded_by(pid_t recorder);
 

@@ -10,7 +10,7 @@
 namespace tarn::command {
 
 std::string bounded_recording::path_of(std::size_t number) const {
-  return bounds_.every.count() == 0 ? path_ : fmt::format("{}.{}", path_, number);
+  return bounds_.every.count() == 0 && number == 1 ? path_ : fmt::format("{}.{}", path_, number);
 }
 
 void bounded_recording::begin(const format::program_facts& facts) {
@@ -23,22 +23,36 @@ void bounded_recording::begin_late(const format::program_facts& facts) {
   begun_ = file_begun_ = steady::now();
 }
 
-void bounded_recording::begin_next_file() {
-  end_early();
+bool bounded_recording::begin_next_file() {
   ++files_;
   file_begun_ = steady::now();
+  bool is_begun = true;
   try {
     recording_.begin_next(path_of(files_));
   } catch (const std::system_error& error) {
     fmt::print(stderr, "tarn: {}\n", error.what());
+    is_begun = false;
   }
-  if (bounds_.keep == 0 || files_ <= bounds_.keep) return;
+  if (bounds_.keep == 0 || files_ <= bounds_.keep) return is_begun;
   std::error_code ignored;
   std::filesystem::remove(path_of(files_ - bounds_.keep), ignored);
+  return is_begun;
+}
+
+void bounded_recording::pause() {
+  end_early();
+  is_paused_ = true;
+}
+
+bool bounded_recording::resume() {
+  is_paused_ = !begin_next_file();
+  return !is_paused_;
 }
 
 void bounded_recording::write_changes() {
+  if (is_paused_) return;
   if (bounds_.every.count() != 0 && steady::now() >= file_begun_ + bounds_.every) {
+    end_early();
     begin_next_file();
   } else if (steady::now() >= recording_.next_snapshot()) {
     recording_.write_changes();
@@ -46,19 +60,21 @@ void bounded_recording::write_changes() {
 }
 
 std::chrono::steady_clock::time_point bounded_recording::next() const {
-  steady::time_point next = recording_.next_snapshot();
+  steady::time_point next = is_paused_ ? steady::now() + std::chrono::hours(1) : recording_.next_snapshot();
   if (bounds_.duration.count() != 0) next = std::min(next, begun_ + bounds_.duration);
-  if (bounds_.every.count() != 0) next = std::min(next, file_begun_ + bounds_.every);
+  if (!is_paused_ && bounds_.every.count() != 0) next = std::min(next, file_begun_ + bounds_.every);
   return next;
 }
 
 void bounded_recording::end(const format::end_facts& end) {
+  if (is_paused_) return;
   const format::end_facts of_file = recording_.of_file(end);
   recording_.write_changes(of_file);
   recording_.write_end(of_file);
 }
 
 void bounded_recording::end_early() {
+  if (is_paused_) return;
   recording_.write_changes();
   recording_.write_end(recording_.so_far());
 }

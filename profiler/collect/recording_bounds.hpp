@@ -14,8 +14,8 @@ struct recording_bounds {
   std::size_t keep = 0;                 // how many of these files stay; 0: all
 };
 
-// Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. A file has what
-// happened in its time and can be read by itself.
+// Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. After a pause
+// the next file begins, `path`.2 if there was one file. A file has what happened in its time and can be read by itself.
 class bounded_recording {
  public:
   bounded_recording(process_recording& recording, std::string path, const recording_bounds& bounds)
@@ -25,6 +25,11 @@ class bounded_recording {
   void begin(const format::program_facts& facts);
   // Replaces the first file of a process that runs already.
   void begin_late(const format::program_facts& facts);
+  // Ends the file, and writes nothing until resume().
+  void pause();
+  // Begins the next file. Returns whether that can be written.
+  bool resume();
+  bool is_paused() const { return is_paused_; }
   // Writes what is due, and begins the next file where the time of this one is over.
   void write_changes();
   // Returns whether the time of the recording is over.
@@ -39,13 +44,14 @@ class bounded_recording {
  private:
   using steady = std::chrono::steady_clock;
   std::string path_of(std::size_t number) const;
-  void begin_next_file();
+  bool begin_next_file();
 
   process_recording& recording_;
   std::string path_;
   recording_bounds bounds_;
   steady::time_point begun_{}, file_begun_{};
   std::size_t files_ = 1;
+  bool is_paused_ = false;
 };
 
 }  // namespace tarn::command

@@ -144,6 +144,26 @@ std::optional<end_facts> region_file::ending() const {
                    0};
 }
 
+control_facts region_file::control() const {
+  const recorder_pipe& pipe = header_->control;
+  // Acquire: who sees an answer also sees whether there is a recording now, which the recorder stores before it.
+  const std::uint32_t answers = pipe.answers.load(std::memory_order_acquire);
+  return {pipe.recorder.load(), pipe.descriptor.load(), pipe.inode.load(), pipe.is_recording.load() != 0, answers};
+}
+
+void region_file::offer_control(const control_facts& facts) {
+  recorder_pipe& pipe = header_->control;
+  pipe.descriptor.store(facts.descriptor);
+  pipe.inode.store(facts.inode);
+  pipe.is_recording.store(facts.is_recording ? 1 : 0);
+  pipe.recorder.store(facts.recorder);
+}
+
+void region_file::answer_control(bool is_recording) {
+  header_->control.is_recording.store(is_recording ? 1 : 0);
+  header_->control.answers.fetch_add(1, std::memory_order_release);
+}
+
 unrecorded_facts region_file::unrecorded() const {
   unrecorded_facts facts;
   const std::uint32_t before_exec = header_->exec_after_images.load(std::memory_order_acquire);

@@ -12,6 +12,15 @@
 
 namespace tarn::command {
 
+// Tells where a recorder takes commands (control.hpp): its process, the descriptor and the inode of its pipe.
+// `recorder` is 0 where it takes none.
+struct control_facts {
+  std::uint32_t recorder = 0, descriptor = 0;
+  std::uint64_t inode = 0;
+  bool is_recording = false;
+  std::uint32_t answers = 0;  // commands that have been carried out
+};
+
 // Pages of a memory file that this process and the recorded one share. The system frees them when both are gone.
 class region_file {
  public:
@@ -66,6 +75,12 @@ class region_file {
 
   // Ends the recording: the program's hooks count nothing from now on.
   void stop() { set_sources(0); }
+
+  control_facts control() const;
+  void offer_control(const control_facts& facts);
+  // Says that a command has been carried out, and whether there is a recording now.
+  void answer_control(bool is_recording);
+  bool has_spares() const { return header_->spares != 0; }
 
   // Returns when about the process had the most bytes in use, by the monotonic clock; 0 if it never had any.
   std::uint64_t peak_ns(const format::clock_facts& clock) const;

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 2;
+constexpr std::uint32_t region_version = 3;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -151,6 +151,14 @@ struct unrecorded_program {
   char name[48];  // truncated; zero-terminated
 };
 
+// Tells where commands for `tarn record` go: its number in its namespace (0: it takes none), the descriptor of a pipe
+// in it, and the inode of that pipe. `answers` counts the commands that it has carried out.
+struct recorder_pipe {
+  std::atomic<std::uint32_t> recorder, descriptor;
+  std::atomic<std::uint64_t> inode;
+  std::atomic<std::uint32_t> is_recording, answers;
+};
+
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
@@ -188,6 +196,7 @@ struct region_header {
   // The last exec of the process itself: the number of images that had attached before it (0: no exec), and its file.
   std::atomic<std::uint32_t> exec_after_images;
   char exec_path[256];  // truncated; zero-terminated
+  recorder_pipe control;
   std::atomic<offset> thread_at[most_threads + 1];
   std::atomic<offset> module_at[most_modules];
   std::atomic<offset> site_at[most_sites];

@@ -135,6 +135,23 @@ class Attach(unittest.TestCase):
                     self.say(program, "blocks 500")
                 self.finish(program)
 
+    def test_it_stops_and_starts_while_it_is_attached(self):
+        program = self.program()
+        recorder = self.record(program)
+        for command, blocks in ("stop", 300), ("start", 200):
+            subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), command], check=True, timeout=HANG_S)
+            self.assertRegex(recorder.stderr.readline(), f"^tarn: recording {command}")
+            self.say(program, f"blocks {blocks}")
+        self.assertIn("goes on", self.end(recorder))
+        self.assertEqual(self.blocks_in("allocate_large"), 0)
+        (self.folder / "rec.2").rename(self.folder / "rec")
+        self.assertEqual(self.blocks_in("allocate_large"), 200)
+        late = subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "stop"], stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=HANG_S)
+        self.assertEqual(late.returncode, 3)
+        self.assertRegex(late.stderr, r"^tarn: process \d+ is no longer recorded: [^\n]*\n$")
+        self.finish(program)
+
     def test_many_times_under_load(self):
         program = self.program(4)
         for cycle in range(CYCLES):

@@ -67,6 +67,64 @@ class Bounds(unittest.TestCase):
         self.assertEqual(self.large_blocks("rec"), 0)
         self.assertTrue(self.report("rec")["end"]["running"])
 
+    def command(self, process, *words, code=0):
+        result = subprocess.run([PATHS.tarn, "record", "--pid", str(process), *words], cwd=self.folder,
+                                capture_output=True, text=True, check=False, timeout=HANG_S)
+        self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+        self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$" if code else "^$")
+        return result.stderr
+
+    def test_a_recording_stops_and_starts_and_has_what_happened_while_it_ran(self):
+        running = self.start()
+        self.allocate(running, 100)
+        refusal = self.command(running.pid, "start", code=2)
+        self.assertIn(f"the recording of process {running.pid} runs already", refusal)
+        self.command(running.pid, "stop")
+        self.assertEqual(running.stderr.readline(), "tarn: recording stopped; rec has what was before\n")
+        self.assertTrue(self.report("rec")["end"]["running"])
+        self.assertIn("is stopped already", self.command(running.pid, "stop", code=2))
+        self.allocate(running, 70)
+        self.command(running.pid, "start")
+        self.assertEqual(running.stderr.readline(), "tarn: recording started again, in rec.2\n")
+        self.allocate(running, 30)
+        self.command(running.pid, "stop")
+        self.allocate(running, 50)
+        self.finish(running)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rec", "rec.2"])
+        self.assertEqual([self.large_blocks(name) for name in ("rec", "rec.2")], [100, 30])
+
+    def test_the_program_itself_can_be_named_and_its_end_ends_the_last_file(self):
+        running = self.start("--every", "1h")
+        process = next(iter(pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()))
+        self.command(process, "stop")
+        self.allocate(running, 10)
+        self.command(process, "start")
+        self.allocate(running, 20)
+        self.finish(running)
+        self.assertEqual(self.numbers(), [1, 2])
+        self.assertEqual([self.large_blocks(name) for name in ("rec.1", "rec.2")], [0, 20])
+        self.assertFalse(self.report("rec.2")["end"]["running"])
+
+    def test_a_recording_that_has_no_next_file_stays_stopped(self):
+        running = self.start()
+        self.command(running.pid, "stop")
+        (self.folder / "rec.2").mkdir()
+        self.assertIn("has not started: its tarn record says why", self.command(running.pid, "start", code=3))
+        self.command(running.pid, "start")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rec", "rec.2", "rec.3"])
+        self.finish(running)
+
+    def test_commands_to_what_cannot_be_stopped_are_refused_in_one_line(self):
+        self.assertIn("is not recorded", self.command(os.getpid(), "stop", code=3))
+        self.assertIn("stop takes no --heap", self.command(os.getpid(), "--heap", "stop", code=2))
+        running = self.start("--follow")
+        self.assertIn("recorded with its children", self.command(running.pid, "stop", code=2))
+        self.finish(running)
+        running = self.start("--for", "100ms")
+        self.assertIn("tarn report rec", running.stderr.readline())
+        self.assertIn("is no longer recorded", self.command(running.pid, "stop", code=3))
+        self.finish(running)
+
     def test_each_file_has_its_part_and_no_block_counts_twice(self):
         running = self.start("--every", "100ms")
         blocks = 0

@@ -1,0 +1,87 @@
+#include "profiler/collect/control.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/collect/attach.hpp"
+#include "profiler/collect/watched_process.hpp"
+
+namespace tarn::command {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+// A recorder answers when it has written what it knows, which takes less than a second even if that is much.
+constexpr std::chrono::minutes longest_wait{1};
+
+std::uint64_t inode_of(int file) {
+  struct stat facts {};
+  return ::fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode) ? facts.st_ino : 0;
+}
+
+}  // namespace
+
+recorder_control::recorder_control(region_file& region) : region_(region) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+  read_end_ = ends[0];
+  write_end_ = ends[1];
+  region_.offer_control(
+      {static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(write_end_), inode_of(write_end_), true, 0});
+}
+
+recorder_control::~recorder_control() {
+  region_.offer_control({});
+  if (read_end_ < 0) return;
+  ::close(read_end_);
+  ::close(write_end_);
+}
+
+recording_command recorder_control::next() const {
+  auto command = recording_command::no_command;
+  return ::read(read_end_, &command, 1) == 1 ? command : recording_command::no_command;
+}
+
+void command_recorder(pid_t process, recording_command command) {
+  const std::string region_path = find_region(process);
+  if (region_path.empty()) fail(exit_code::io_error, "process {} is not recorded; see tarn record --help", process);
+  const region_file region(region_path);
+  const control_facts before = region.control();
+  if (region.has_spares())
+    fail(exit_code::usage, "process {} is recorded with its children, which cannot be stopped", process);
+  const bool starts = command == recording_command::start;
+  const std::string path = fmt::format("/proc/{}/fd/{}", before.recorder, before.descriptor);
+  const int pipe = before.recorder == 0 ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (pipe < 0 || inode_of(pipe) != before.inode) {
+    if (pipe >= 0) ::close(pipe);
+    fail(exit_code::io_error, "process {} is no longer recorded: its tarn record has ended, or is not seen from here",
+         process);
+  }
+  const watched_process recorder(before.recorder);
+  if (before.is_recording == starts) {
+    ::close(pipe);
+    fail(exit_code::usage, "the recording of process {} {} already", process, starts ? "runs" : "is stopped");
+  }
+  const bool is_written = ::write(pipe, &command, 1) == 1;
+  ::close(pipe);
+  const auto deadline = steady::now() + longest_wait;
+  while (is_written && region.control().answers == before.answers && !recorder.has_ended() &&
+         steady::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const control_facts after = region.control();
+  if (after.answers == before.answers)
+    fail(exit_code::io_error, "process {}: tarn record (process {}) does not answer", process, before.recorder);
+  if (after.is_recording != starts)
+    fail(exit_code::io_error, "the recording of process {} has not started: its tarn record says why", process);
+}
+
+}  // namespace tarn::command
