@@ -1,11 +1,132 @@
 #include <tarn/io/memo.hpp>
 
+#include <pthread.h>
 #include <sys/stat.h>
-#include <ctime>
 
+#include <ctime>
+#include <mutex>
+#include <stdexcept>
+
+#include "platform/fork_section.hpp"
 #include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn::detail {
+
+/// The waits for other threads' questions in all memos, and the memos. Its lock is held for steps that wait for
+/// nothing, and across a fork.
+class memo_waits {
+ public:
+  struct wait {
+    std::thread::id thread;
+    const memo_load* load;
+    wait* next;
+  };
+
+  /// Returns false if the calling thread would wait for ever.
+  bool begin(wait& begun) noexcept {
+    const std::lock_guard hold(lock_);
+    if (is_circle(*begun.load, begun.thread)) return false;
+    begun.next = newest_wait_;
+    newest_wait_ = &begun;
+    return true;
+  }
+  void end(const wait& ended) noexcept {
+    const std::lock_guard hold(lock_);
+    wait** link = &newest_wait_;
+    while (*link != &ended) link = &(*link)->next;
+    *link = ended.next;
+  }
+
+  void add(memo_in_child& added) noexcept {
+    const std::lock_guard hold(lock_);
+    added.next_ = newest_memo_;
+    if (newest_memo_ != nullptr) newest_memo_->before_ = &added;
+    newest_memo_ = &added;
+  }
+  void remove(memo_in_child& gone) noexcept {
+    const std::lock_guard hold(lock_);
+    (gone.before_ != nullptr ? gone.before_->next_ : newest_memo_) = gone.next_;
+    if (gone.next_ != nullptr) gone.next_->before_ = gone.before_;
+  }
+
+  void before_fork() noexcept {
+    if (forking_.enter()) {
+      lock_.lock();
+      forking_.taken();
+    }
+  }
+  void after_fork_in_parent() noexcept {
+    if (forking_.leave()) lock_.unlock();
+  }
+  void after_fork_in_child() noexcept {
+    if (!forking_.leave_in_child()) return;
+    newest_wait_ = nullptr;  // the thread that forks does not wait
+    lock_.unlock();
+    for (memo_in_child* memo = newest_memo_; memo != nullptr; memo = memo->next_) memo->forget_other_threads_(*memo);
+  }
+
+ private:
+  // Follows the threads: who asks what is waited for, what that thread waits for, who asks that. Whoever closes a
+  // circle is the last one in it who comes here, and sees the others under the lock. A wait whose question has landed
+  // is over, although its thread may not have woken: without a look at that, this interleaving would be taken for a
+  // circle:
+  //   1  thread A waits for a question of B       2  B answers it, and asks another one
+  //   3  that loader waits for a question that A asks, outside of the wait of step 1, before A has woken
+  // B sees that the question has landed, because it has landed it itself; and any other thread sees it because B comes
+  // here, under the lock, after that. So relaxed suffices.
+  bool is_circle(const memo_load& wanted, std::thread::id caller) const noexcept {
+    for (const memo_load* load = &wanted; load != nullptr && !has_landed(*load); load = wanted_by(load->thread_)) {
+      if (load->thread_ == caller) return true;
+    }
+    return false;
+  }
+  const memo_load* wanted_by(std::thread::id thread) const noexcept {
+    const wait* candidate = newest_wait_;
+    while (candidate != nullptr && candidate->thread != thread) candidate = candidate->next;
+    return candidate != nullptr ? candidate->load : nullptr;
+  }
+  static bool has_landed(const memo_load& load) noexcept {
+    return load.has_landed_.load(std::memory_order_relaxed) != 0;
+  }
+
+  spin_mutex lock_;
+  platform::fork_section forking_;
+  wait* newest_wait_ = nullptr;
+  memo_in_child* newest_memo_ = nullptr;
+};
+
+namespace {
+constinit memo_waits all_waits;
+}  // namespace
+
+void memo_load::wait() {
+  memo_waits::wait mine{std::this_thread::get_id(), this, nullptr};
+  if (!all_waits.begin(mine)) {
+    throw std::logic_error(is_asked_by_caller() ? "a memo's loader asks for its own key"
+                                                : "loaders of memos wait for each other's answers");
+  }
+  has_landed_.wait(0, std::memory_order_acquire);
+  platform::note_acquire(&has_landed_);
+  all_waits.end(mine);
+}
+
+void memo_load::land() noexcept {
+  // release: who waits sees the answer.
+  platform::note_release(&has_landed_);
+  has_landed_.store(1, std::memory_order_release);
+  has_landed_.notify_all();
+}
+
+void memo_in_child::enrol() {
+  static const int registered =
+      ::pthread_atfork([] { all_waits.before_fork(); }, [] { all_waits.after_fork_in_parent(); },
+                       [] { all_waits.after_fork_in_child(); });
+  static_cast<void>(registered);
+  all_waits.add(*this);
+}
+
+void memo_in_child::leave() noexcept { all_waits.remove(*this); }
 
 namespace {
 constexpr std::int64_t ns_of(const timespec& time) noexcept {

@@ -4,6 +4,7 @@
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/exceptions.hpp>
+#include <tarn/detail/memo_parts.hpp>
 #include <tarn/detail/versions.hpp>
 #include <tarn/spin_mutex.hpp>
 
@@ -11,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -20,28 +20,9 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
-
-namespace tarn::detail {
-
-/// Returns milliseconds of a monotonic clock.
-std::uint64_t memo_now_ms() noexcept;
-
-/// Tells two versions of a file apart.
-struct file_stamp {
-  std::uint64_t device = 0, inode = 0, bytes = 0;
-  std::int64_t modified_ns = 0, changed_ns = 0;  ///< both 0: there is no such file
-  bool operator==(const file_stamp&) const = default;
-};
-file_stamp stamp_of(const char* path) noexcept;
-/// Returns false if a change of the file may have left the stamp as it is: times of files have a step of milliseconds.
-bool is_settled(const file_stamp& stamp) noexcept;
-
-}  // namespace tarn::detail
 
 namespace tarn::io {
 
@@ -85,13 +66,14 @@ struct memo_statistics {
 };
 
 /// Remembers answers by key. Threads: any number. A hit takes no lock and writes nothing that another thread reads;
-/// it costs a hash, a look-up and a copy of the value. Make a large Value a std::shared_ptr<const …>.
+/// it costs a hash, a look-up and a copy of the value. Make a large Value a std::shared_ptr<const …>. In the child of a
+/// fork, a memo works on: the child asks itself what other threads of the parent were asking.
 template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
-class memo {
+class memo : tarn::detail::memo_in_child {
  public:
   /// Asks the question. An empty optional is an answer, too, and is remembered. When it throws, every waiting thread
-  /// gets the exception, and nothing is remembered. It may use the memo for any key except its own
-  /// (std::logic_error).
+  /// gets the exception, and nothing is remembered. It may use the memo for any key except its own, and those whose
+  /// loaders wait for it (std::logic_error instead of a wait without end).
   using loader = std::function<std::optional<Value>(const Key&)>;
   /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
@@ -107,7 +89,8 @@ class memo {
   /// Remembers answers of `load`. `weigh` is for a limit in bytes; without it an entry counts as its own size.
   explicit memo(loader load, memo_options options = {}, weigher weigh = {}, lifetime lives = {},
                 followed_file follows = {})
-      : load_(std::move(load)),
+      : memo_in_child([](memo_in_child& self) noexcept { static_cast<memo&>(self).forget_other_threads(); }),
+        load_(std::move(load)),
         weigh_(std::move(weigh)),
         lives_(std::move(lives)),
         follows_(std::move(follows)),
@@ -119,11 +102,10 @@ class memo {
     table_.mask = table_.buckets.size() - 1;
     shift_ = static_cast<unsigned>(std::countr_zero(buckets_each));
     for (shard& part : shards_) part.start(table_, entries_each, options.bytes / shards_.size());
+    enrol();
   }
-  memo(const memo&) = delete;
-  memo& operator=(const memo&) = delete;
   /// No thread may use the memo any more when it is destroyed.
-  ~memo() = default;
+  ~memo() { leave(); }
 
   /// Returns the answer, from memory or by asking. Throws what the loader throws.
   std::optional<Value> get(const Key& key) {
@@ -250,14 +232,10 @@ class memo {
   };
 
   // A question that is being asked. Its answer is remembered if the shard's list still has it at its end.
-  struct flight {
+  struct flight : tarn::detail::memo_load {
     explicit flight(const Key& wanted) : key(wanted) {}
 
     const Key& key;  // belongs to the asking thread, as long as this is in the shard's list
-    const std::thread::id thread = std::this_thread::get_id();
-    std::mutex mutex;
-    std::condition_variable landed;
-    bool is_over = false;
     std::optional<std::optional<Value>> answer;
     std::exception_ptr failure;
   };
@@ -492,9 +470,10 @@ class memo {
   std::optional<Value> ask(shard& part, std::uint64_t hash, const Key& key) {
     std::unique_lock lock(part.mutex);
     if (node* const kept = table_.find(hash, key)) {
-      if (!is_old(*kept)) {  // another thread was faster
-        std::optional<Value> answer = kept->value;
+      if (!is_old(*kept)) {                                                // another thread was faster
+        const tarn::detail::read_section reading(generations_.current());  // the entry stays without the lock
         lock.unlock();
+        std::optional<Value> answer = kept->value;
         count_rare_hit(stripes, answer);
         return answer;
       }
@@ -547,22 +526,35 @@ class memo {
       remember(part, std::move(fresh), lock);
     }
     lock.unlock();
-    {
-      const std::lock_guard guard(mine->mutex);
-      mine->is_over = true;
-    }
-    mine->landed.notify_all();
+    mine->land();
     if (mine->failure) std::rethrow_exception(mine->failure);
     return *mine->answer;
   }
 
   static std::optional<Value> wait_for(flight& running) {
-    if (running.thread == std::this_thread::get_id())
-      tarn::detail::raise<std::logic_error>("a memo's loader asks for its own key");
-    std::unique_lock lock(running.mutex);
-    running.landed.wait(lock, [&] { return running.is_over; });
+    running.wait();
     if (running.failure) std::rethrow_exception(running.failure);
     return *running.answer;
+  }
+
+  // A shard whose mutex another thread held at the fork may be in the middle of a change. The child cannot tell, and
+  // begins it anew without a look at it: its answers are lost, and their memory.
+  void forget_other_threads() noexcept {
+    for (std::size_t number = 0; number < shards_.size(); ++number) {
+      shard& part = shards_[number];
+      if (part.mutex.try_lock()) {
+        std::erase_if(part.flights, [](const auto& running) { return !running->is_asked_by_caller(); });
+        part.mutex.unlock();
+        continue;
+      }
+      for (std::size_t bucket = number << shift_; bucket < (number + 1) << shift_; ++bucket) {
+        table_.buckets[bucket].store(nullptr, std::memory_order_relaxed);
+      }
+      const std::size_t limit = part.limit, most_bytes = part.most_bytes;
+      const memo_statistics counts = part.counts;
+      std::construct_at(&part)->start(table_, limit, most_bytes);
+      part.counts = counts;
+    }
   }
 
   table table_;

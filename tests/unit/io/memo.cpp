@@ -11,14 +11,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "platform/threads.hpp"
@@ -285,166 +283,6 @@ TEST(memo, is_changed_by_put_forget_and_clear) {
   EXPECT_EQ(answers.statistics().entries, 0u);
   EXPECT_EQ(answers.statistics().bytes, 0u);
   EXPECT_EQ(answers.peek(2), std::nullopt);
-}
-
-// The program writes the row and then invalidates the answer, while a load that read the old row is still under way.
-class memo_during_a_load : public testing::Test {
- protected:
-  int row_ = 1;
-  int asked_ = 0;
-  std::function<void()> meanwhile_;
-  memo<int, int> answers_{[this](const int&) {
-    ++asked_;
-    const int seen = row_;
-    if (const auto interruption = std::exchange(meanwhile_, nullptr)) interruption();
-    return seen;
-  }};
-};
-
-TEST_F(memo_during_a_load, forget_keeps_the_older_answer_from_being_remembered) {
-  meanwhile_ = [this] {
-    row_ = 2;
-    EXPECT_FALSE(answers_.forget(7));
-  };
-  EXPECT_EQ(answers_.get(7), 1) << "who asked before the change is answered";
-  EXPECT_FALSE(answers_.peek(7));
-  EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(asked_, 2);
-}
-
-TEST_F(memo_during_a_load, clear_keeps_the_older_answer_from_being_remembered) {
-  meanwhile_ = [this] {
-    row_ = 2;
-    answers_.clear();
-  };
-  EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_FALSE(answers_.peek(7));
-  EXPECT_EQ(answers_.get(7), 2);
-}
-
-TEST_F(memo_during_a_load, put_is_not_overwritten_by_the_older_answer) {
-  meanwhile_ = [this] { answers_.put(7, row_ = 2); };
-  EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(asked_, 1);
-  EXPECT_TRUE(answers_.forget(7));
-  meanwhile_ = [this] { answers_.put(7, row_ = 3, 0); };
-  EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(answers_.get(7), 3);
-}
-
-TEST_F(memo_during_a_load, who_asks_after_forget_does_not_wait_for_the_older_answer) {
-  meanwhile_ = [this] {
-    row_ = 2;
-    answers_.forget(7);
-    std::thread([this] { EXPECT_EQ(answers_.get(7), 2); }).join();
-  };
-  EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_EQ(answers_.get(7), 2) << "the older answer came later";
-  EXPECT_EQ(asked_, 2);
-}
-
-TEST_F(memo_during_a_load, forget_leaves_loads_of_other_keys_alone) {
-  meanwhile_ = [this] {
-    row_ = 2;
-    answers_.forget(8);
-    answers_.put(9, 9);
-  };
-  EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_EQ(asked_, 1);
-}
-
-TEST(memo, a_refresh_that_is_overtaken_by_put_is_not_remembered) {
-  std::function<void()> meanwhile;
-  memo<int, int> answers(
-      [&](const int&) {
-        if (meanwhile) meanwhile();
-        return 1;
-      },
-      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
-  now = 1000;
-  EXPECT_EQ(answers.get(7), 1);
-  now = 1090;
-  meanwhile = [&] { answers.put(7, 2); };
-  EXPECT_EQ(answers.get(7), 1);
-  EXPECT_EQ(answers.get(7), 2);
-}
-
-TEST(memo, a_hundred_threads_make_one_call) {
-  std::atomic<int> asked{0}, waiting{0};
-  memo<int, std::string> answers([&](const int& key) {
-    ++asked;
-    while (waiting < 100) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    return answer_to(key);
-  });
-  std::vector<std::thread> threads;
-  std::atomic<int> right{0};
-  for (int thread = 0; thread < 100; ++thread) {
-    threads.emplace_back([&] {
-      ++waiting;
-      right += answers.get(42) == answer_to(42);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(asked, 1);
-  EXPECT_EQ(right, 100);
-  const auto seen = answers.statistics();
-  EXPECT_EQ(seen.loads, 1u);
-  EXPECT_EQ(seen.shared_loads + seen.hits, 99u);
-}
-
-TEST(memo, other_keys_do_not_wait) {
-  memo<int, int> answers(
-      [&](const int& key) {
-        if (key == 0) {
-          int answer = 0;  // another thread asks in the same shard while this question is open
-          std::thread([&] { answer = *answers.get(1); }).join();
-          return answer;
-        }
-        return key;
-      },
-      {.shards = 1});
-  EXPECT_EQ(answers.get(0), 1);
-}
-
-TEST(memo, what_a_loader_throws_everyone_gets_and_nobody_remembers) {
-  std::atomic<int> asked{0}, waiting{0};
-  memo<int, int> answers([&](const int& key) {
-    if (++asked > 1) return key;
-    while (waiting < 8) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    throw std::runtime_error("the network is down");
-  });
-  std::vector<std::thread> threads;
-  std::atomic<int> failed{0}, answered{0};
-  for (int thread = 0; thread < 8; ++thread) {
-    threads.emplace_back([&] {
-      ++waiting;
-      try {
-        answered += answers.get(7) == 7;
-      } catch (const std::runtime_error&) {
-        ++failed;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_GE(failed, 1);
-  EXPECT_EQ(failed + answered, 8);
-  EXPECT_EQ(answers.get(7), 7) << "asked again";
-  EXPECT_EQ(answers.statistics().failures, 1u);
-}
-
-TEST(memo, a_loader_that_asks_for_its_own_key_is_told_so) {
-  memo<int, int>* self = nullptr;
-  memo<int, int> answers([&](const int& key) { return key < 10 ? *self->get(key + 1) + 1 : key; });
-  self = &answers;
-  EXPECT_EQ(answers.get(0), 20) << "other keys may be asked for";
-  memo<int, int> circle([&](const int& key) { return self->get(key); });
-  self = &circle;
-  EXPECT_THROW(circle.get(1), std::logic_error);
 }
 
 TEST(memo, holds_values_that_cannot_be_assigned_and_memos_within_memos) {
