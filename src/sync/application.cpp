@@ -269,22 +269,31 @@ void application_inside::body(worker_inside& me) {
       return;
     }
   }
+  // Also runs when the function of the program calls pthread_exit, or the thread is cancelled.
   struct at_end {
     application_inside& application;
     worker_inside& me;
-    bool failed = true;
+    std::optional<tarn::heap>& heap;
+    std::optional<scoped_current>& current;
+    std::optional<bool> failed;
     ~at_end() {
-      me.has_failed.store(failed, std::memory_order_release);
+      if (!failed) {
+        line message;
+        application.begin(message).append("worker ").decimal(me.number).append(
+            " was ended by pthread_exit or cancellation");
+        application.end(message);
+      }
+      current.reset();
+      heap.reset();  // must precede the report that the worker has ended
+      me.has_failed.store(failed.value_or(true), std::memory_order_release);
       me.has_ended.store(true, std::memory_order_release);
       application.wake_.signal();
     }
-  } last{*this, me};
+  } last{*this, me, heap, current, {}};
   if (heap) {
     current.emplace(*heap);
   }
   last.failed = !work_until_the_end(me);
-  current.reset();
-  heap.reset();  // must precede the report that the worker has ended
 }
 
 // Returns false when the worker threw more often than `restarts` allows.

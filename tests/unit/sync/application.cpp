@@ -192,6 +192,20 @@ TEST(application, a_worker_that_throws_starts_again) {
             said(2, "worker 0 threw, and starts again: always\nworker 0 threw: always\n"));
 }
 
+TEST(application, names_a_worker_that_ends_its_thread) {
+  EXPECT_EQ(in_child([] {
+              application app(options(2));
+              app.on_work([](worker& me) {
+                if (me.number() == 1) {
+                  pthread_exit(nullptr);
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            }),
+            said(2, "worker 1 was ended by pthread_exit or cancellation\n"));
+}
+
 TEST(application, workers_have_heaps_of_their_own) {
   EXPECT_EQ(in_child([] {
               application_options wanted = options(2);
