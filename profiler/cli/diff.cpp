@@ -103,21 +103,28 @@ void print_change(const analyse::analysis& before, const change& change, std::si
   }
 }
 
+// Formats "12.6 → 5.3 s", or "12.6 s → 80 ms".
+std::string durations_text(std::uint64_t before, std::uint64_t after) {
+  std::string first = duration_text(before);
+  const std::string second = duration_text(after), unit = second.substr(second.find(' '));
+  if (first.ends_with(unit)) first.resize(first.size() - unit.size());
+  return fmt::format("{} → {}", first, second);
+}
+
 // Prints locks or system calls, where either program has any.
 void print_uses(const analyse::use_difference& uses, const char* title, const char* unit, const char* time,
                 std::size_t top, const paint& style) {
   if (uses.before.count == 0 && uses.after.count == 0) return;
-  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; };
-  fmt::print("\n{}: {} → {} {}; {:.1f} → {:.1f} ms {}\n", style.bold(title), grouped(uses.before.count),
-             grouped(uses.after.count), unit, ms(uses.before.nanoseconds), ms(uses.after.nanoseconds), time);
+  fmt::print("\n{}: {} → {} {}; {} {}\n", style.bold(title), grouped(uses.before.count), grouped(uses.after.count),
+             unit, durations_text(uses.before.nanoseconds, uses.after.nanoseconds), time);
   for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
     const analyse::use_change& change = uses.changes[index];
     const analyse::use shown = change.after ? *change.after : change.before.value_or(analyse::use());
     const std::string file = analyse::file_name(shown.file);
-    const std::string counts =
-        fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(change.before ? change.before->count : 0),
-                    grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),
-                    ms(change.after ? change.after->nanoseconds : 0));
+    const std::string counts = fmt::format(
+        " {} → {}, {}", grouped(change.before ? change.before->count : 0),
+        grouped(change.after ? change.after->count : 0),
+        durations_text(change.before ? change.before->nanoseconds : 0, change.after ? change.after->nanoseconds : 0));
     const std::string location = fmt::format("{} in {} {}", shown.operation, file, shown.function);
     fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
   }
@@ -167,7 +174,14 @@ std::string saving_text(const side& before, const side& after) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)
     return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
-  return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
+  if (!before.analysis.knows_processor_time())
+    return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
+  if (saved.low == 0 && saved.high == 0) return "No clear difference: the CPU time is the same.";
+  const range share = before.analysis.share(saved) * 100;
+  const auto percent = [](double value) { return fmt::format("{:.{}f} %", value, value < 1 && value > 0 ? 1 : 0); };
+  const double middle = share.middle();
+  return fmt::format("No clear difference: about {} {} CPU ({} more to {} less).", percent(std::fabs(middle)),
+                     middle < 0 ? "more" : "less", percent(std::fabs(share.low)), percent(share.high));
 }
 
 void print_allocations(const analyse::difference& difference) {
@@ -196,7 +210,8 @@ void print_text(const side& before, const side& after, const analyse::difference
         "The CPU times leave out what recording the heap took, not what locks and calls took.\n"
         "For exact figures measure without a recorder: --cpu.\n");
   }
-  if (!difference.changes.empty()) {
+  if (std::any_of(difference.changes.begin(), difference.changes.end(),
+                  [](const change& change) { return change.is_taken; })) {
     fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));
   }
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));

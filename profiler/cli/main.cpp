@@ -22,11 +22,14 @@ int report(exit_code code, const char* message) noexcept {
   return static_cast<int>(code);
 }
 
-// Turns CLI11's message (an English sentence) into one line that starts in lower case, like all others.
+// Turns CLI11's message (an English sentence) into one line that starts in lower case, like all others; a name in
+// capitals, such as FILE, stays.
 std::string one_line(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
-    message[0] = static_cast<char>(message[0] - 'A' + 'a');
+  const auto is_capital = [&](std::size_t index) {
+    return index < message.size() && message[index] >= 'A' && message[index] <= 'Z';
+  };
+  if (is_capital(0) && !is_capital(1)) message[0] = static_cast<char>(message[0] - 'A' + 'a');
   return message;
 }
 

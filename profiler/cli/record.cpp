@@ -428,10 +428,10 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   CLI::Option* const calls =
       command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
   CLI::Option* const full =
-      command->add_flag("--full", request->full, "count every allocation and system call instead of sampling");
+      command->add_flag("--full", request->full, "count every allocation, lock and system call instead of sampling");
   command
       ->add_option("--sample", request->interval,
-                   fmt::format("mean bytes between samples, where each block counts as {} bytes more; default {}",
+                   fmt::format("mean bytes between samples (a block of N bytes counts as N + {}); default {}",
                                format::cost_of_a_block, default_interval))
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
@@ -439,8 +439,9 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   CLI::Option* const follow = command->add_flag("--follow", request->follow,
                                                 "also record child processes, each in a file of its own: FILE.PID");
   command
-      ->add_option("--for", request->duration,
-                   "end the recording after this time: 30s, 500ms, 2min; the program goes on without it")
+      ->add_option(
+          "--for", request->duration,
+          "end the recording after this time: 30s, 500ms, 2min; the program goes on; with --pid: then leave it")
       ->type_name("TIME")
       ->excludes(follow);
   CLI::Option* const every =

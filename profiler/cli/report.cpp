@@ -103,7 +103,7 @@ void add_report(CLI::App& application) {
   CLI::App* const command = application.add_subcommand(
       "report", "Show what is worth fixing: the sites of a recording, their cost and what each fix would save.");
   const auto request = std::make_shared<report_request>();
-  command->add_option("FILE", request->path, "recording to report on")->required();
+  command->add_option("FILE", request->path, "recording to report on; default tarn.rec");
   CLI::Option* const as_json =
       command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
   command->add_option("--html", request->page, "write an HTML report of all sites, in one file")
@@ -122,12 +122,14 @@ void add_report(CLI::App& application) {
             request->only = static_cast<analyse::heap_category>(std::find(categories.begin(), categories.end(), name) -
                                                                 categories.begin());
           },
-          "show only sites of one category")
+          "show only heap sites of one category: transient (freed soon by the same thread), shared (freed by "
+          "another thread), start-up (allocated before other threads start), kept (not freed)")
       ->type_name("NAME")
       ->check(CLI::IsMember(categories));
-  command->add_option("--source", request->sources, "show only these sources: heap, locks, syscalls")
+  command->add_option("--source", request->sources, "show only these sources")
       ->type_name("NAME,...")
       ->delimiter(',')
+      ->allow_extra_args(false)  // else it would take FILE, too
       ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
   add_part(*command, request->part);
   command
@@ -136,10 +138,9 @@ void add_report(CLI::App& application) {
       ->expected(1)
       ->take_all()
       ->type_name("NAME");
-  command->add_flag("--stacks", request->by_stack, "one site for each call stack instead of each deciding function");
+  command->add_flag("--stacks", request->by_stack, "show one site for each call stack, not for each function");
   command
-      ->add_option("--cpu", request->cpu_seconds,
-                   "CPU time of the program without a recorder, in seconds, if you measured it")
+      ->add_option("--cpu", request->cpu_seconds, "CPU seconds of the program in a run without tarn, for exact shares")
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->calibrate, "measure the cost model of this machine again");
   command->add_flag("--quick", request->quick, "predict with the cost model only, without replaying trace excerpts");

@@ -13,7 +13,7 @@
 namespace tarn::command {
 
 struct report_request {
-  std::string path;
+  std::string path = "tarn.rec";
   bool as_json = false;
   std::string page;  // file to write the HTML report to; empty: none
   bool redact = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,10 +50,10 @@ std::string size_text(const analyse::site& site) {
   std::size_t low = 0, high = counter::size_bucket_count - 1;
   while (low < high && !used(low)) ++low;
   while (high > low && !used(high)) --high;
-  const std::string smallest = low == 0 ? "0" : std::to_string(format::size_bucket_end(low - 1) + 1);
-  return high == counter::size_bucket_count - 1
-             ? smallest + " bytes and more"
-             : fmt::format("{} to {} bytes", smallest, format::size_bucket_end(high));
+  const std::string smallest = low == 0 ? "1" : grouped(format::size_bucket_end(low - 1) + 1);
+  if (high == counter::size_bucket_count - 1) return smallest + " bytes and more";
+  const std::string largest = grouped(format::size_bucket_end(high));
+  return low == 0 ? fmt::format("up to {} bytes", largest) : fmt::format("{} to {} bytes", smallest, largest);
 }
 
 std::string thread_text(const format::recording& recording, const analyse::site& site) {
@@ -60,11 +61,12 @@ std::string thread_text(const format::recording& recording, const analyse::site&
   if (site.freed_by_other_thread == 0) {
     words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
-    words += fmt::format("; freed {} by the same, {} by others", grouped(site.freed_by_same_thread),
-                         grouped(site.freed_by_other_thread));
+    words +=
+        fmt::format("; freed {} by the same, {} by others", grouped(rounded(site.freed_by_same_thread, site.error)),
+                    grouped(rounded(site.freed_by_other_thread, site.error)));
   }
-  if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", site.error * 100);
-  if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(site.live));
+  if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
+  if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
     words += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
@@ -121,14 +123,19 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
                 const paint& style) {
   const analyse::site& site = view.facts;
   const code_location* const location = view.location();
-  fmt::print("\n{}. {}  {}\n", rank,
-             style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location)),
-             cost_text(analysis, view.predicted.now_ns));
+  const std::string title =
+      style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location));
+  const bool has_gain = view.is_worth_it && !view.remedy.empty();
+  if (!has_gain && analysis.knows_processor_time() && analysis.share(view.predicted.now_ns).high < little_share) {
+    fmt::print("\n{}. {}  {}; nothing to gain\n", rank, title, cost_text(analysis, view.predicted.now_ns));
+    return;
+  }
+  fmt::print("\n{}. {}  {}\n", rank, title, cost_text(analysis, view.predicted.now_ns));
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
       cut(fmt::format("{}: {}{}, {} each; {}", analyse::name(site.category),
-                      counted(site.sums[counter::blocks], "allocation"),
+                      counted(rounded(site.sums[counter::blocks], site.error), "allocation"),
                       view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
@@ -136,7 +143,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
           text_width - 3));
   fmt::print("   {}\n", cut(thread_text(analysis.recorded(), site), text_width - 3));
   print_callers(view, style);
-  if (!view.is_worth_it || view.remedy.empty()) {
+  if (!has_gain) {
     fmt::print("   → nothing to gain\n");
     return;
   }

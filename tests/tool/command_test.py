@@ -81,6 +81,7 @@ class CommandLine(CommandTest):
                                             "see tarn report --help\n")
 
     def test_no_subcommand(self):
+        self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
 
     def test_unknown_subcommand(self):
@@ -322,7 +323,7 @@ class ExitCodes(CommandTest):
     """The codes of docs/reference/exit-codes.md that are not of PROGRAM: one example each."""
 
     def test_only_a_wrong_command_line_is_wrong_usage(self):
-        for words in (["nonsense"], ["report"], ["report", "--top", "x", "rec"], ["diff", "a", "b", "--redact"]):
+        for words in (["nonsense"], ["gate", "rec"], ["report", "--top", "x", "rec"], ["diff", "a", "b", "--redact"]):
             self.assertEqual(self.tarn(*words).returncode, 2, words)
 
     def test_a_file_that_cannot_be_read(self):

@@ -32,9 +32,9 @@ class ReportTest(unittest.TestCase):
         self.prices.parent.mkdir()
         shutil.copy(f"{SHARED.name}/tarn/costs.json", self.prices)
 
-    def tarn(self, *words, code=0, **environment):
+    def tarn(self, *words, code=0, cwd=SHARED.name, **environment):
         result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
+                                cwd=cwd, env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
 
@@ -127,7 +127,7 @@ class Report(ReportTest):
         self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"])
                           for caller in site["callers"]],
                          [("right", 1333), ("left", 667)])
-        self.assertIn("67 % by", self.report())
+        self.assertIn("67 % by", self.report("--cpu", "0.001"))
 
     def test_one_category(self):
         self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
@@ -145,6 +145,27 @@ class Report(ReportTest):
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
         self.assertIn(f"first remedy of {remedies['sites']} site", whole)
         self.assertRegex(self.report("--cpu", "1000"), "\nNothing to gain")
+
+    def test_without_a_name_it_is_the_file_that_record_writes(self):
+        folder = self.folder / "default"
+        folder.mkdir()
+        missing = self.tarn("report", "--quick", code=3, cwd=folder)
+        self.assertEqual(missing.stderr, "tarn: tarn.rec: No such file or directory\n")
+        shutil.copy(f"{SHARED.name}/rec", folder / "tarn.rec")
+        self.assertEqual(self.tarn("report", "--quick", "--json", cwd=folder).stdout, self.report("--json"))
+
+    def test_a_site_of_little_cost_without_a_gain_is_one_line(self):
+        lines = self.report("--cpu", "1000").splitlines()
+        titles = [line for line in lines if re.match(r"\d+\. ", line)]
+        self.assertTrue(titles)
+        for title in titles:
+            self.assertRegex(title, "; nothing to gain$")
+            self.assertIn(lines[lines.index(title) + 1], "")
+
+    def test_sizes_begin_with_what_blocks_have(self):
+        report = self.report("--cpu", "0.001")
+        self.assertRegex(report, r" (up to|\d+ to) [\d,]+ bytes each; ")
+        self.assertNotIn(" 0 to ", report)
 
     def test_a_remedy_names_what_to_mind(self):
         risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
@@ -241,12 +262,18 @@ class Diff(ReportTest):
         self.assertLessEqual(max(map(len, lines)), 100)
         self.assertTrue(any("2,000 → 1,000 allocations" in line for line in lines))
         self.assertTrue(any("less than predicted" in line for line in lines))
-        self.assertRegex(lines[0], r"^(Faster|Slower|No clear difference): ", "the verdict comes first")
+        self.assertRegex(lines[0], r"^(Faster: saves |Slower: costs |No clear difference: about [\d.]+ % "
+                                   r"(more|less) CPU \([\d.]+ % more to [\d.]+ % less\)\.$)", "the verdict comes first")
+        self.assertNotIn("remedies taken", self.diff("half", "rec"), "none was taken")
         self.assertTrue(any("more" in line for line in self.diff("half", "rec").splitlines()))
 
     def test_the_verdict_gives_shares_of_cpu(self):
         self.assertEqual(self.diff("--cpu", "2,1.5", "rec", "half").splitlines()[0], "Faster: saves 25 % of CPU.")
         self.assertEqual(self.diff("--cpu", "1.5,3", "rec", "half").splitlines()[0], "Slower: costs 100 % of CPU more.")
+
+    def test_no_clear_difference_is_more_or_less(self):
+        self.assertEqual(self.diff("--cpu", "2,2", "rec", "half").splitlines()[0],
+                         "No clear difference: the CPU time is the same.")
 
     def test_measured_times(self):
         self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"],
