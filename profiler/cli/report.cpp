@@ -137,6 +137,7 @@ void add_report(CLI::App& application) {
                    "function that only allocates for its callers, such as os::malloc of the JVM; may be repeated")
       ->expected(1)
       ->take_all()
+      ->allow_extra_args(false)  // as above
       ->type_name("NAME");
   command->add_flag("--stacks", request->by_stack, "show one site for each call stack, not for each function");
   command
