@@ -42,7 +42,7 @@ struct memo_options {
   std::uint64_t refresh_ms = 0;
   /// The time between two looks at the file that an answer follows, in milliseconds. A look is a call of stat(2).
   std::uint64_t check_ms = 100;
-  /// The number of shards, a power of two. Writers of different shards do not contend.
+  /// The number of shards, a power of two; less if there are fewer entries. Writers of different shards do not contend.
   std::size_t shards = 16;
   /// Replaces the clock, for tests.
   std::uint64_t (*now_ms)() noexcept = tarn::detail::memo_now_ms;
@@ -95,7 +95,8 @@ class memo : tarn::detail::memo_in_child {
         lives_(std::move(lives)),
         follows_(std::move(follows)),
         options_(options),
-        shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))) {
+        shards_(std::min(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024)),
+                         std::bit_floor(std::max<std::size_t>(options.entries, 1)))) {
     const std::size_t entries_each = std::max<std::size_t>(1, options.entries / shards_.size());
     const std::size_t buckets_each = std::bit_ceil(entries_each);
     table_.buckets = std::vector<std::atomic<node*>>(buckets_each * shards_.size());

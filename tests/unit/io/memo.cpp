@@ -250,6 +250,14 @@ TEST(memo, is_bounded_by_count_and_keeps_what_is_used) {
   EXPECT_EQ(answers.statistics().evictions, 10'000u - 64u);
 }
 
+TEST(memo, has_no_more_shards_than_answers) {
+  memo<int, int> answers([](const int& key) { return key; }, {.entries = 3, .shards = 16});
+  for (int key = 0; key < 1000; ++key) {
+    EXPECT_EQ(answers.get(key), key);
+    ASSERT_LE(answers.statistics().entries, 3u);
+  }
+}
+
 TEST(memo, is_bounded_by_bytes) {
   const auto weigh = [](const int&, const std::optional<std::string>& value) { return value->size(); };
   memo<int, std::string> answers([](const int& key) { return std::string(static_cast<std::size_t>(key), 'x'); },
