@@ -208,6 +208,14 @@ class Dev(unittest.TestCase):
             f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix"
             for preset in ["release", "checks"]])
         self.assertIn("install takes one folder", self.dev("install", expect=1))
+        self.assertIn("install takes one folder", self.dev("install", "--help", expect=1))
+        self.assertFalse((self.machine / "--help").exists())
+
+    def test_install_brings_the_library_alone_where_asked(self):
+        self.dev("install", "--library", "prefix")
+        self.assertEqual(self.calls("cmake")[-2:], [
+            f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/prefix"
+            for preset in ["library", "checks"]])
 
     def test_install_looks_first_whether_it_may_write(self):
         mkdir = self.path / "mkdir"

@@ -17,7 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 FULL = os.environ.get("TARN_TEST_EMBEDDED") == "full"  # builds and runs the program, too: half a minute of compiling
 # What CMake and its own modules put into a cache; the rest must have a prefix.
-FOREIGN = re.compile(r"^(CMAKE_|FETCHCONTENT_|embedding_|FETCH$|_GNUInstallDirs|_CMAKE_|FIND_PACKAGE_MESSAGE_DETAILS_)")
+FOREIGN = re.compile(r"^(CMAKE_|FETCHCONTENT_|embedding_|FETCH$|_GNUInstallDirs|_CMAKE_|FIND_PACKAGE_MESSAGE_DETAILS_"
+                     r"|[Bb]oost_)")
 
 
 def run(*command):

@@ -1,0 +1,1 @@
+#include <tarn/asio/async_lock.hpp>
