@@ -52,6 +52,7 @@ class Embedded(unittest.TestCase):
         build = self.configure("-DFETCH=ON") / "build"
         self.assertIn("Total Tests: 0", run("ctest", "--test-dir", build, "-N"))
         targets = run("cmake", "--build", build, "--target", "help")
+        self.assertNotIn("libtarn-malloc", run("ninja", "-C", build, "-n"))  # nothing in the project links it
         self.assertNotRegex(targets, "Unity/")  # the files of the engine are compiled alone
         self.assertNotRegex(targets, r"(?m)^(test_|bench|lab|example|tarn_command|tarn_record|appserver)")
         names = re.findall(r"^([^#/:\n]+):[A-Z]+=", (build / "CMakeCache.txt").read_text(encoding="utf-8"),
