@@ -235,6 +235,9 @@ TEST(locks, a_few_waits_of_no_time_are_no_finding) {
   EXPECT_EQ(three.category, lock_category::contended);
   EXPECT_EQ(three.remedy, "");
   EXPECT_NE(only(recording_with(lock_type::mutex, {2}, {1, 1, 20'000'000})).remedy, "") << "a fiftieth of the time";
+  format::recording brief = recording_with(lock_type::mutex, {2}, {1, 1, 400'000});
+  brief.end.wall_us = 4000;
+  EXPECT_EQ(only(brief).remedy, "") << "a tenth of the time, and shown as 0.000 s";
 }
 
 TEST(locks, name_who_held_them) {
