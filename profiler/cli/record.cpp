@@ -23,6 +23,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -34,6 +35,7 @@
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/recording_bounds.hpp"
 #include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/system_calls.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/format/part.hpp"
 #include "profiler/launch/launchers.hpp"
@@ -206,7 +208,22 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   add_count(heap_kind, blocks, "allocations");
   add_count(lock_kind, acquisitions, all_locks ? "locks taken" : "locks taken (estimated)");
   add_count(call_kind, calls, all_calls ? "system calls" : "system calls (estimated)");
-  return words;
+  // A file that begins late also names sites and threads of before.
+  std::set<std::uint32_t> sites, threads;
+  const auto add_users = [&](const auto& cells, auto thread) {
+    for (const auto& [key, value] : cells) {
+      sites.insert(key.site);
+      threads.insert(key.*thread);
+    }
+  };
+  add_users(recording.cells, &format::heap_key::actor);
+  add_users(recording.calls, &format::call_key::thread);
+  add_users(recording.acquisitions, &format::lock_key::thread);
+  for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
+    if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
+  }
+  sites.erase(0);  // stands for all beyond the limit
+  return words + fmt::format(" at {} sites by {} threads", sites.size(), threads.size());
 }
 
 }  // namespace
@@ -237,13 +254,13 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   if (region.call_problem() != 0) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
   }
-  const format::recording& recorded_facts = recording.now();
+  // The figures are those of the report, which reads the file.
+  const format::recording recorded_facts = analyse::reconcile_calls(recording.in_file());
   if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
     fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
   }
   if (!recording.is_whole()) return;
-  fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
-             count_text(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
+  fmt::print(stderr, "tarn: {}, in {} ({} bytes); tarn report {}\n", count_text(recorded_facts, sources),
              recording.path(), recording.bytes(), recording.path());
 }
 

@@ -44,8 +44,10 @@ void process_recording::write(Step step) {
 
 void process_recording::begin(const std::string& path, const format::program_facts& facts) {
   path_ = path;
+  writer_.reset();  // the file may be the same, and to close it later would end the new writer's lock
   writer_ = std::make_unique<format::writer>(path);
   now_.program = facts;
+  now_.ended = false;
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
@@ -59,7 +61,6 @@ void process_recording::forget_past() {
   end_before_.reads = counts.reads;
   end_before_.writes = counts.writes;
   begun_ns_ = format::monotonic_nanoseconds();
-  region_.read(now_);
   now_.snapshots.clear();
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
@@ -74,6 +75,7 @@ void process_recording::begin_next(const std::string& path) {
 
 void process_recording::begin_late(const std::string& path, const format::program_facts& facts) {
   begin(path, facts);
+  region_.read(now_);
   forget_past();
 }
 
@@ -154,7 +156,11 @@ void process_recording::remove() {
   std::filesystem::remove(path_, ignored);
 }
 
+format::recording process_recording::in_file() const { return begun_ns_ == 0 ? now_ : format::since(before_, now_); }
+
 void process_recording::write_end(const format::end_facts& end) {
+  now_.ended = true;
+  now_.end = end;
   write([&](format::writer& writer) { writer.end(end); });
 }
 

@@ -50,8 +50,10 @@ class process_recording {
   // file grows.
   std::chrono::steady_clock::time_point next_snapshot() const { return next_snapshot_; }
 
-  // Returns what was written last.
+  // Returns what was read last: the counts from the process's begin on.
   const format::recording& now() const { return now_; }
+  // Returns what a reader of the current file finds in it.
+  format::recording in_file() const;
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
   bool is_whole() const { return writer_ != nullptr; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -28,7 +29,13 @@ bool bounded_recording::begin_next_file() {
   file_begun_ = steady::now();
   bool is_begun = true;
   try {
-    recording_.begin_next(path_of(files_));
+    if (is_paused_) {  // what happened since the last file ended is in no file
+      format::program_facts facts = recording_.now().program;
+      facts.started = static_cast<std::uint64_t>(std::time(nullptr));
+      recording_.begin_late(path_of(files_), facts);
+    } else {
+      recording_.begin_next(path_of(files_));
+    }
   } catch (const std::system_error& error) {
     fmt::print(stderr, "tarn: {}\n", error.what());
     is_begun = false;

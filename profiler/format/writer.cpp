@@ -1,6 +1,7 @@
 #include "profiler/format/writer.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -41,13 +42,28 @@ void put_key(encoder& output, const violation_key& key, std::uint32_t before) {
 
 [[noreturn]] void fail(const char* message) { throw std::system_error(errno, std::generic_category(), message); }
 
+// Empties a regular file that no other process writes. The lock belongs to this process: it ends with the process, and
+// a forked child that has not yet become the program does not hold it. A file system without locks is no reason to
+// refuse the file.
+void empty(int file, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return;  // a device or a pipe
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  if (::fcntl(file, F_SETLK, &whole) != 0 && (errno == EACCES || errno == EAGAIN)) {
+    errno = EBUSY;
+    fail((path + ": another tarn record writes to this file").c_str());
+  }
+  if (::ftruncate(file, 0) != 0) fail(path.c_str());
+}
+
 }  // namespace
 
-writer::writer(const std::string& path)
-    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)) {
+writer::writer(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666)) {
   if (file_ < 0) fail(path.c_str());
   const file_header header{recording_magic, recording_version, 0};
   try {
+    empty(file_, path);
     write(&header, sizeof header);
   } catch (...) {
     ::close(file_);

@@ -14,7 +14,7 @@ namespace tarn::format {
 // file cannot be written; what was written before stays readable.
 class writer {
  public:
-  // Replaces the file if it exists.
+  // Replaces the file if it exists. Throws std::system_error also where another process writes to it.
   explicit writer(const std::string& path);
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;

@@ -151,6 +151,27 @@ class Bounds(unittest.TestCase):
         last = self.report(f"rec.{numbers[1]}")["end"]
         self.assertEqual((last["running"], last["status"]), (False, 3))
 
+    def test_nothing_is_lost_between_two_files(self):
+        running = self.start("--every", "20ms")
+        blocks = 0
+        for _ in polls(0):
+            self.allocate(running, 5000)  # which takes most of the time, so files end meanwhile
+            blocks += 5000
+            if (self.folder / "rec.8").exists():
+                break
+        self.finish(running)
+        self.assertEqual(sum(self.large_blocks(path.name) for path in self.folder.iterdir()), blocks)
+
+    def test_two_recordings_do_not_share_a_file(self):
+        running = self.start()
+        result = subprocess.run([PATHS.tarn, "record", "-o", "rec", "--", "true"], capture_output=True, text=True,
+                                check=False, cwd=self.folder, timeout=HANG_S, env={**os.environ, "LC_ALL": "C"})
+        self.assertEqual(result.stderr, "tarn: rec: another tarn record writes to this file: Device or resource busy\n")
+        self.assertNotEqual(result.returncode, 0)
+        self.allocate(running, 50)
+        self.finish(running)
+        self.assertEqual((self.large_blocks("rec"), self.report("rec")["damage"]), (50, ""))
+
     def test_what_cannot_be_is_said(self):
         for options, words in ((("--for", "10%"), "a share of an unknown time"), (("--for", "soon"), "invalid time"),
                                (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),

@@ -27,7 +27,8 @@ class Syscalls(unittest.TestCase):
         return result
 
     def record(self, *words, code=0, modes=()):
-        self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *words, code=code)
+        self.record_errors = self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *words,
+                                              code=code).stderr
         report = self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout
         return json.loads(report)
 
@@ -175,6 +176,9 @@ class Syscalls(unittest.TestCase):
         self.assertEqual(counted["getppid"]["in_a_row"], 0)
         self.assertGreater(counted["openat"]["same_arguments"], 0.99 * counted["openat"]["count"])
         self.assertIn("tarn::io::writer", counted["write"]["remedy"])
+        said = re.search(r"(\d+) system calls \(estimated\)", self.record_errors)
+        in_report = sum(call["count"] for call in report["syscalls"])
+        self.assertEqual(int(said[1]), in_report, "the line after the recording")
         text = self.run_program(PATHS.tarn, "report", "rec").stdout
         self.assertRegex(text, r"about [\d,]+ system calls \(± \d+ %\) at")
         self.assertRegex(text, r"repeated: about [\d,]+ openat calls \(± \d+ %\)")
