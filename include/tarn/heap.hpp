@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory_resource>
 
 #include <tarn/detail/fast_path.hpp>
@@ -33,7 +34,8 @@ class heap : public std::pmr::memory_resource {
   heap() : heap(heap_options{}) {}
   /// Throws std::bad_alloc when there is no memory for `initial`.
   explicit heap(const heap_options& options);
-  /// Releases everything and gives it back to the system. The heap must not be current().
+  /// Releases everything and gives it back to the system. The heap must not be current(): a scoped_current that ends
+  /// after its heap, or would make an ended heap current again, is a fault.
   ~heap() override;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -99,7 +101,9 @@ heap& global();
 
 namespace detail {
 heap& current_slow();
-}
+/// Ends the program: a scope ends whose heap, or the heap that was current before it, has ended already.
+[[noreturn, gnu::cold]] void report_ended_current(bool is_own_heap) noexcept;
+}  // namespace detail
 
 /// Returns the calling thread's heap, or the heap that a scoped_current put in its place. It is valid until the
 /// thread or that scoped_current ends, and only for this thread.
@@ -114,14 +118,31 @@ heap& current_slow();
 /// pooled<T>, allocator<T> or the C API, then allocates from it.
 class scoped_current {
  public:
-  /// Only the thread that may use `wanted` may call it. Cost: one store.
-  explicit scoped_current(heap& wanted) noexcept : before_(detail::local) { detail::local = wanted.front_; }
-  ~scoped_current() { detail::local = before_; }
+  /// Only the thread that may use `wanted` may call it. Cost: a few loads and stores.
+  explicit scoped_current(heap& wanted) noexcept : before_(detail::local), used_(wanted.front_) {
+    detail::local = wanted.front_;
+  }
+  ~scoped_current() {
+    if (before_.has_ended() || used_.has_ended()) [[unlikely]] {
+      detail::report_ended_current(used_.has_ended());
+    }
+    detail::local = before_.front;
+  }
   scoped_current(const scoped_current&) = delete;
   scoped_current& operator=(const scoped_current&) = delete;
 
  private:
-  detail::heap_front* before_;
+  /// Knows whether a heap has ended: the records of heaps stay when these end.
+  struct watched {
+    explicit watched(detail::heap_front* front_) noexcept : front(front_), ends(count()) {}
+    // Relaxed: another thread that ends the heap must do so before this scope ends anyway.
+    std::uint32_t count() const noexcept { return __atomic_load_n(&front->ends, __ATOMIC_RELAXED); }
+    bool has_ended() const noexcept { return count() != ends; }
+
+    detail::heap_front* front;
+    std::uint32_t ends;
+  };
+  watched before_, used_;
 };
 
 /// Returns the heap that owns a block; null for memory that is not Tarn's. Any thread that may use the block may call

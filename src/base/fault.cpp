@@ -178,6 +178,14 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
   die(message);
 }
 
+void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept {
+  line_with_sites message;
+  message.append("tarn: a heap ended while it was current: the tarn::scoped_current that ends");
+  append_place(message, site, thread);
+  message.append(is_own_heap ? " had made it current" : " would make it current again");
+  die(message.append("; end the heap after it"));
+}
+
 void fault_not_destroyable() noexcept {
   line message;
   message.append("tarn: only a heap that was created can be destroyed; this one is a thread's or the process's own");

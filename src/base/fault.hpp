@@ -64,6 +64,9 @@ struct hardened_record {
 
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
+/// Reports that a scoped_current ends, at the call that returns to `site`, after its own heap, or after the heap that
+/// it would make current again.
+[[noreturn]] void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept;
 /// Reports an attempt to destroy the heap of a thread, or of the process, like a heap object.
 [[noreturn]] void fault_not_destroyable() noexcept;
 /// Reports a mark that belongs to another arena.

@@ -60,6 +60,7 @@ struct alignas(128) heap_front {
   tarn::heap* resource;     ///< the public interface of this heap; null until first requested
   batch_cursor cursor;      ///< in the remote-free batch
   class_table served;       ///< the class from which malloc takes a size: heap::share_blocks() says why
+  std::uint32_t ends;       ///< counts the heap objects of this record that have ended; scoped_current looks at it
 };
 
 /// Returns where a heap keeps `top` of a class. A class that is known only at run time is added to the address first:

@@ -30,8 +30,11 @@ void* or_no_memory(void* block) noexcept {
 // Runs `body` with `handle` as the current heap.
 template <class Body>
 auto on_heap(tarn_heap* handle, Body body) noexcept {
-  const scoped_current use(*to_heap(handle));
-  return body(detail::local);
+  detail::heap_front* const before = detail::local;
+  detail::local = heap_access::front_of(*to_heap(handle));
+  const auto result = body(detail::local);
+  detail::local = before;
+  return result;
 }
 
 template <class Get>

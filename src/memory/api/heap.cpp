@@ -103,7 +103,7 @@ heap::~heap() {
   if (target->space == &heaps::central()) {
     base::fault_not_destroyable();
   }
-  if (detail::local == front_) {  // a scoped_current outlives its heap
+  if (detail::local == front_) {  // the program ends inside of a scope, for example
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
@@ -232,6 +232,10 @@ heap& current_slow() {
     throw_bad_alloc();
   }
   return *face;
+}
+
+void report_ended_current(bool is_own_heap) noexcept {
+  base::fault_ended_current(is_own_heap, __builtin_return_address(0), platform::thread_number());
 }
 
 void throw_bad_alloc() {

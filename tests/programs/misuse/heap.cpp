@@ -7,8 +7,11 @@
 #include <tarn/heap.hpp>
 #include <tarn/tarn.hpp>
 
+#include <cstdlib>
+#include <memory>
 #include <memory_resource>
 #include <new>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -55,6 +58,42 @@ CASE(heap_leak) {
     static_cast<void>(hidden(tarn_realloc(tarn_malloc(300), 600000)));
   }
   static_cast<void>(hidden(lane.allocate(80)));
+}
+
+// A heap ends inside of the scope in which it is current.
+//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
+//@ more {thread} had made it current; end the heap after it
+CASE(heap_ends_in_its_scope) {
+  note_guarded(nullptr);
+  auto lane = std::make_unique<tarn::heap>();
+  const tarn::scoped_current use(*lane);
+  lane.reset();
+  delete static_cast<order*>(hidden(new order));  // comes from the thread's heap
+}
+
+// A heap ends inside of a scope in which another one is current; the new heap at its place is not the same.
+//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
+//@ more {thread} would make it current again; end the heap after it
+CASE(heap_ends_in_an_inner_scope) {
+  note_guarded(nullptr);
+  tarn::heap inner;
+  std::optional<tarn::heap> outer(std::in_place);
+  const tarn::scoped_current use_outer(*outer);
+  {
+    const tarn::scoped_current use_inner(inner);
+    outer.reset();
+    outer.emplace();
+  }
+  delete static_cast<order*>(hidden(new order));
+}
+
+// A program that ends inside of a scope, before its heap ends.
+//@ exit 0
+CASE(heap_ends_with_the_program) {
+  static tarn::heap lane;
+  const tarn::scoped_current use(lane);
+  static_cast<void>(hidden(new order));
+  exit(0);
 }
 
 // A heap's limit: bad_alloc, or null from try_allocate; freeing makes room; other heaps go on.
