@@ -24,12 +24,11 @@ using namespace journal_format;
 namespace {
 
 // Counts the forks of this process and of its ancestors.
-std::atomic<unsigned> forks{0};
+constinit std::atomic<unsigned> forks{0};
 
-void count_forks() {
-  static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  static_cast<void>(registered);
+// At load: a fork that is under way passes over handlers that come later.
+[[gnu::constructor]] void count_forks() noexcept {
+  ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 }
 
 // Numbers a thread when it appends for the first time. Numbers begin with 1.
@@ -112,7 +111,6 @@ struct journal::state {
 
 journal::state::state(std::string path_, const journal_options& options_)
     : path(std::move(path_)), options(options_), owned(std::make_unique<journal_file>(path, options)) {
-  count_forks();
   forks_then = forks.load(std::memory_order_relaxed);
   lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, owned->chunks() / 2)));
   last_lane = lanes.size() - 1;

@@ -98,6 +98,12 @@ class memo_waits {
 
 namespace {
 constinit memo_waits all_waits;
+
+// At load: a fork that is under way passes over handlers that come later, and its child keeps a lock that is held then.
+[[gnu::constructor]] void register_fork_handlers() noexcept {
+  ::pthread_atfork([] { all_waits.before_fork(); }, [] { all_waits.after_fork_in_parent(); },
+                   [] { all_waits.after_fork_in_child(); });
+}
 }  // namespace
 
 void memo_load::wait() {
@@ -118,13 +124,7 @@ void memo_load::land() noexcept {
   has_landed_.notify_all();
 }
 
-void memo_in_child::enrol() {
-  static const int registered =
-      ::pthread_atfork([] { all_waits.before_fork(); }, [] { all_waits.after_fork_in_parent(); },
-                       [] { all_waits.after_fork_in_child(); });
-  static_cast<void>(registered);
-  all_waits.add(*this);
-}
+void memo_in_child::enrol() { all_waits.add(*this); }
 
 void memo_in_child::leave() noexcept { all_waits.remove(*this); }
 

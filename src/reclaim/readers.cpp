@@ -76,10 +76,14 @@ void after_fork_in_child() noexcept {
   }
 }
 
+// At load: a fork that is under way passes over handlers that come later, and its child keeps a lock that is held then.
+[[gnu::constructor]] void register_fork_handlers() noexcept {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 void learn_barrier() noexcept {
   if (kind == barrier::unknown) {
     kind = platform::prepare_barriers() ? barrier::works : barrier::refused;
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   }
 }
 

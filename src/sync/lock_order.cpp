@@ -128,7 +128,10 @@ class lock_order {
     std::unordered_set<std::uint64_t> before;
   };
 
-  lock_order() {
+  // At load: a fork that is under way passes over handlers that come later. The graph is there then, too, because a
+  // handler must not allocate where a signal handler forks inside malloc.
+  [[gnu::constructor]] static void register_fork_handlers() noexcept {
+    the();
     pthread_atfork([] { the().before_fork(); }, [] { the().after_fork_in_parent(); },
                    [] { the().after_fork_in_child(); });
   }

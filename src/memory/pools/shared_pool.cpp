@@ -66,8 +66,6 @@ struct shared_pools {
   static inline constinit std::uint64_t last_id = 0;
 
   static void add(shared_blocks& fresh) {
-    static const bool handled = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-    static_cast<void>(handled);
     const hold guard(lock);
     fresh.id_ = ++last_id;
     shared_blocks** link = &first;
@@ -88,7 +86,11 @@ struct shared_pools {
   }
 
   // No lock may be held by a thread that the child does not have. Handlers run in the reverse order of their
-  // registration, so these take their locks before the engine's do.
+  // registration, so these take their locks before the engine's do. They are registered at load: a fork that is under
+  // way passes over handlers that come later.
+  [[gnu::constructor]] static void register_fork_handlers() noexcept {
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
   static void before_fork() noexcept {
     if (!forking.enter()) {
       return;
