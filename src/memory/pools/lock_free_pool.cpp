@@ -65,6 +65,7 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   if (begin == nullptr) {
     begin = install(next, seen_chunks);
   }
+  platform::note_acquire(&next.begin);
   if (begin == nullptr) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   }
@@ -95,6 +96,7 @@ char* lock_free_store::install(chunk& target, std::uint32_t number) noexcept {
     ::new (&links[index]) std::atomic<std::uint32_t>(0);
   }
   mark_free(begin, blocks * block_bytes);  // before another thread can count the chunk and hand its blocks out
+  platform::note_release(&target.begin);
   if (!target.begin.compare_exchange_strong(installed, begin, std::memory_order_acq_rel, std::memory_order_acquire)) {
     pools::give_upstream(options.upstream, begin, chunk_bytes(number), alignment);
     return installed;

@@ -158,6 +158,25 @@ void share_pools() {
   }
 }
 
+/// Threads that need the first block of a pool at the same time make its memory together.
+void grow_pools_together() {
+  struct item {
+    long values[6];
+  };
+  for (int round = 0; round < rounds; ++round) {
+    tarn::lock_free_pool<item> pool;
+    std::atomic<int> waiting{threads};
+    in_threads([&](int number) {
+      --waiting;
+      while (waiting != 0) {
+      }
+      item* const created = pool.create();
+      created->values[5] = number;
+      pool.destroy(created);
+    });
+  }
+}
+
 /// One thread evicts entries of a cache while others read them.
 void share_a_cache() {
   tarn::io::memo<int, std::string> texts(
@@ -222,6 +241,7 @@ int main(int count, char** words) {
   for (int again = 0; again < 2; ++again) {  // the second round uses what the threads of the first left
     replace_what_others_read();
     share_pools();
+    grow_pools_together();
     share_a_cache();
   }
   hand_heaps_over();
