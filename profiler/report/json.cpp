@@ -12,6 +12,7 @@
 #include "profiler/advise/verdict.hpp"
 #include "profiler/base/json_output.hpp"
 #include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/replaced.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
@@ -171,6 +172,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"sources", recording.program.sources},
         {"own_heap", json_of_own_heap(recording)},
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
+        {"replaced", replaced_text(recording)},
         {"dropped", heap.dropped},
         {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
       {"heap",

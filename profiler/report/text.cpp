@@ -10,6 +10,7 @@
 
 #include "profiler/advise/verdict.hpp"
 #include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/replaced.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/report/report.hpp"
@@ -255,6 +256,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
     fmt::print("{}.\n", style.bold(own_heap_text(*module)));
   }
+  if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
+    fmt::print("{}.\n", style.bold(replaced));
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
   const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(),
                                                     [](const std::string& source) { return source != "heap"; });

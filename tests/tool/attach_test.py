@@ -132,6 +132,7 @@ class Attach(unittest.TestCase):
                     errors = self.end(recorder)
                     self.assertIn("goes on", errors)
                     self.assertEqual(self.blocks_in("allocate_large"), blocks)
+                    self.assertEqual(self.report()["recorder"]["replaced"], "")
                     self.assertIn(f"tarn: {self.report()['heap']['allocations']} allocations", errors)
                     self.assertTrue(self.report()["end"]["running"])
                     self.say(program, "blocks 500")

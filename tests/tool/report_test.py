@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tarn report`: where prices come from, what is predicted from them, and how it looks on a terminal."""
 
+import base64
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 import prices
 from paths import HANG_S, PATHS, main
@@ -172,6 +174,27 @@ class Report(ReportTest):
                  if remedy["risk"]]
         self.assertTrue(risks)
         self.assertIn(f"mind: {risks[0][:60]}", self.report("--cpu", "0.001"))
+
+    def test_a_program_that_was_replaced_is_named(self):
+        program = self.folder / "program"
+        shutil.copy(PATHS.sites, program)
+        recording = str(self.folder / "rec")
+        self.tarn("record", "--heap", "-o", recording, "--", str(program), "1000", "0")
+        said = self.tarn("report", "--quick", recording).stdout
+        self.assertNotIn("replaced", said)
+        shutil.copy(PATHS.growing, program)
+        said = self.tarn("report", "--quick", recording).stdout
+        self.assertIn(f"{program} was replaced since it was recorded: its functions have no names here.\n", said)
+        self.assertEqual(said.count("replaced since"), 1)
+        page = self.folder / "page.html"
+        for options, is_there in ([], True), (["--redact"], False):
+            self.tarn("report", "--quick", "--html", str(page), *options, recording)
+            packed = re.search(r'id="recording">([^<]*)<', page.read_text(encoding="utf-8"))[1]
+            inside = zlib.decompress(base64.b64decode(packed)).decode()
+            self.assertEqual("was replaced" in inside, is_there)
+        program.unlink()
+        report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
+        self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
 
     def test_one_source(self):
         whole, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")

@@ -105,6 +105,7 @@ function Page({data}: {data: Data}): JSX.Element {
           {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
         </p>
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}
+        {data.recorder.replaced && <p class="risk">{shown(data.recorder.replaced)}.</p>}
         {data.redacted && <p class="risk">Redacted: without paths, arguments, own names and lines of source.</p>}
         <nav role="tablist" aria-label="Views" onKeyDown={key}>
           {tabs.map((choice) => (
