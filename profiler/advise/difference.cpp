@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "profiler/symbols/names.hpp"
@@ -67,15 +68,38 @@ bool is_same(const change& change) {
                  most_errors * std::sqrt(error) * as_double(std::max(before.bytes, after.bytes)));
 }
 
-// `rest` is the ratio of the allocations after to those before at all other places.
-bool is_remedied(const change& change, double remainder) {
-  if (!change.before || !change.before->first) return false;
-  const prediction& said = change.before->first->predicted;
-  if (said.remedy == remedy_kind::drop_in) return false;  // the allocations remain, and another malloc serves them
+// Returns how many allocations the remedy leaves at the place.
+double left_by(const change& change, const offer& offer) {
+  const double before = as_double(change.before->allocations);
+  const std::uint64_t saved = offer.predicted.calls_saved;  // 0: another allocator serves them all
+  return saved == 0 ? 0 : std::max(before - as_double(saved), 0.0);
+}
+
+// `remainder` is the ratio of the allocations after to those before at all other places.
+bool is_remedied(const change& change, const offer& offer, double remainder) {
+  if (offer.predicted.remedy == remedy_kind::drop_in)
+    return false;  // the allocations remain, and another malloc serves them
   const double before = as_double(change.before->allocations),
                after = change.after ? as_double(change.after->allocations) : 0;
-  const double spared = said.calls_saved == 0 ? before : std::min(as_double(said.calls_saved), before);
-  return after <= (before - spared / 2) * std::min(remainder, 1.0);
+  return after <= (before + left_by(change, offer)) / 2 * std::min(remainder, 1.0);
+}
+
+// Finds the remedy that leaves as many allocations as there are; of equal ones the one that was advised first.
+void find_taken(change& change, double remainder) {
+  if (!change.before || !change.before->first) return;
+  const double after = change.after ? as_double(change.after->allocations) : 0;
+  double nearest = 0;
+  const auto look_at = [&](const offer& offer, std::optional<std::size_t> index) {
+    if (!is_remedied(change, offer, remainder)) return;
+    const double distance = std::fabs(left_by(change, offer) - after);
+    if (change.is_taken && distance >= nearest) return;
+    nearest = distance;
+    change.is_taken = true;
+    change.taken_instead = index;
+  };
+  look_at(*change.before->first, std::nullopt);
+  for (std::size_t index = 0; index < change.before->others.size(); ++index)
+    look_at(change.before->others[index], index);
 }
 
 // Returns all places of both recordings, each with what matches it in the other one.
@@ -93,6 +117,21 @@ std::vector<change> matched(const std::vector<location_sums>& before, const std:
   return changes;
 }
 
+// Returns how many of the functions that allocate in the smaller recording also do in the other one.
+double share_in_common(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
+  const auto functions_of = [](const std::vector<location_sums>& places) {
+    std::set<function_key> functions;
+    for (const location_sums& sums : places) functions.emplace(sums.function, sums.file);
+    return functions;
+  };
+  const std::set<function_key> earlier = functions_of(before), later = functions_of(after);
+  const auto common =
+      std::count_if(earlier.begin(), earlier.end(), [&](const function_key& key) { return later.contains(key); });
+  return common == 0
+             ? 0
+             : as_double(static_cast<std::uint64_t>(common)) / as_double(std::min(earlier.size(), later.size()));
+}
+
 }  // namespace
 
 range change::achieved_ns() const {
@@ -102,10 +141,16 @@ range change::achieved_ns() const {
   return {std::min(near, far), std::max(near, far)};
 }
 
+const offer* change::judged() const {
+  if (!before || !before->first) return nullptr;
+  return taken_instead ? &before->others[*taken_instead] : &*before->first;
+}
+
 bool change::is_as_predicted() const {
-  if (!before || !before->first) return false;
-  const range said = before->first->predicted.saved_ns, got = achieved_ns();
-  return is_taken && got.high >= said.low && (got.low <= said.high || before->first->predicted.at_least);
+  const offer* const offer = judged();
+  if (offer == nullptr) return false;
+  const range said = offer->predicted.saved_ns, got = achieved_ns();
+  return is_taken && got.high >= said.low && (got.low <= said.high || offer->predicted.at_least);
 }
 
 namespace {
@@ -117,6 +162,15 @@ void add_offer(std::optional<offer>& sum, const offer& addend) {
     sum->predicted.saved_ns += addend.predicted.saved_ns;
     sum->predicted.calls_saved += addend.predicted.calls_saved;
   }
+}
+
+void add_offer(std::vector<offer>& sums, const offer& addend) {
+  const auto match = std::find_if(sums.begin(), sums.end(), [&](const offer& candidate) {
+    return candidate.predicted.remedy == addend.predicted.remedy;
+  });
+  std::optional<offer> sum = match == sums.end() ? std::nullopt : std::optional<offer>(*match);
+  add_offer(sum, addend);
+  match == sums.end() ? sums.push_back(*sum) : static_cast<void>(*match = *sum);
 }
 
 }  // namespace
@@ -156,6 +210,8 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
       sums_here.total.remedy = view.remedy;
     }
     if (!view.offers.empty()) add_offer(sums_here.total.first, view.offers.front());
+    for (std::size_t index = 1; index < view.offers.size(); ++index)
+      add_offer(sums_here.total.others, view.offers[index]);
   }
   std::vector<location_sums> result;
   for (auto& [key, sums_here] : places) {
@@ -177,6 +233,7 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
     difference.after_ns += sums.now_ns;
   }
   difference.changes = matched(before, after);
+  difference.common_share = share_in_common(before, after);
   std::erase_if(difference.changes, is_same);
   const auto has_all = [](const auto& sums) {
     return as_double(std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}));
@@ -184,7 +241,7 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
   for (change& change : difference.changes) {
     const double others_before = has_all(difference.before) - as_double(change.before ? change.before->allocations : 0);
     const double others_after = has_all(difference.after) - as_double(change.after ? change.after->allocations : 0);
-    change.is_taken = is_remedied(change, others_before == 0 ? 1 : others_after / others_before);
+    find_taken(change, others_before == 0 ? 1 : others_after / others_before);
   }
   std::stable_sort(difference.changes.begin(), difference.changes.end(), [](const change& a, const change& b) {
     return std::fabs(a.achieved_ns().middle()) > std::fabs(b.achieved_ns().middle());

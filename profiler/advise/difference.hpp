@@ -23,14 +23,20 @@ struct location_sums {
   double variance = 0;  // variance of `allocations` if they are estimated from samples; 0 if they were counted
   range now_ns;
   std::optional<offer> first;  // the first remedy of the site that has most of the cost
+  std::vector<offer> others;   // the remedies that could be taken instead
   std::string remedy;          // one line
 };
 
 struct change {
   std::optional<location_sums> before, after;  // at least one of them is set
-  // The first remedy seems to be taken: at least half of the allocations that it saves are gone, beyond the decrease
-  // at all other places.
+  // The first remedy or another one seems to be taken: at least half of the allocations that it saves are gone, beyond
+  // the decrease at all other places.
   bool is_taken = false;
+  // If another one than the first is taken, because its remaining allocations fit better: its index in
+  // `before->others`.
+  std::optional<std::size_t> taken_instead = {};
+  // Returns the remedy that is taken, or the first one if none is. Null if nothing was predicted.
+  const offer* judged() const;
   // Returns what the change of the site saved, at the prices of both recordings.
   range achieved_ns() const;
   // Returns whether the achieved saving overlaps the predicted one and the remedy was taken; false if nothing was
@@ -43,6 +49,7 @@ struct difference {
   std::vector<change> changes;
   std::array<std::uint64_t, category_count> before{}, after{};  // allocations by category
   range before_ns, after_ns;                                    // the heap's cost
+  double common_share = 0;  // of the allocating functions of the recording that has fewer, those that the other has
 };
 
 // Places match if function, file and line are equal, or module and function if there is no line. The remaining places

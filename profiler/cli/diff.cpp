@@ -60,9 +60,21 @@ range saved_cpu(const side& before, const side& after) {
 range predicted_of(const analyse::difference& difference) {
   range sum;
   for (const change& change : difference.changes) {
-    if (change.is_taken) sum += change.before->first->predicted.saved_ns;
+    if (change.is_taken) sum += change.judged()->predicted.saved_ns;
   }
   return sum;
+}
+
+// Returns a line where the programs have different names and few functions in common; otherwise an empty text.
+std::string warning_of(const side& before, const side& after, const analyse::difference& difference) {
+  constexpr double least_common_share = 0.5;
+  const auto name_of = [](const side& side) {
+    const std::vector<std::string>& words = side.analysis.recorded().program.arguments;
+    return words.empty() ? std::string() : analyse::file_name(words.front());
+  };
+  const std::string earlier = name_of(before), later = name_of(after);
+  if (earlier == later || difference.common_share >= least_common_share) return {};
+  return fmt::format("these are two programs, {} and {}: what differs need not come of a change", earlier, later);
 }
 
 std::string location_text(const location_sums& sums) {
@@ -71,9 +83,10 @@ std::string location_text(const location_sums& sums) {
 }
 
 std::string verdict(const change& change) {
-  if (!change.before || !change.before->first) return "not predicted";
+  const analyse::offer* const offer = change.judged();
+  if (offer == nullptr) return "not predicted";
   if (change.is_as_predicted()) return "as predicted";
-  const range achieved = change.achieved_ns(), predicted = change.before->first->predicted.saved_ns;
+  const range achieved = change.achieved_ns(), predicted = offer->predicted.saved_ns;
   if (achieved.high < predicted.low) return "less than predicted";
   return achieved.low > predicted.high ? "more than predicted" : "the remedy was not taken";
 }
@@ -95,10 +108,13 @@ void print_change(const analyse::analysis& before, const change& change, std::si
     return;
   }
   fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
-  if (change.before && change.before->first) {
-    const analyse::prediction& prediction = change.before->first->predicted;
-    fmt::print("   {}\n", cut(fmt::format("{}: {} was predicted to save {}", verdict(change),
-                                          analyse::name(prediction.remedy), cost_text(before, prediction.saved_ns)),
+  if (const analyse::offer* const offer = change.judged()) {
+    const std::string instead =
+        change.taken_instead ? fmt::format(", instead of {},", analyse::name(change.before->first->predicted.remedy))
+                             : "";
+    fmt::print("   {}\n", cut(fmt::format("{}: {}{} was predicted to save {}", verdict(change),
+                                          analyse::name(offer->predicted.remedy), instead,
+                                          cost_text(before, offer->predicted.saved_ns)),
                               text_width - 3));
   }
 }
@@ -214,6 +230,8 @@ void print_text(const side& before, const side& after, const analyse::difference
                   [](const change& change) { return change.is_taken; })) {
     fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));
   }
+  if (const std::string warning = warning_of(before, after, difference); !warning.empty())
+    fmt::print("{}.\n", style.bad("Mind: " + warning));
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
   fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
   for (const side* const side : {&before, &after}) {
@@ -272,10 +290,10 @@ json json_of(const std::optional<location_sums>& sums) {
 
 json json_of(const change& change) {
   json predicted;
-  if (change.before && change.before->first) {
-    const analyse::prediction& prediction = change.before->first->predicted;
-    predicted = {{"name", analyse::name(prediction.remedy)},
-                 {"saved_ns", json_of(prediction.saved_ns)},
+  if (const analyse::offer* const offer = change.judged()) {
+    predicted = {{"name", analyse::name(offer->predicted.remedy)},
+                 {"is_taken", change.is_taken},
+                 {"saved_ns", json_of(offer->predicted.saved_ns)},
                  {"holds", change.is_as_predicted()}};
   }
   return {{"before", json_of(change.before)},
@@ -310,6 +328,7 @@ json json_of(const side& before, const side& after, const analyse::difference& d
           {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
           {"saved_cpu_ns", json_of(saved_cpu(before, after))},
           {"predicted_ns", json_of(predicted_of(difference))},
+          {"warning", warning_of(before, after, difference)},
           {"changes", changes},
           {"memory", json_of(memory, top)},
           {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
@@ -337,6 +356,7 @@ void write_difference(json difference, const side& before, const side& after, co
   difference["after"] = request.redact ? "program" : command_line_of(after.analysis.recorded());
   html_names names(request.redact);
   if (request.redact) {
+    difference.erase("warning");  // it names the programs
     for (json* const changes : {&difference["changes"], &difference["memory"]["changes"],
                                 &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
       redact(*changes, names);

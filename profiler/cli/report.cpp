@@ -131,6 +131,8 @@ void add_report(CLI::App& application) {
       ->delimiter(',')
       ->allow_extra_args(false)  // else it would take FILE, too
       ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
+  command->add_flag("--alternatives", request->has_alternatives,
+                    "show also the remedies that could be taken instead of a site's first one");
   add_part(*command, request->part);
   command
       ->add_option("--wrapper", request->wrappers,

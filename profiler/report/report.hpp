@@ -18,7 +18,8 @@ struct report_request {
   std::string page;  // file to write the HTML report to; empty: none
   bool redact = false;
   bool calibrate = false;
-  bool quick = false;  // predicts with the cost model alone
+  bool quick = false;             // predicts with the cost model alone
+  bool has_alternatives = false;  // the text shows more than the first remedy of a site
   std::size_t top = 10;
   std::optional<analyse::heap_category> only;
   part_request part;

@@ -25,7 +25,7 @@ using analyse::range;
 using format::counter;
 
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
-constexpr std::size_t shown_offers = 3;
+constexpr std::size_t most_offers = 3;
 constexpr double little_share = 0.01;  // of the processor time
 
 std::string end_text(const format::recording& recording) {
@@ -121,7 +121,7 @@ void print_callers(const analyse::site_view& view, const paint& style) {
 }
 
 void print_site(const analyse::analysis& analysis, const analyse::site_view& view, std::size_t rank,
-                const paint& style) {
+                bool has_alternatives, const paint& style) {
   const analyse::site& site = view.facts;
   const code_location* const location = view.location();
   const std::string title =
@@ -148,9 +148,8 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
     fmt::print("   → nothing to gain\n");
     return;
   }
-  for (std::size_t number = 0; number < std::min(shown_offers, view.offers.size()); ++number) {
-    print_offer(analysis, view.offers[number], style);
-  }
+  const std::size_t offers = std::min(has_alternatives ? most_offers : 1, view.offers.size());
+  for (std::size_t number = 0; number < offers; ++number) print_offer(analysis, view.offers[number], style);
   if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
 }
 
@@ -272,10 +271,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   std::size_t shown = 0;
   for (const analyse::site_view& site : top) {
     if (shown != 0 && site.facts.sums[counter::blocks] < analyse::least_allocations) break;
-    print_site(analysis, site, ++shown, style);
+    print_site(analysis, site, ++shown, request.has_alternatives, style);
   }
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
-  if (others != 0) fmt::print("\n{}; --top N, --category NAME, --json\n", counted(others, "more site"));
+  if (others != 0) fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", counted(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
 }
 

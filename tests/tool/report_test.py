@@ -26,6 +26,12 @@ def setUpModule():
     prices.measure(PATHS.tarn, SHARED.name)
 
 
+def inside_of(page):
+    """The data that an HTML report contains."""
+    packed = re.search(r'id="recording">([^<]*)<', page.read_text(encoding="utf-8"))[1]
+    return zlib.decompress(base64.b64decode(packed)).decode()
+
+
 class ReportTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-report-"))
@@ -173,7 +179,14 @@ class Report(ReportTest):
         risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
                  if remedy["risk"]]
         self.assertTrue(risks)
-        self.assertIn(f"mind: {risks[0][:60]}", self.report("--cpu", "0.001"))
+        self.assertIn(f"mind: {risks[0][:60]}", self.report("--cpu", "0.001", "--alternatives"))
+
+    def test_a_site_has_one_remedy_and_the_others_on_request(self):
+        def remedies(*words):
+            text = self.report("--cpu", "0.001", *words)
+            return [site.count("   → ") for site in re.split(r"\n\n\d+\. ", text)[1:]]
+        self.assertEqual(set(remedies()), {1})
+        self.assertIn(3, remedies("--alternatives"))
 
     def test_a_program_that_was_replaced_is_named(self):
         program = self.folder / "program"
@@ -189,9 +202,7 @@ class Report(ReportTest):
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("report", "--quick", "--html", str(page), *options, recording)
-            packed = re.search(r'id="recording">([^<]*)<', page.read_text(encoding="utf-8"))[1]
-            inside = zlib.decompress(base64.b64decode(packed)).decode()
-            self.assertEqual("was replaced" in inside, is_there)
+            self.assertEqual("was replaced" in inside_of(page), is_there)
         program.unlink()
         report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
@@ -278,7 +289,8 @@ class Diff(ReportTest):
         self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
         self.assertEqual(change["before"]["line"], change["after"]["line"])
         self.assertEqual(change["achieved_ns"], [20000, 20000])  # 1,000 at 20 ns
-        self.assertEqual(change["predicted"], {"name": "hoist", "saved_ns": [40000, 40000], "holds": False})
+        self.assertEqual(change["predicted"],
+                         {"name": "hoist", "is_taken": False, "saved_ns": [40000, 40000], "holds": False})
 
     def test_text(self):
         lines = self.diff("rec", "half").splitlines()
@@ -297,6 +309,19 @@ class Diff(ReportTest):
     def test_no_clear_difference_is_more_or_less(self):
         self.assertEqual(self.diff("--cpu", "2,2", "rec", "half").splitlines()[0],
                          "No clear difference: the CPU time is the same.")
+
+    def test_two_programs_are_called_two(self):
+        other = str(self.folder / "other")
+        self.tarn("record", "--heap", "-o", other, "--", PATHS.growing)
+        self.assertIn("Mind: these are two programs, ", self.diff("rec", other))
+        self.assertIn("two programs", json.loads(self.diff("--json", "rec", other))["warning"])
+        page = self.folder / "page.html"
+        for options, is_there in ([], True), (["--redact"], False):
+            self.tarn("diff", f"{SHARED.name}/rec", other, "--html", str(page), *options)
+            self.assertEqual("two programs" in inside_of(page), is_there)
+        renamed = shutil.copy(PATHS.sites, self.folder / "renamed")
+        self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
+        self.assertNotIn("Mind: ", self.diff("rec", other))
 
     def test_measured_times(self):
         self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"],

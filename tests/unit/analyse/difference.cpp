@@ -80,6 +80,24 @@ TEST(difference, a_change_of_category_is_a_change) {
   EXPECT_EQ(between({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::shared)}).changes.size(), 1U);
 }
 
+TEST(difference, an_alternative_that_was_applied_is_taken) {
+  site_view before = view("f()", 1, 1000);
+  before.offers.push_back({{remedy_kind::reserve, {}, {400, 600}, 600}, {}});
+  before.offers.push_back({{remedy_kind::hoist, {}, {9000, 21'000}, 1000}, {}});
+  before.offers.push_back({{remedy_kind::drop_in, {}, {1, 2}, 0}, {}});
+  const change hoisted = between({before}, {view("f()", 1, 2)}).changes.at(0);
+  ASSERT_TRUE(hoisted.is_taken);
+  EXPECT_EQ(hoisted.judged()->predicted.remedy, remedy_kind::hoist);
+  EXPECT_TRUE(hoisted.is_as_predicted());
+  const change reserved = between({before}, {view("f()", 1, 400)}).changes.at(0);
+  ASSERT_TRUE(reserved.is_taken);
+  EXPECT_FALSE(reserved.taken_instead);
+  EXPECT_EQ(reserved.judged()->predicted.remedy, remedy_kind::reserve);
+  const change untouched = between({before}, {view("f()", 1, 990)}).changes.at(0);
+  EXPECT_FALSE(untouched.is_taken);
+  EXPECT_EQ(untouched.judged()->predicted.remedy, remedy_kind::reserve) << "the first one";
+}
+
 TEST(difference, the_largest_is_first) {
   const difference difference = between({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 3U);
