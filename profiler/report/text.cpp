@@ -21,7 +21,6 @@ namespace tarn::command {
 namespace {
 
 using analyse::code_location;
-using analyse::range;
 using format::counter;
 
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all

@@ -24,7 +24,7 @@ constexpr std::array heap_columns = {
     live_column{"peak", live_unit::bytes, false},     live_column{"foreign/s", live_unit::count, true},
     live_column{"refills/s", live_unit::count, true}, live_column{"allocs/s", live_unit::count, true},
     live_column{"bytes/s", live_unit::bytes, true}};
-constexpr std::array names = {"heaps"};
+constexpr std::array view_names = {"heaps"};
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
@@ -47,7 +47,7 @@ void top_heaps::look(double seconds) {
   now_ = std::move(now);
 }
 
-std::span<const char* const> top_heaps::views() const { return names; }
+std::span<const char* const> top_heaps::views() const { return view_names; }
 std::span<const live_column> top_heaps::columns(std::size_t) const { return heap_columns; }
 
 std::string top_heaps::owner_text(const heap_facts& heap) {
