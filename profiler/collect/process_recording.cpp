@@ -20,7 +20,8 @@ namespace tarn::command {
 namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
-constexpr int most_snapshots = 24;      // while a recording's age doubles
+constexpr int most_snapshots = 24;           // while a recording's age doubles
+constexpr int residence_pause_factor = 100;  // times the duration of reading it: the kernel holds a lock of the process
 constexpr int least_pause_factor = 40;  // times the duration of a snapshot; bounds the processor time of `tarn record`
 
 // Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
@@ -62,6 +63,7 @@ void process_recording::forget_past() {
   end_before_.writes = counts.writes;
   begun_ns_ = format::monotonic_nanoseconds();
   now_.snapshots.clear();
+  now_.residence = now_.most_resident = {};
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
 }
@@ -76,6 +78,7 @@ void process_recording::begin_next(const std::string& path) {
 void process_recording::begin_late(const std::string& path, const format::program_facts& facts) {
   begin(path, facts);
   region_.read(now_);
+  knows_all_blocks_ = false;
   forget_past();
 }
 
@@ -122,9 +125,27 @@ void process_recording::add_snapshot(const std::optional<format::end_facts>& end
   now_.snapshots.push_back(snapshot);
 }
 
+void process_recording::add_residence() {
+  const auto began = std::chrono::steady_clock::now();
+  if (began < next_residence_ || now_.snapshots.empty() ||
+      (region_.sources() & format::source_bit(format::heap_kind)) == 0)
+    return;
+  if (!region_.unrecorded().became.empty()) return;  // nothing is known of that program's memory
+  const std::uint64_t bytes_in_use = region_.bytes_in_use();
+  if (auto residence = residence_of(now_.program.process, region_.uses())) {
+    residence->at_ns = now_.snapshots.back().at_ns;
+    residence->knows_in_use = knows_all_blocks_;
+    residence->in_use_bytes = knows_all_blocks_ ? bytes_in_use : 0;
+    now_.residence = *residence;
+  }
+  const auto ended = std::chrono::steady_clock::now();
+  next_residence_ = ended + residence_pause_factor * (ended - began);
+}
+
 void process_recording::write_changes(const std::optional<format::end_facts>& end) {
   const auto began = std::chrono::steady_clock::now();
   add_snapshot(end);
+  if (!end) add_residence();
   region_.read(now_);
   const std::uint64_t begun_ns = begun_ns_ != 0 ? begun_ns_ : region_.begun_ns();
   if (const std::uint64_t peak_ns = region_.peak_ns(now_.clock); peak_ns > begun_ns) now_.peak_ns = peak_ns - begun_ns;

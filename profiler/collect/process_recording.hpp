@@ -63,6 +63,7 @@ class process_recording {
   template <class Step>
   void write(Step step);
   void add_snapshot(const std::optional<format::end_facts>& end);
+  void add_residence();
 
   region_file region_;
   std::unique_ptr<format::writer> writer_;
@@ -70,8 +71,9 @@ class process_recording {
   format::recording now_;
   format::recording before_;  // the counters before the current file; empty for the first one
   format::end_facts end_before_;
-  std::uint64_t begun_ns_ = 0;  // when a further file began, by the monotonic clock; 0: the program's begin counts
-  std::chrono::steady_clock::time_point next_snapshot_{};
+  bool knows_all_blocks_ = true;  // it was recorded from the process's beginning
+  std::uint64_t begun_ns_ = 0;    // when a further file began, by the monotonic clock; 0: the program's begin counts
+  std::chrono::steady_clock::time_point next_snapshot_{}, next_residence_{};
 };
 
 // Returns what the region knows of it by now, and the reason.

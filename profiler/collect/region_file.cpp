@@ -119,6 +119,41 @@ std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
   return peak_tick <= first_tick_ ? 0 : first_nanosecond_ + nanoseconds(clock, peak_tick - first_tick_);
 }
 
+std::uint64_t region_file::bytes_in_use() const {
+  const std::int64_t bytes = header_->bytes_in_use.load(std::memory_order_relaxed);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+memory_uses region_file::uses() const {
+  memory_uses uses;
+  const std::uint32_t newest = header_->images.load() - 1;
+  for (const own_range& range : header_->own_ranges) {
+    const std::uint64_t start = range.start.load(std::memory_order_relaxed);
+    if (const std::uint64_t bytes = range.bytes.load(std::memory_order_relaxed); bytes != 0)
+      uses.recorder.push_back({start, start + bytes});
+  }
+  for (const auto& entry : header_->heap_mebibytes) {
+    if (const std::uint32_t number = entry.load(std::memory_order_relaxed); number != 0)
+      uses.heap_mebibytes.insert(number - 1);
+  }
+  const std::uint32_t modules = std::min(header_->modules.load(std::memory_order_acquire), most_modules);
+  for (std::uint32_t number = 0; number < modules; ++number) {
+    const auto& record = *record_at<module_record>(header_->module_at[number].load(std::memory_order_acquire));
+    if (record.image != newest) continue;
+    const std::string_view path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
+    (path.ends_with("/libtarn-record.so") ? uses.recorder : uses.modules).push_back({record.start, record.end});
+  }
+  for (const thread_stack& stack : header_->thread_stacks) {
+    const std::uint64_t low = stack.low.load(std::memory_order_relaxed);
+    const std::uint64_t high = stack.high.load(std::memory_order_relaxed);
+    const std::uint32_t id = stack.id.load(std::memory_order_relaxed);
+    if (id == 0) break;
+    // The C library keeps data of the thread in the page above the frames.
+    if (low < high) uses.stacks.insert_or_assign(id, address_range{low, high + 4096});
+  }
+  return uses;
+}
+
 std::vector<std::string> region_file::words() const {
   const offset place = header_->arguments.load(std::memory_order_acquire);
   if (place == 0) return {};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiler/collect/namespaces.hpp"
+#include "profiler/collect/residence.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/format/region.hpp"
 
@@ -84,6 +85,11 @@ class region_file {
 
   // Returns when about the process had the most bytes in use, by the monotonic clock; 0 if it never had any.
   std::uint64_t peak_ns(const format::clock_facts& clock) const;
+
+  // Returns what the recorder noted of the addresses of the present image.
+  memory_uses uses() const;
+  // Returns the requested bytes in use, as far as recorded.
+  std::uint64_t bytes_in_use() const;
 
   unsigned images() const { return header_->images.load(); }
   // Returns the errno that kept the last image from recording; 0 if nothing did.

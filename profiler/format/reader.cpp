@@ -223,6 +223,20 @@ void read_timestamp(decoder& input, recording& result, watcher* watching) {
 
 void read_peak(decoder& input, recording& result) { result.peak_ns = input.number(); }
 
+void read_residence(decoder& input, recording& result) {
+  residence_facts facts;
+  facts.at_ns = input.number();
+  facts.knows_in_use = input.number(1) != 0;
+  facts.in_use_bytes = input.number();
+  facts.shared_bytes = input.number();
+  facts.huge_page_bytes = input.number();
+  facts.swapped_bytes = input.number();
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 60;  // so that the sum of all kinds does not wrap
+  for (std::uint64_t& bytes : facts.bytes) bytes = input.number(most_bytes);
+  result.residence = facts;
+  if (facts.sum() >= result.most_resident.sum()) result.most_resident = facts;
+}
+
 void read_unrecorded(decoder& input, recording& result) {
   unrecorded_facts facts;
   facts.became = input.text();
@@ -274,6 +288,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::clock: return read_clock(input, result);
     case block_kind::timestamp: return read_timestamp(input, result, watching);
     case block_kind::peak: return read_peak(input, result);
+    case block_kind::residence: return read_residence(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::snapshot: break;
   }

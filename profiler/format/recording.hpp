@@ -24,7 +24,7 @@ constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes,
 enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
-                                        peak };
+                                        peak, residence };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -197,6 +197,26 @@ struct snapshot_facts {
   auto operator<=>(const snapshot_facts&) const = default;
 };
 
+// The pages that a process has in memory, by what they are for.
+enum class memory_kind : std::size_t { heap, stacks, program, files, shared_memory, recorder, remainder };
+constexpr std::size_t memory_kinds = 7;
+struct residence_facts {
+  std::uint64_t at_ns = 0;  // since the program's start
+  std::array<std::uint64_t, memory_kinds> bytes{};
+  bool knows_in_use = false;       // false if the process had blocks before it was recorded
+  std::uint64_t in_use_bytes = 0;  // of the heap, as requested
+  std::uint64_t shared_bytes = 0;  // that other processes have in memory, too
+  std::uint64_t huge_page_bytes = 0, swapped_bytes = 0;
+  auto operator<=>(const residence_facts&) const = default;
+
+  std::uint64_t bytes_of(memory_kind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
+  std::uint64_t sum() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t part : bytes) sum += part;
+    return sum;
+  }
+};
+
 struct interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
   auto operator<=>(const interval&) const = default;
@@ -217,9 +237,10 @@ struct recording {
   std::vector<quiet_facts> quiet_regions;
   std::map<violation_key, violation_counts> violations;
   clock_facts clock;
-  std::vector<snapshot_facts> snapshots;  // in order of time
-  std::uint64_t peak_ns = 0;              // since the program's start: when it had the most bytes in use; 0: unknown
-  interval part;                          // the interval that this recording covers (interval.hpp); {0, 0}: all of it
+  std::vector<snapshot_facts> snapshots;     // in order of time
+  std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown
+  residence_facts residence, most_resident;  // the last one seen, and the one with the most bytes; all 0: none
+  interval part;  // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
   bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;

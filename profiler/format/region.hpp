@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 3;
+constexpr std::uint32_t region_version = 4;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -37,7 +37,10 @@ constexpr std::uint32_t most_frames = 64;
 constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
 constexpr std::uint32_t most_orders = 4096;     // per thread; further orders count as those of lock 0
 constexpr std::uint32_t most_call_number = 4095;
-constexpr std::uint32_t most_quiet_regions = 256;  // further quiet regions are not recorded
+constexpr std::uint32_t most_stacks = 4096;           // of the threads that began last
+constexpr std::uint32_t most_own_ranges = 1024;       // further ones are not told apart from the program's
+constexpr std::uint32_t most_heap_mebibytes = 65536;  // likewise
+constexpr std::uint32_t most_quiet_regions = 256;     // further quiet regions are not recorded
 
 using offset = std::uint64_t;  // bytes from the start of the region; 0: nothing
 
@@ -129,6 +132,17 @@ struct thread_record {
   std::atomic<offset> excerpts;  // the first excerpt
 };
 
+// Addresses of the stack of a thread, by the kernel's id of the thread; it may have ended.
+struct thread_stack {
+  std::atomic<std::uint32_t> id;
+  std::atomic<std::uint64_t> low, high;
+};
+
+// Addresses that the recorder has mapped for itself. 0 bytes: the entry is unused.
+struct own_range {
+  std::atomic<std::uint64_t> start, bytes;
+};
+
 // Identifies a process by the number that it sees itself, and by the PID namespace of that number (the inode of
 // /proc/self/ns/pid; 0 if there is no /proc). Two processes of different namespaces may have the same number.
 constexpr std::uint64_t process_key(std::uint32_t pid_namespace, std::uint32_t process) noexcept {
@@ -202,6 +216,13 @@ struct region_header {
   std::atomic<offset> site_at[most_sites];
   std::atomic<offset> lock_at[most_locks];
   std::atomic<offset> quiet_at[most_quiet_regions];
+  // These tell what the pages of the image are for: the stacks, the recorder's own addresses, and a set of the
+  // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
+  // on.
+  std::atomic<std::uint64_t> started_threads;  // the next one has the entry of this number, modulo their count
+  thread_stack thread_stacks[most_stacks];
+  own_range own_ranges[most_own_ranges];
+  std::atomic<std::uint32_t> heap_mebibytes[most_heap_mebibytes];
 };
 static_assert(sizeof(region_header) < least_region_bytes / 2);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

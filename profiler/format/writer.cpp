@@ -297,6 +297,21 @@ void writer::peak(const recording& now) {
   written_.peak_ns = now.peak_ns;
 }
 
+void writer::residence(const recording& now) {
+  const residence_facts& facts = now.residence;
+  if (facts == written_.residence) return;
+  encoder output;
+  output.number(facts.at_ns);
+  output.number(facts.knows_in_use ? 1 : 0);
+  output.number(facts.in_use_bytes);
+  output.number(facts.shared_bytes);
+  output.number(facts.huge_page_bytes);
+  output.number(facts.swapped_bytes);
+  for (const std::uint64_t bytes : facts.bytes) output.number(bytes);
+  put_part(block_kind::residence, output.bytes());
+  written_.residence = facts;
+}
+
 void writer::timestamp(const recording& now) {
   if (now.snapshots.size() == written_.snapshots.size()) return;
   const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
@@ -328,6 +343,7 @@ void writer::changes(const recording& now) {
   cells(block_kind::violations, now.violations, written_.violations);
   if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
   peak(now);
+  residence(now);
   timestamp(now);
   end_snapshot();
 }

@@ -42,6 +42,7 @@ class writer {
   void quiet_regions(const recording& now);
   void clock(const recording& now);
   void peak(const recording& now);
+  void residence(const recording& now);
   void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>

@@ -3,6 +3,7 @@
 #include "profiler/format/clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/heap_places.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/quiet.hpp"
@@ -49,6 +50,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
   born.weight = self.samples.weight(bytes);
   born.time = format::ticks();
   if (!note_sampled(block, born)) return false;
+  note_heap_place(block, bytes);
   const std::uint64_t weight = born.weight;
   keep_peak(cell);
   count(cell, counter::blocks, weight);
@@ -64,6 +66,9 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
                                              const allocation_record& born) noexcept {
   if (!live_blocks::add(block, born)) [[unlikely]]
     return false;
+  // The mebibyte of a small block is noted with the table's leaf for it.
+  if (constexpr std::size_t large = 65536; bytes >= large) [[unlikely]]
+    note_heap_place(block, bytes);
   keep_peak(cell);
   count(cell, counter::blocks, 1);
   count(cell, counter::bytes, bytes);

@@ -36,7 +36,7 @@ class live_blocks {
     std::atomic<word*>& leaf_pointer = leaf_of(block);
     word* leaf = leaf_pointer.load(std::memory_order_acquire);
     if (leaf == nullptr) [[unlikely]] {
-      leaf = make_leaf(leaf_pointer);
+      leaf = make_leaf(leaf_pointer, block);
       if (leaf == nullptr) return false;
     }
     packed packed_record;
@@ -128,7 +128,7 @@ class live_blocks {
     for (unsigned index = 6; index > 0; --index) bytes = bytes << 8 | place[index];
     return bytes;
   }
-  [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer) noexcept;
+  [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer, const void* block) noexcept;
 };
 
 }  // namespace tarn::preload

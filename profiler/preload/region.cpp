@@ -132,6 +132,13 @@ std::size_t region_bytes(long file) noexcept {
   return may_be ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
+// Forgets the places of the heap of an earlier image. A page of the set that holds nothing is not touched.
+void forget_places() noexcept {
+  for (std::atomic<std::uint32_t>& place : own_region->heap_mebibytes) {
+    if (place.load(std::memory_order_relaxed) != 0) place.store(0, std::memory_order_relaxed);
+  }
+}
+
 // Maps the region of the file, and closes the file. `there` is the earlier region that it replaces, or null.
 bool map_region(long file, void* address) noexcept {
   if (file < 0) return false;
@@ -153,6 +160,8 @@ bool map_region(long file, void* address) noexcept {
   own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
   if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
     own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  if (own_image != 0) forget_places();
+  note_ranges_in(own_region->own_ranges);
   own_region->bytes_in_use.store(0, std::memory_order_relaxed);  // the blocks of an earlier image ended with it
   note_words();
   return true;

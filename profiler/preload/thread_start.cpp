@@ -67,7 +67,7 @@ std::size_t stack_bytes_of(const pthread_attr_t* attributes) noexcept {
 void note_stack(std::size_t bytes) noexcept {
   const auto high = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const auto address = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (address < high && high - address < bytes) thread::note_stack({high - bytes, high});
+  if (address < high && high - address < bytes) thread::note_begin({high - bytes, high});
 }
 
 // Runs as the new thread's first function.

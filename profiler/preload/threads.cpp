@@ -162,6 +162,17 @@ void thread::note_stack(const stack_limits& limits) noexcept {
   if (current_ != nullptr && current_ != shared) current_->stack_ = limits;
 }
 
+void thread::note_begin(const stack_limits& limits) noexcept {
+  note_stack(limits);
+  if (!is_attached() || !is_recorded()) return;
+  const std::uint64_t number = header().started_threads.fetch_add(1, std::memory_order_relaxed);
+  format::thread_stack& stack = header().thread_stacks[number % format::most_stacks];
+  // A reader that comes between these takes some pages of this moment for other ones.
+  stack.low.store(limits.low, std::memory_order_relaxed);
+  stack.high.store(limits.high, std::memory_order_relaxed);
+  stack.id.store(own_id(), std::memory_order_relaxed);
+}
+
 // Without sampling each block is counted, so none may skip the recorder, and own_counts stays null.
 void thread::choose_path() noexcept {
   own_counts = nullptr;

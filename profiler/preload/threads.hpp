@@ -29,6 +29,8 @@ class thread {
   static thread* current_in_signal(std::uintptr_t stack) noexcept;
   // Notes the limits of the calling thread's stack.
   static void note_stack(const stack_limits& limits) noexcept;
+  // Notes also for `tarn record` where the stack is, of a thread that has just begun.
+  static void note_begin(const stack_limits& limits) noexcept;
   // Drops all threads in a child of fork.
   static void forget_all() noexcept;
   // Sets own_counts and plain_thread of the calling thread.

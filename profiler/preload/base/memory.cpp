@@ -23,19 +23,82 @@ void* map_from_reserve(std::size_t bytes) noexcept {
   return reserve == nullptr || bytes > reserve_bytes || offset > reserve_bytes - bytes ? nullptr : reserve + offset;
 }
 
+// Until the region is mapped, the few ranges that there are then stand here.
+constexpr std::size_t few_ranges = 16;
+constinit format::own_range early_ranges[few_ranges] = {};
+constinit format::own_range* ranges = early_ranges;
+constinit std::size_t most_ranges = few_ranges;
+constinit lock noting;
+
+// Each entry is changed under the lock. `tarn record` may read one that is half changed: then it takes some pages of
+// this moment for the program's.
+void set(format::own_range& range, std::uint64_t start, std::uint64_t bytes) noexcept {
+  range.start.store(start, std::memory_order_relaxed);
+  range.bytes.store(bytes, std::memory_order_relaxed);
+}
+
+void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
+  const holding held(noting);
+  format::own_range* unused = nullptr;
+  for (std::size_t index = 0; index < most_ranges; ++index) {
+    format::own_range& range = ranges[index];
+    const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
+    const std::uint64_t range_bytes = range.bytes.load(std::memory_order_relaxed);
+    if (range_bytes == 0) {
+      if (unused == nullptr) unused = &range;
+    } else if (start + bytes == range_start) {  // the kernel mostly maps below what it mapped last
+      return set(range, start, range_bytes + bytes);
+    } else if (range_start + range_bytes == start) {
+      return set(range, range_start, range_bytes + bytes);
+    }
+  }
+  if (unused != nullptr) set(*unused, start, bytes);
+}
+
+// Forgets addresses that are a range, or one end of it. Those in the middle of a range stay.
+void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
+  const holding held(noting);
+  for (std::size_t index = 0; index < most_ranges; ++index) {
+    format::own_range& range = ranges[index];
+    const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
+    const std::uint64_t range_bytes = range.bytes.load(std::memory_order_relaxed);
+    if (range_bytes < bytes) continue;
+    if (range_start == start) return set(range, start + bytes, range_bytes - bytes);
+    if (range_start + range_bytes == start + bytes) return set(range, range_start, range_bytes - bytes);
+  }
+}
+
 }  // namespace
 
 constinit std::atomic<bool> restricted = false;
+
+void note_ranges_in(format::own_range* list) noexcept {
+  if (list == ranges) return;
+  const holding held(noting);
+  for (std::size_t index = 0; index < format::most_own_ranges; ++index) {
+    const bool is_early = index < few_ranges;
+    const std::uint64_t bytes = is_early ? early_ranges[index].bytes.load(std::memory_order_relaxed) : 0;
+    // A page of the list that holds nothing is not touched.
+    if (bytes == 0 && list[index].bytes.load(std::memory_order_relaxed) == 0) continue;
+    set(list[index], is_early ? early_ranges[index].start.load(std::memory_order_relaxed) : 0, bytes);
+  }
+  ranges = list;
+  most_ranges = format::most_own_ranges;
+}
 
 void* map(std::size_t bytes) noexcept {
   if (is_restricted()) return map_from_reserve(bytes);
   const long address =
       raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return address < 0 && address > -4096 ? nullptr : reinterpret_cast<void*>(address);
+  if (address < 0 && address > -4096) return nullptr;
+  note_range(static_cast<std::uint64_t>(address), bytes);
+  return reinterpret_cast<void*>(address);
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
-  if (start != nullptr) own_call(SYS_munmap, start, bytes);
+  if (start == nullptr) return;
+  forget_range(reinterpret_cast<std::uintptr_t>(start), bytes);
+  own_call(SYS_munmap, start, bytes);
 }
 
 void set_memory_aside() noexcept {
@@ -59,6 +122,7 @@ void* take(std::size_t bytes) noexcept {
 
 void begin_memory_anew() noexcept {
   taking.begin_anew();
+  noting.begin_anew();
   left = nullptr;
   left_bytes = 0;
 }

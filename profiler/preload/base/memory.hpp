@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "profiler/format/region.hpp"
+
 namespace tarn::preload {
 
 // Returns zeroed pages, which the kernel provides when they are touched, or null. Leaves errno as it was.
@@ -17,6 +19,9 @@ void* take(std::size_t bytes) noexcept;
 
 // Reserves memory for the time when the kernel may not be asked for more.
 void set_memory_aside() noexcept;
+
+// Notes the addresses of map() in this list of `most_own_ranges` from now on, with those of earlier calls.
+void note_ranges_in(format::own_range* list) noexcept;
 
 // Starts afresh in a child of fork: memory that a thread of the parent may have been changing is left alone.
 void begin_memory_anew() noexcept;

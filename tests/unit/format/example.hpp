@@ -41,6 +41,13 @@ inline recording example_recording() {
   recording.violations[{2, 1, 0}] = {1, 0, 3};
   recording.clock = {2'500'000'000, 1'000'000'000};
   recording.snapshots = {{1000, 4096, 10, 20}};
+  recording.residence.at_ns = 1000;
+  recording.residence.bytes = {4096, 8192, 0, 5, 6, 7, 1U << 30};
+  recording.residence.knows_in_use = true;
+  recording.residence.in_use_bytes = 3000;
+  recording.residence.shared_bytes = 4;
+  recording.residence.huge_page_bytes = 5;
+  recording.residence.swapped_bytes = 6;
   recording.excerpts = {{1,
                          8192,
                          {{excerpt_kind::allocate, 2, 100, 0x7f0012345670},

@@ -32,6 +32,8 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.violations, recording.violations);
   EXPECT_EQ(read.clock, recording.clock);
   EXPECT_EQ(read.snapshots, recording.snapshots);
+  EXPECT_EQ(read.residence, recording.residence);
+  EXPECT_EQ(read.most_resident, recording.residence);
   EXPECT_EQ(read.program.sources, recording.program.sources);
   EXPECT_EQ(read.ended, recording.ended);
   EXPECT_EQ(read.end, recording.end);
@@ -75,6 +77,21 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   output.end(recording.end);
   EXPECT_EQ(output.bytes(), file.content().size());
   expect_same(read(file.path()), recording);
+}
+
+TEST(recording, the_last_and_the_largest_residence_are_kept) {
+  recording recording = example_recording();
+  const file_at_test file;
+  writer output(file.path());
+  output.program(recording.program);
+  const residence_facts small = recording.residence;
+  recording.residence.bytes[0] *= 100;
+  const residence_facts large = recording.residence;
+  output.changes(recording);
+  recording.residence = small;
+  output.changes(recording);
+  EXPECT_EQ(read(file.path()).residence, small);
+  EXPECT_EQ(read(file.path()).most_resident, large);
 }
 
 TEST(recording, of_many_sites_spans_blocks) {

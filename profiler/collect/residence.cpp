@@ -1,0 +1,222 @@
+#include "profiler/collect/residence.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tarn::command {
+namespace {
+
+using format::memory_kind;
+using format::residence_facts;
+
+constexpr std::uint64_t page_bytes = 4096, mebibyte = std::uint64_t{1} << 20;
+
+struct mapping {
+  address_range place;
+  std::string path;
+  bool is_shared = false;
+  std::uint64_t resident = 0, shared = 0, huge = 0, swapped = 0;
+};
+
+// Parses "7f0c4a000000-7f0c4a021000 rw-p 00000000 00:00 0   [heap]"; returns false for a line of another kind.
+bool read_head(const std::string& line, mapping& result) {
+  char* end = nullptr;
+  const std::uint64_t start = std::strtoull(line.c_str(), &end, 16);
+  if (end == line.c_str() || *end != '-') return false;
+  const std::uint64_t behind = std::strtoull(end + 1, &end, 16);
+  if (*end != ' ' || behind < start) return false;
+  const std::string_view fields(end + 1);
+  if (fields.size() < 4) return false;
+  result = {};
+  result.place = {start, behind};
+  result.is_shared = fields[3] == 's';
+  std::size_t place = 0;
+  for (int field = 0; field < 4 && place != std::string_view::npos; ++field) {
+    place = fields.find(' ', place);
+    if (place != std::string_view::npos) place = fields.find_first_not_of(' ', place);
+  }
+  if (place != std::string_view::npos) result.path = fields.substr(place);
+  return true;
+}
+
+void read_field(std::string_view line, mapping& result) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  const std::string_view name = line.substr(0, colon);
+  const std::uint64_t bytes = std::strtoull(line.data() + colon + 1, nullptr, 10) * 1024;
+  if (name == "Rss") result.resident += bytes;
+  if (name == "Shared_Clean" || name == "Shared_Dirty") result.shared += bytes;
+  if (name == "AnonHugePages" || name == "ShmemPmdMapped" || name == "FilePmdMapped") result.huge += bytes;
+  if (name == "Swap") result.swapped += bytes;
+}
+
+bool touches(const std::vector<address_range>& ranges, const address_range& place) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const address_range& range) { return range.start < place.end && place.start < range.end; });
+}
+
+// Returns what a mapping is for, as far as its name tells.
+std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_uses& uses) {
+  const std::string& path = mapping.path;
+  if (path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so")) return memory_kind::recorder;
+  if (path == "[heap]" || path.starts_with("[anon:glibc: malloc")) return memory_kind::heap;
+  if (path == "[stack]") return memory_kind::stacks;
+  if (path.starts_with("/dev/shm/") || path.starts_with("/memfd:") || path.starts_with("/SYSV") ||
+      path.starts_with("/dev/zero"))
+    return memory_kind::shared_memory;
+  if (path.starts_with('/')) return touches(uses.modules, mapping.place) ? memory_kind::program : memory_kind::files;
+  if (path == "[vdso]" || path.starts_with("[vvar") || path == "[vsyscall]") return memory_kind::program;
+  if (mapping.is_shared) return memory_kind::shared_memory;
+  return std::nullopt;
+}
+
+// Divides an anonymous mapping into stretches that are for one use each.
+class divided {
+ public:
+  divided(const address_range& place, const memory_uses& uses) : place_(place), uses_(uses) {
+    for (const auto* const ranges : {&uses.recorder, &uses.modules}) {
+      for (const address_range& range : *ranges) add_cuts(range);
+    }
+    for (const auto& [thread, range] : uses.stacks) add_cuts(range);
+    for (std::uint64_t cut = (place.start / mebibyte + 1) * mebibyte; cut < place.end; cut += mebibyte)
+      cuts_.push_back(cut);
+    cuts_.push_back(place.start);
+    cuts_.push_back(place.end);
+    std::sort(cuts_.begin(), cuts_.end());
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+  }
+
+  template <class Take>
+  void for_each(Take take) const {
+    for (std::size_t index = 0; index + 1 < cuts_.size(); ++index) {
+      const address_range stretch{cuts_[index], cuts_[index + 1]};
+      take(stretch, kind_of(stretch));
+    }
+  }
+
+ private:
+  void add_cuts(const address_range& range) {
+    for (const std::uint64_t cut : {range.start, range.end}) {
+      if (place_.start < cut && cut < place_.end) cuts_.push_back(cut / page_bytes * page_bytes);
+    }
+  }
+  memory_kind kind_of(const address_range& stretch) const {
+    const address_range middle{stretch.start, stretch.start + 1};
+    if (touches(uses_.recorder, middle)) return memory_kind::recorder;
+    const auto is_here = [&](const auto& stack) {
+      return stack.second.start < middle.end && middle.start < stack.second.end;
+    };
+    if (std::any_of(uses_.stacks.begin(), uses_.stacks.end(), is_here)) return memory_kind::stacks;
+    if (touches(uses_.modules, middle)) return memory_kind::program;
+    return uses_.heap_mebibytes.contains(stretch.start / mebibyte) ? memory_kind::heap : memory_kind::remainder;
+  }
+
+  address_range place_;
+  const memory_uses& uses_;
+  std::vector<std::uint64_t> cuts_;
+};
+
+// Adds the resident bytes of an anonymous mapping to the kinds that its stretches are for: by their resident pages, or
+// by their sizes where these are not known.
+void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_reader& pages, residence_facts& sum) {
+  const divided stretches(mapping.place, uses);
+  std::array<double, format::memory_kinds> weights{};
+  stretches.for_each([&](const address_range& stretch, memory_kind kind) {
+    weights[static_cast<std::size_t>(kind)] += static_cast<double>(stretch.end - stretch.start);
+  });
+  if (std::count_if(weights.begin(), weights.end(), [](double weight) { return weight != 0; }) > 1) {
+    const std::vector<bool> resident = pages(mapping.place.start, mapping.place.end);
+    std::array<double, format::memory_kinds> counted{};
+    stretches.for_each([&](const address_range& stretch, memory_kind kind) {
+      for (std::uint64_t address = stretch.start; address < stretch.end; address += page_bytes) {
+        const std::size_t page = (address - mapping.place.start) / page_bytes;
+        if (page < resident.size() && resident[page]) ++counted[static_cast<std::size_t>(kind)];
+      }
+    });
+    if (std::any_of(counted.begin(), counted.end(), [](double count) { return count != 0; })) weights = counted;
+  }
+  double whole = 0;
+  for (const double weight : weights) whole += weight;
+  std::uint64_t left = mapping.resident;
+  std::size_t largest = 0;
+  for (std::size_t kind = 0; kind < weights.size(); ++kind) {
+    if (weights[kind] > weights[largest]) largest = kind;
+    const auto bytes = static_cast<std::uint64_t>(static_cast<double>(mapping.resident) * weights[kind] / whole);
+    sum.bytes[kind] += std::min(bytes, left);
+    left -= std::min(bytes, left);
+  }
+  sum.bytes[largest] += left;  // what rounding left
+}
+
+std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std::uint64_t end) {
+  std::vector<bool> pages;
+  const int file = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return pages;
+  std::array<std::uint64_t, 8192> entries;
+  for (std::uint64_t page = start / page_bytes; page < end / page_bytes;) {
+    const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), end / page_bytes - page);
+    const ssize_t got =
+        ::pread(file, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (got < static_cast<ssize_t>(sizeof entries[0])) break;
+    const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
+    for (std::size_t index = 0; index < count; ++index) pages.push_back((entries[index] >> 63) != 0);
+    page += count;
+  }
+  ::close(file);
+  return pages;
+}
+
+}  // namespace
+
+std::optional<residence_facts> residence_in(std::istream& smaps, const memory_uses& uses, const page_reader& pages) {
+  residence_facts sum;
+  bool is_any = false;
+  mapping current;
+  const auto add = [&] {
+    if (!is_any) return;
+    sum.shared_bytes += current.shared;
+    sum.huge_page_bytes += current.huge;
+    sum.swapped_bytes += current.swapped;
+    if (current.resident == 0) return;
+    if (const auto kind = kind_by_name(current, uses)) {
+      sum.bytes[static_cast<std::size_t>(*kind)] += current.resident;
+    } else {
+      add_anonymous(current, uses, pages, sum);
+    }
+  };
+  mapping next;
+  for (std::string line; std::getline(smaps, line);) {
+    if (read_head(line, next)) {
+      add();
+      current = std::move(next);
+      is_any = true;
+    } else {
+      read_field(line, current);
+    }
+  }
+  add();
+  if (!is_any) return std::nullopt;
+  return sum;
+}
+
+std::optional<residence_facts> residence_of(std::uint64_t process, memory_uses uses) {
+  std::ifstream smaps(fmt::format("/proc/{}/smaps", process));
+  if (!smaps) return std::nullopt;
+  const std::string tasks = fmt::format("/proc/{}/task/", process);
+  std::erase_if(uses.stacks,
+                [&](const auto& stack) { return ::access((tasks + std::to_string(stack.first)).c_str(), F_OK) != 0; });
+  return residence_in(smaps, uses,
+                      [&](std::uint64_t start, std::uint64_t end) { return resident_pages(process, start, end); });
+}
+
+}  // namespace tarn::command
