@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace tarn::analyse {
@@ -74,6 +75,7 @@ slope slope_of(const history& course, const levels& bytes, std::size_t first, st
 // standard error of a sum of samples.
 double sampling_error(double interval, double bytes) { return std::sqrt(interval * std::max(bytes, 0.0)); }
 
+constexpr double most_rounding = 32;  // times the bytes: that of blocks of one byte
 constexpr std::size_t least_intervals = 12;
 constexpr double certain = 3;        // standard errors
 constexpr double slower = 0.5;       // the share of the earlier rate below which a rise slows down
@@ -98,6 +100,23 @@ void judge(memory_site& result, const history& course, const levels& bytes, doub
   result.bytes_per_second = std::max(last.bytes_per_second, 0.0);
 }
 
+// The C library's allocator puts a size in front of each block, of at least 32 bytes with it, and rounds up to 16
+// bytes.
+double rounding_of(const site& site) {
+  if (site.live == 0) return 0;
+  const double bytes = static_cast<double>(site.live_bytes) / static_cast<double>(site.live);
+  return (std::max(std::ceil((bytes + 8) / 16) * 16, 32.0) - bytes) * static_cast<double>(site.live);
+}
+
+// Returns whether the allocator is the C library's: others are of another name, or in the program's own file.
+bool has_malloc_of_c_library(const format::recording& recording) {
+  return std::none_of(recording.modules.begin(), recording.modules.end(), [](const format::module_facts& module) {
+    const std::string_view path = module.path;
+    return (module.own_heap & format::own_malloc) != 0 ||
+           path.substr(path.rfind('/') + 1).find("malloc") != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 const char* name(trend trend) {
@@ -108,6 +127,18 @@ const char* name(trend trend) {
     case trend::grows: return "grows";
   }
   return "";
+}
+
+std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory) {
+  if (!residence.knows_in_use) return std::nullopt;
+  heap_residence heap;
+  heap.in_use = residence.in_use_bytes;
+  heap.rounding =
+      static_cast<std::uint64_t>(static_cast<double>(residence.in_use_bytes) * memory.rounding.value_or(0.0));
+  const std::uint64_t busy = heap.in_use + heap.rounding, resident = residence.bytes_of(format::memory_kind::heap);
+  heap.free = resident - std::min(resident, busy);
+  heap.untouched = busy - std::min(resident, busy);
+  return heap;
 }
 
 memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course) {
@@ -132,6 +163,11 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
     if (site.peak_bytes == 0 && site.live_bytes == 0) continue;
     judge(row, course, sum_of(site, levels_by_site, course.intervals.size()), interval);
     result.sites.push_back(row);
+  }
+  if (result.end_bytes != 0 && has_malloc_of_c_library(recording)) {
+    double rounding = 0;
+    for (const site& site : sites) rounding += rounding_of(site);
+    result.rounding = std::min(rounding / static_cast<double>(result.end_bytes), most_rounding);
   }
   std::sort(result.sites.begin(), result.sites.end(), [](const memory_site& a, const memory_site& b) {
     return std::pair(std::max(b.origin->peak_bytes, b.origin->live_bytes), a.origin->number) <

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "profiler/findings/findings.hpp"
@@ -24,14 +25,26 @@ struct memory_site {
   double bytes_per_second = 0;  // while it grew or grows: in the last third of the run
 };
 
+// The heap's part of a process's pages in memory.
+struct heap_residence {
+  std::uint64_t in_use = 0;     // as requested
+  std::uint64_t rounding = 0;   // what the allocator adds to these blocks, about; 0 if it is unknown
+  std::uint64_t free = 0;       // in memory, and not in use
+  std::uint64_t untouched = 0;  // in use, and not in memory: never touched, or swapped
+};
+
 struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 if the recording does not cover its process from the beginning
   std::uint64_t peak_ns = 0;                      // since the program's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
   std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
   bool has_trends = false;           // there are enough intervals to judge the course of a site
+  std::optional<double> rounding;    // by the allocator, of each byte in use at the end, about; none if it is unknown
   std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
 };
+
+// Returns nothing if the bytes in use are not known.
+std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory);
 
 // `sites` are those of the recording, grouped or not, and must outlive the result.
 memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course);

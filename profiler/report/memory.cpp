@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiler/findings/memory.hpp"
@@ -94,6 +97,79 @@ void print_memory_summary(analyse::analysis& analysis) {
              counted(sites.size(), "site"), place_of(analysis, *sites.front(), 30));
 }
 
+struct named_kind {
+  const char* name;
+  const char* member;  // of the JSON
+  format::memory_kind kind;
+};
+constexpr std::array kinds = {named_kind{"stacks", "stacks_bytes", format::memory_kind::stacks},
+                              named_kind{"program and libraries", "program_bytes", format::memory_kind::program},
+                              named_kind{"mapped files", "files_bytes", format::memory_kind::files},
+                              named_kind{"shared memory", "shared_memory_bytes", format::memory_kind::shared_memory},
+                              named_kind{"the recorder", "recorder_bytes", format::memory_kind::recorder},
+                              named_kind{"other mappings", "other_bytes", format::memory_kind::remainder}};
+
+// Prints what the process's memory was for, when it had the most of it and when it was seen last.
+void print_residence(analyse::analysis& analysis) {
+  const format::recording& recording = analysis.recorded();
+  const memory_findings& memory = analysis.memory();
+  const format::residence_facts &largest = recording.most_resident, &last = recording.residence;
+  if (largest.sum() == 0) return;
+  const std::optional<analyse::heap_residence> heap_at_most = heap_in(largest, memory),
+                                               last_heap = heap_in(last, memory);
+  const auto row = [](std::string_view name, std::uint64_t first, std::uint64_t second) {
+    if (first != 0 || second != 0)
+      fmt::print("   {:<32} {:>12} {:>14}\n", name, amount_text(first), amount_text(second));
+  };
+  const auto time = [](const format::residence_facts& seen) {
+    return fmt::format("{:.2f} s", static_cast<double>(seen.at_ns) / 1e9);
+  };
+  fmt::print("\nMemory of the process {:>25} {:>14}\n", "at " + time(largest), "at " + time(last));
+  if (heap_at_most && last_heap) {
+    using part = std::uint64_t analyse::heap_residence::*;
+    const auto heap_row = [&](std::string_view name, part bytes) {
+      row(name, (*heap_at_most).*bytes, (*last_heap).*bytes);
+    };
+    heap_row("heap: in use", &analyse::heap_residence::in_use);
+    heap_row("heap: added by malloc, about", &analyse::heap_residence::rounding);
+    heap_row(memory.rounding ? "heap: free, but in memory" : "heap: free or added by malloc",
+             &analyse::heap_residence::free);
+    const auto absent = [](const analyse::heap_residence& heap) {
+      return heap.untouched == 0 ? std::string("0 bytes") : "-" + amount_text(heap.untouched);
+    };
+    if (heap_at_most->untouched != 0 || last_heap->untouched != 0)
+      fmt::print("   {:<32} {:>12} {:>14}\n", "heap: in use, but not in memory", absent(*heap_at_most),
+                 absent(*last_heap));
+  } else {
+    row("heap", largest.bytes_of(format::memory_kind::heap), last.bytes_of(format::memory_kind::heap));
+  }
+  for (const named_kind& kind : kinds) row(kind.name, largest.bytes_of(kind.kind), last.bytes_of(kind.kind));
+  row("together", largest.sum(), last.sum());
+  row("of these shared with others", largest.shared_bytes, last.shared_bytes);
+  row("of these in huge pages", largest.huge_page_bytes, last.huge_page_bytes);
+  row("swapped, beside these", largest.swapped_bytes, last.swapped_bytes);
+}
+
+json json_of(const format::residence_facts& seen, const memory_findings& memory) {
+  if (seen.sum() == 0) return nullptr;
+  json heap;
+  if (const auto parts = heap_in(seen, memory)) {
+    heap = {{"in_use_bytes", parts->in_use},
+            {"rounding_bytes", memory.rounding ? json(parts->rounding) : json()},
+            {"free_bytes", parts->free},
+            {"untouched_bytes", parts->untouched}};
+  }
+  json text = {{"at_ns", seen.at_ns},
+               {"resident_bytes", seen.sum()},
+               {"heap_bytes", seen.bytes_of(format::memory_kind::heap)},
+               {"heap", heap},
+               {"shared_bytes", seen.shared_bytes},
+               {"huge_page_bytes", seen.huge_page_bytes},
+               {"swapped_bytes", seen.swapped_bytes}};
+  for (const named_kind& kind : kinds) text[kind.member] = seen.bytes_of(kind.kind);
+  return text;
+}
+
 void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
   if (memory.peak_bytes != 0) {
@@ -106,6 +182,7 @@ void print_memory(analyse::analysis& analysis, std::size_t top) {
                counted(memory.end_blocks, "block"));
     print_rows(analysis, top, &analyse::site::live_bytes, &analyse::site::live, memory.end_bytes, true);
   }
+  print_residence(analysis);
 }
 
 json json_of_memory(analyse::analysis& analysis, std::size_t top) {
@@ -132,6 +209,8 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
           {"end_bytes", memory.end_bytes},
           {"end_blocks", memory.end_blocks},
           {"resident_bytes", memory.resident_bytes},
+          {"most_resident", json_of(analysis.recorded().most_resident, memory)},
+          {"last_resident", json_of(analysis.recorded().residence, memory)},
           {"sites", sites}};
 }
 

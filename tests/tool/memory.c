@@ -1,9 +1,11 @@
 // Holds memory in ways that are known to the byte: memory CASE. memory_test.py compares what the report says.
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define KEPT 500
@@ -43,6 +45,54 @@ __attribute__((noinline)) static void hold_sizes(void) {
   for (int round = 0; round < ROUNDS; ++round) {
     for (int bytes = 0; bytes < SIZES; ++bytes) free(sized[round][bytes]);
   }
+}
+
+#define MEBIBYTE ((size_t)1 << 20)
+#define SMALL 4000
+static char* small[80 * MEBIBYTE / SMALL];
+
+static void await_end_of_input(void) {
+  char letter;
+  while (read(STDIN_FILENO, &letter, 1) > 0) continue;
+}
+
+// Uses 6 MiB of its stack until standard input ends.
+static pthread_barrier_t is_deep;
+static void* go_deep(void* unused) {
+  volatile char deep[6 * MEBIBYTE];
+  for (size_t offset = 0; offset < sizeof deep; offset += 4096) deep[offset] = 1;
+  (void)unused;
+  pthread_barrier_wait(&is_deep);
+  pthread_barrier_wait(&is_deep);
+  return NULL;
+}
+
+static void* mapped(size_t bytes, int flags, int file) {
+  char* const start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (start == MAP_FAILED) abort();
+  for (size_t offset = 0; offset < bytes; offset += 4096) start[offset] = 1;
+  return start;
+}
+
+// Has memory of each kind, which the test knows.
+__attribute__((noinline)) static void have_each_kind(const char* path) {
+  const size_t count = sizeof small / sizeof *small;
+  for (size_t index = 0; index < count; ++index) small[index] = memset(malloc(SMALL), 1, SMALL);
+  for (size_t index = 0; index < count; ++index) {  // three of eight, apart from each other: they stay in memory
+    if (index % 8 < 3) free(small[index]);
+  }
+  mapped(40 * MEBIBYTE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  mapped(12 * MEBIBYTE, MAP_SHARED | MAP_ANONYMOUS, -1);
+  const int file = open(path, O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, 16 * MEBIBYTE) != 0) abort();
+  mapped(16 * MEBIBYTE, MAP_SHARED, file);
+  pthread_barrier_init(&is_deep, NULL, 2);
+  pthread_t thread;
+  pthread_create(&thread, NULL, go_deep, NULL);
+  pthread_barrier_wait(&is_deep);
+  await_end_of_input();
+  pthread_barrier_wait(&is_deep);
+  pthread_join(thread, NULL);
 }
 
 // It is called until standard input ends.
@@ -96,6 +146,11 @@ int main(int count, char** words) {
     return 1;
   } else if (strcmp(which, "sizes") == 0) {
     hold_sizes();
+  } else if (strcmp(which, "kinds") == 0 && count > 2) {
+    have_each_kind(words[2]);
+  } else if (strcmp(which, "untouched") == 0) {
+    kept[0] = malloc(310000000);
+    await_end_of_input();
   } else if (strcmp(which, "leak") == 0) {
     struct pollfd input = {STDIN_FILENO, POLLIN, 0};
     while (poll(&input, 1, 1) == 0) leak();

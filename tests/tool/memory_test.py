@@ -108,6 +108,54 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
+    def await_deep_stack(self):
+        """Waits for a snapshot after the program had all of its memory: its stack comes last."""
+        def is_deep(report):
+            seen = report["memory"]["last_resident"]
+            return seen is not None and seen["stacks_bytes"] > 6 << 20
+        self.await_report(is_deep)
+
+    def test_the_sum_explains_the_resident_memory(self):
+        mebibyte = 1 << 20
+        for options in (["--full"], ["--sample", "4096"]):
+            command = [PATHS.tarn, "record", "--heap", *options, "-o", "rec", "--", PATHS.memory, "kinds", "mapped"]
+            with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "XDG_CACHE_HOME": SHARED.name}) as recorder:
+                self.await_deep_stack()
+                recorder.stdin.close()
+                self.assertEqual(recorder.wait(HANG_S), 0)
+            memory = self.memory()
+            seen, heap = memory["last_resident"], memory["last_resident"]["heap"]
+            sum_of_parts = sum(seen[part] for part in ("heap_bytes", "stacks_bytes", "program_bytes", "files_bytes",
+                                                       "shared_memory_bytes", "recorder_bytes", "other_bytes"))
+            self.assertEqual(sum_of_parts, seen["resident_bytes"])
+            # The kernel's own count, which leaves out up to some tens of pages for each processor.
+            allowed = 0.05 * seen["resident_bytes"]
+            self.assertAlmostEqual(seen["resident_bytes"], memory["resident_bytes"], delta=allowed)
+            error = allowed if "--full" in options else 3 * allowed  # a sampled recording estimates what is in use
+            for part, truth in (("heap_bytes", 80), ("files_bytes", 16), ("shared_memory_bytes", 12),
+                                ("other_bytes", 40), ("stacks_bytes", 6)):
+                self.assertAlmostEqual(seen[part], truth * mebibyte, delta=allowed, msg=part)
+            self.assertAlmostEqual(heap["in_use_bytes"], 50 * mebibyte, delta=error)
+            self.assertAlmostEqual(heap["free_bytes"], 30 * mebibyte, delta=error)
+            self.assertEqual(heap["untouched_bytes"], 0)
+            text = self.tarn("report", "--quick", "rec")
+            (self.folder / "rec").unlink()
+        self.assertRegex(text, r"\nMemory of the process +at \d+\.\d\d s +at \d+\.\d\d s\n   heap: in use +\d")
+        self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
+
+    def test_blocks_that_were_never_touched_are_not_in_memory(self):
+        command = [PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", PATHS.memory, "untouched"]
+        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              env={**os.environ, "XDG_CACHE_HOME": SHARED.name}) as recorder:
+            self.await_report(lambda report: (report["memory"]["last_resident"] or {"heap": None})["heap"] and
+                              report["memory"]["last_resident"]["heap"]["in_use_bytes"] > 300_000_000)
+            recorder.stdin.close()
+            self.assertEqual(recorder.wait(HANG_S), 0)
+        heap = self.memory()["last_resident"]["heap"]
+        self.assertGreater(heap["untouched_bytes"], 290_000_000)
+        self.assertEqual(heap["free_bytes"], 0)
+
     def test_what_changed_is_said_for_both_moments(self):
         self.record("phases", "--full")
         os.rename(self.folder / "rec", self.folder / "before")
@@ -131,7 +179,7 @@ class Memory(unittest.TestCase):
         command = [PATHS.tarn, "gate", "rec", "--max", limit]
         result = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         return result.stderr
 
     def test_a_gate_limits_memory(self):
@@ -171,18 +219,22 @@ class Memory(unittest.TestCase):
         self.assertAlmostEqual(result["limits"][0]["value"], sum(site["bytes_per_second"] for site in rising), places=1)
 
     def await_snapshots(self, count):
-        """Waits until the running recording has that many intervals, however slow the machine is."""
+        self.await_report(lambda report: report["timeline"] and len(report["timeline"]["to_ns"]) >= count)
+
+    def await_report(self, holds):
+        """Waits until the report of the running recording is as wanted, however slow the machine is."""
         deadline = time.monotonic() + HANG_S
         while time.monotonic() < deadline:
             if (self.folder / "rec").exists():
                 command = [PATHS.tarn, "report", "--json", "--quick", "rec"]
                 report = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False,
                                         cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
-                timeline = json.loads(report.stdout)["timeline"] if report.returncode == 0 else None
-                if timeline and len(timeline["to_ns"]) >= count:
+                result = json.loads(report.stdout) if report.returncode == 0 else None
+                if result and holds(result):
                     return
+                self.assertFalse(result and result["end"], "the program has ended")
             time.sleep(0.1)
-        self.fail("the recording has too few snapshots")
+        self.fail("the recording never was as wanted")
 
     def test_limits_that_the_recording_cannot_tell_are_refused(self):
         self.record("phases", "--full")

@@ -94,6 +94,27 @@ TEST(memory, the_site_with_most_at_either_moment_is_first) {
   EXPECT_EQ(memory.end_blocks, 5U);
 }
 
+TEST(memory, the_heap_in_memory_is_in_use_or_added_or_free) {
+  format::recording recording = recording_of({{.blocks = 100, .size = 100}});  // each takes 112 bytes
+  const heap_findings heap = find(recording);
+  memory_findings memory = find_memory(recording, heap.sites, {});
+  format::residence_facts seen;
+  seen.bytes[static_cast<std::size_t>(format::memory_kind::heap)] = 30'000;
+  seen.in_use_bytes = 20'000;
+  EXPECT_FALSE(heap_in(seen, memory)) << "blocks from before the recording are not known";
+  seen.knows_in_use = true;
+  EXPECT_EQ(heap_in(seen, memory)->rounding, 2'400U);
+  EXPECT_EQ(heap_in(seen, memory)->free, 7'600U);
+  EXPECT_EQ(heap_in(seen, memory)->untouched, 0U);
+  seen.in_use_bytes = 50'000;
+  EXPECT_EQ(heap_in(seen, memory)->free, 0U);
+  EXPECT_EQ(heap_in(seen, memory)->untouched, 26'000U);
+  recording.modules.push_back({1, 0, 0, 0, "/usr/lib/libjemalloc.so.2", "", 0});
+  memory = find_memory(recording, heap.sites, {});
+  EXPECT_FALSE(memory.rounding);
+  EXPECT_EQ(heap_in(seen, memory)->rounding, 0U);
+}
+
 TEST(memory, bytes_are_not_scaled_to_the_number_of_blocks) {
   format::recording recording = recording_of({{.blocks = 400, .size = 10}});
   recording.program.mode = "sampled";
