@@ -40,8 +40,10 @@ struct value_version : version_base {
 
 /// Options of a reloadable.
 struct reload_options {
-  const char* name = "";          ///< for messages; must outlive the object
-  std::size_t most_retired = 16;  ///< most replaced versions that are still read; beyond it publish() is refused
+  const char* name = "";  ///< for messages; must outlive the object
+  /// The most replaced versions that are still read; beyond it publish() is refused. 0: one for each thread that reads,
+  /// and 16.
+  std::size_t most_retired = 0;
 };
 
 /// Thrown when the maximum number of replaced versions is still being read. The text names the reader of the oldest.
@@ -198,9 +200,10 @@ class reloadable {
   }
 
   /// Calls `function(snapshot)` after each change from now on, until the returned object ends. The call is made by the
-  /// thread that publishes, before publish() returns, and holds no lock of this object: the function may publish.
-  /// Calls of one function do not overlap. When several threads publish at once, a version may be left out, but never
-  /// the newest. publish() passes on what the function throws, after the change and the other calls.
+  /// thread that publishes, before publish() returns, and holds no lock of this object. The function may publish: the
+  /// calls for that change follow when it has returned. Calls of one function do not overlap. When several threads
+  /// publish at once, a version may be left out, but never the newest. publish() passes on what the function throws,
+  /// after the change and the other calls.
   template <std::invocable<const tarn::snapshot<T>&> Function>
   change_listener<tarn::snapshot<T>> on_change(Function&& function) {
     detail::runs_before_it_returns<Function&, const tarn::snapshot<T>&>();

@@ -187,6 +187,14 @@ bool reader_block::names_nothing() const noexcept {
 platform::mutex& writers_lock() noexcept { return lock; }
 reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acquire); }
 
+std::size_t reading_threads() noexcept {
+  std::size_t count = 0;
+  for (const reader_block* block = all_blocks(); block != nullptr; block = block->next) {
+    count += block->state.load(std::memory_order_relaxed) == block_state::owned ? 1 : 0;
+  }
+  return count;
+}
+
 // A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. Readers without a
 // fence go on as before, so no slot can be trusted from then on.
 bool meet_all_readers() noexcept {

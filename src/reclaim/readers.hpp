@@ -1,6 +1,7 @@
 // The slots of all threads that read versions: the one place that knows what may be freed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <tarn/detail/readers.hpp>
@@ -33,6 +34,9 @@ platform::mutex& writers_lock() noexcept;
 
 /// Returns all blocks that were ever made, newest first.
 reader_block* all_blocks() noexcept;
+
+/// Returns how many threads of this process have slots: those that have read, and run. The caller holds the lock.
+std::size_t reading_threads() noexcept;
 
 /// Makes every earlier write to a slot visible to the caller, and makes the caller's earlier writes visible to every
 /// later reader. Returns false when the kernel refuses that by now; the slots then say nothing about what is read. The

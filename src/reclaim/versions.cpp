@@ -52,12 +52,7 @@ void for_each_read(Each visit) {
 
 versions::versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
                    give_unlinked give, std::uint64_t number) noexcept
-    : current_(first),
-      number_(number),
-      most_retired_(std::max<std::size_t>(most_retired, 1)),
-      give_(give),
-      kind_(kind),
-      name_(name) {}
+    : current_(first), number_(number), most_retired_(most_retired), give_(give), kind_(kind), name_(name) {}
 
 versions::~versions() {
   version_base* unread = nullptr;
@@ -83,6 +78,13 @@ versions::~versions() {
     }  // what is left now stays for ever: a snapshot of the parent process may be in use
   }
   destroy_all(unread);
+}
+
+// By default each thread may keep one version, so that readers that a busy machine interrupts refuse no publish.
+bool versions::has_room() const noexcept {
+  constexpr std::size_t beside_one_each = 16;
+  return retired_count_ < (most_retired_ != 0 ? most_retired_ : beside_one_each) ||
+         (most_retired_ == 0 && retired_count_ < beside_one_each + reclaim::reading_threads());
 }
 
 // The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
@@ -167,10 +169,10 @@ versions::outcome versions::replace(current_version& target, version_base* next,
     if (before == nullptr || (expected != 0 && expected != before->number)) {
       return outcome::changed;
     }
-    if (retired_count_ >= most_retired_) {
+    if (!has_room()) {
       unread = take_unread();
     }
-    if (retired_count_ < most_retired_) {
+    if (has_room()) {
       next->number = number_.load(std::memory_order_relaxed) + 1;
       // seq_cst: see pin_slow. It also releases: a thread that finds the version sees it complete.
       platform::note_release(&target);
@@ -243,17 +245,12 @@ std::vector<parked_reader> versions::parked() const {
 
 void versions::refuse() const {
   base::text_buffer<512> message;
-  message.append("tarn: ")
-      .append(kind_)
-      .append(" \"")
-      .escaped(name_)
-      .append("\": not published: ")
-      .decimal(most_retired_);
-  message.append(" replaced versions are ");
+  message.append("tarn: ").append(kind_).append(" \"").escaped(name_).append("\": not published: ");
   bool is_lost = false;
   {
     const platform::locked hold(reclaim::writers_lock());
     is_lost = reclaim::is_barrier_lost();
+    message.decimal(most_retired_ != 0 ? most_retired_ : retired_count_).append(" replaced versions are ");
   }
   if (is_lost) {
     message.append(

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,15 +54,23 @@ class [[nodiscard("the subscription ends with this object: give it a name")]] ch
 
 namespace detail {
 
-/// `Value` has a version() that grows with each change. Any number of threads may use it.
+/// `Value` has a version() that grows with each change. Any number of threads may use it. A change that a function
+/// makes is passed on when it has returned: so no thread waits for a function while it is inside of another one.
 template <class Value>
 class listeners {
  public:
   struct entry {
     std::function<void(const Value&)> function;
-    std::recursive_mutex calling;  // recursive, because the function may publish, or end its subscription
-    std::uint64_t seen = 0;        // newest version that the function was called with
+    // Relaxed, because a thread looks only for its own number, which no other one writes.
+    std::atomic<std::thread::id> caller{};  // the thread that is inside of the function
+    std::mutex calling;                     // it protects the members from here on
+    std::uint64_t seen = 0;                 // newest version that the function was called with
+    bool has_published = false;             // the function, since it was called
     bool is_ended = false;
+
+    bool is_called_here() const noexcept {
+      return caller.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
   };
 
   change_listener<Value> add(std::function<void(const Value&)> function) {
@@ -83,31 +92,33 @@ class listeners {
       count_.store(next->size(), std::memory_order_release);
       entries_ = std::move(next);
     }
-    const std::lock_guard hold(ended->calling);
+    const auto hold = ended->is_called_here() ? std::unique_lock<std::mutex>() : std::unique_lock(ended->calling);
     ended->is_ended = true;
   }
 
   /// Calls each function with `current()`, unless it has seen that version. When several threads publish, one of the
   /// calls comes after the newest version was published, because each takes the current version under `calling`: no
-  /// function misses the last version. Passes on the first exception, after all calls.
+  /// function misses the last version. Passes on the first exception, after all calls. Inside of a function it only
+  /// leaves a note for the call around it, which then begins anew.
   template <class Current>
   void notify(Current current) {
     // acquire: pairs with the release in add(). Whoever added before the publish is seen here.
     if (count_.load(std::memory_order_acquire) == 0) {
       return;
     }
-    std::shared_ptr<const list> all_entries;
-    {
-      const std::lock_guard hold(mutex_);
-      all_entries = entries_;
-    }
     std::exception_ptr failure;
-    for (const std::shared_ptr<entry>& listener : *all_entries) {
-      const std::lock_guard hold(listener->calling);
-      const Value value = current();
-      if (!listener->is_ended && value.version() > listener->seen) {
-        listener->seen = value.version();
-        call_or([&] { listener->function(value); }, [&] { failure = failure ? failure : std::current_exception(); });
+    for (bool is_newest = false; !is_newest;) {
+      const std::shared_ptr<const list> all_entries = entries_now();
+      const auto outer =
+          std::find_if(all_entries->begin(), all_entries->end(),
+                       [](const std::shared_ptr<entry>& listener) { return listener->is_called_here(); });
+      if (outer != all_entries->end()) {
+        (*outer)->has_published = true;
+        return;
+      }
+      is_newest = true;
+      for (const std::shared_ptr<entry>& listener : *all_entries) {
+        is_newest = call(*listener, current, failure) && is_newest;
       }
     }
     if (failure) {
@@ -117,6 +128,28 @@ class listeners {
 
  private:
   using list = std::vector<std::shared_ptr<entry>>;
+
+  std::shared_ptr<const list> entries_now() {
+    const std::lock_guard hold(mutex_);
+    return entries_;
+  }
+
+  // Returns false if the function has published meanwhile.
+  template <class Current>
+  static bool call(entry& listener, Current current, std::exception_ptr& failure) {
+    const std::lock_guard hold(listener.calling);
+    const Value value = current();
+    if (listener.is_ended || value.version() <= listener.seen) {
+      return true;
+    }
+    listener.seen = value.version();
+    listener.has_published = false;
+    listener.caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    call_or([&] { listener.function(value); }, [&] { failure = failure ? failure : std::current_exception(); });
+    listener.caller.store(std::thread::id(), std::memory_order_relaxed);
+    return !listener.has_published;
+  }
+
   std::atomic<std::size_t> count_{0};
   std::mutex mutex_;
   std::shared_ptr<const list> entries_;  // replaced as a whole, so that notify() needs no memory

@@ -33,8 +33,8 @@ class alignas(64) versions {
   /// Gives what was unlinked to the generation that ends; `next` has it until then. It runs under the lock.
   using give_unlinked = void (*)(version_base& next, version_base& ended) noexcept;
 
-  /// With `give`, the versions are generations. `kind` and `name` are for messages; no name: null.
-  /// `number` is that of the newest version.
+  /// `most_retired` as in reload_options. With `give`, the versions are generations. `kind` and `name` are for
+  /// messages; no name: null. `number` is that of the newest version.
   versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
            give_unlinked give = nullptr, std::uint64_t number = 1) noexcept;
   ~versions();
@@ -69,6 +69,7 @@ class alignas(64) versions {
   [[noreturn]] void refuse() const;
 
  private:
+  bool has_room() const noexcept;
   version_base* take_unread() noexcept;
   version_base* unlink_unread() noexcept;
   void add_retired(version_base* ended) noexcept;

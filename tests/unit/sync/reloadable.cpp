@@ -108,6 +108,41 @@ TEST(reloadable, what_throws_leaves_all_as_it_is) {
   EXPECT_THROW(reloadable<counted>(-1), std::invalid_argument);
 }
 
+TEST(reloadable, each_thread_may_keep_a_version) {
+  reloadable<counted> number(0);
+  constexpr int readers = 40;
+  std::atomic<int> kept{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int reader = 0; reader < readers; ++reader) {
+    threads.emplace_back([&] {
+      const auto mine = number.snapshot();
+      ++kept;
+      kept.notify_all();
+      stop.wait(false);
+    });
+    for (int now = kept; now != reader + 1; now = kept) {
+      kept.wait(now);
+    }
+    EXPECT_TRUE(number.try_publish(reader + 1));
+  }
+  EXPECT_EQ(number.collect(), static_cast<std::size_t>(readers));
+  stop = true;
+  stop.notify_all();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(number.collect(), 0u);
+  std::vector<tarn::snapshot<counted>> hoard;  // of one thread
+  while (hoard.size() < 1000) {
+    hoard.push_back(number.snapshot());
+    if (!number.try_publish(1)) {
+      break;
+    }
+  }
+  EXPECT_LE(hoard.size(), 16u + 2u);
+}
+
 TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
   reloadable<counted> number(tarn::reload_options{.name = "number", .most_retired = 2}, 1);
   support::worker slow;

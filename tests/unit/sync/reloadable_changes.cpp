@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tarn/reloadable.hpp>
@@ -42,6 +44,59 @@ TEST(on_change, may_publish_and_end_itself) {
   number.publish(1);
   number.publish(3);
   EXPECT_EQ(seen, (std::vector{1, 2}));
+}
+
+TEST(on_change, may_publish_each_time) {
+  tarn::reloadable<int> number(0);
+  std::vector<int> seen;
+  bool is_inside = false;
+  const auto listener = number.on_change([&](const snapshot& now) {
+    EXPECT_FALSE(std::exchange(is_inside, true));
+    seen.push_back(*now);
+    if (*now < 100) {
+      number.publish(*now + 1);
+      EXPECT_EQ(number.with([](int n) { return n; }), *now + 1);
+    }
+    is_inside = false;
+  });
+  number.publish(1);
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 1);
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(on_change, two_that_publish_in_two_threads_do_not_wait_for_each_other) {
+  tarn::reloadable<int> number(0);
+  std::atomic<bool> is_second_inside{false}, is_first_inside{false}, is_first_done{false};
+  std::atomic<int> last{0};
+  std::thread writer;
+  const auto first = number.on_change([&](const snapshot& now) {
+    if (*now == 2) {
+      is_first_inside = true;
+      number.publish(3);
+      is_first_done = true;
+    }
+  });
+  const auto second = number.on_change([&](const snapshot& now) {
+    last = *now;
+    if (*now == 1) {
+      is_second_inside = true;
+      while (!is_first_inside) {
+        std::this_thread::yield();
+      }
+      number.publish(4);
+      while (!is_first_done) {  // its publish must not wait for this call
+        std::this_thread::yield();
+      }
+    }
+  });
+  writer = std::thread([&] { number.publish(1); });
+  while (!is_second_inside) {
+    std::this_thread::yield();
+  }
+  number.publish(2);
+  writer.join();
+  EXPECT_EQ(last, number.with([](int n) { return n; }));
 }
 
 TEST(on_change, what_it_throws_comes_out_of_publish_after_the_other_calls) {
