@@ -54,9 +54,9 @@ size_class heap::class_to_fill(size_class wanted) noexcept {
     return shared_class;
   }
   std::uint8_t& fills = classes[wanted].fills;
-  const bool grows = !classes[shared_class].gave_up;
-  if (!grows || fills < most_shared_fills) {
-    fills = static_cast<std::uint8_t>(fills + grows);
+  const bool is_counted = !classes[shared_class].gave_up;
+  if (!is_counted || fills < most_shared_fills) {
+    fills = static_cast<std::uint8_t>(fills + is_counted);
     return shared_class;
   }
   for (std::size_t step = last_step_of(wanted); detail::class_of(step * detail::block_alignment) == wanted; --step) {
