@@ -64,6 +64,8 @@ void process_recording::forget_past() {
   begun_ns_ = format::monotonic_nanoseconds();
   now_.snapshots.clear();
   now_.residence = now_.most_resident = {};
+  now_.peak_ns = 0;
+  region_.begin_peak();
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
 }

@@ -119,6 +119,14 @@ std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
   return peak_tick <= first_tick_ ? 0 : first_nanosecond_ + nanoseconds(clock, peak_tick - first_tick_);
 }
 
+// The recorder may raise the highest value between the load and the store. Then it notes the next change that is above
+// the stored value as a peak again.
+void region_file::begin_peak() {
+  header_->most_bytes_in_use.store(header_->bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  header_->peak_image.store(header_->images.load() - 1, std::memory_order_relaxed);
+  header_->peaks.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::uint64_t region_file::bytes_in_use() const {
   const std::int64_t bytes = header_->bytes_in_use.load(std::memory_order_relaxed);
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;

@@ -86,6 +86,10 @@ class region_file {
   // Returns when about the process had the most bytes in use, by the monotonic clock; 0 if it never had any.
   std::uint64_t peak_ns(const format::clock_facts& clock) const;
 
+  // Has the recorder look for the peak of the time from now on. What a cell has in use now is what it has at that peak
+  // until it changes after the peak.
+  void begin_peak();
+
   // Returns what the recorder noted of the addresses of the present image.
   memory_uses uses() const;
   // Returns the requested bytes in use, as far as recorded.

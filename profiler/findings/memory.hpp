@@ -34,8 +34,8 @@ struct heap_residence {
 };
 
 struct memory_findings {
-  std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 if the recording does not cover its process from the beginning
-  std::uint64_t peak_ns = 0;                      // since the program's start
+  std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
+  std::uint64_t peak_ns = 0;                      // since the recording's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
   std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
   bool has_trends = false;           // there are enough intervals to judge the course of a site

@@ -100,12 +100,6 @@ class collector final : public watcher {
   recording part_;
 };
 
-// Drops the counters of the peak, which was of the whole process.
-void drop_peak(recording& part) {
-  part.peak_ns = 0;
-  for (auto& [key, value] : part.cells) value[peak_blocks] = value[peak_bytes] = 0;
-}
-
 template <class Key, class Counts>
 std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now) {
   std::map<Key, Counts> part;
@@ -115,14 +109,27 @@ std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::
       part.emplace(key, value);
       continue;
     }
-    if (earlier->second == value) continue;
-    Counts& increase = part[key];
+    Counts increase{};
     for (std::size_t index = 0; index < value.size(); ++index) {
       const std::uint64_t old = earlier->second[index];
-      increase[index] = value[index] <= old ? 0 : is_longest(key, index) ? value[index] : value[index] - old;
+      if (value[index] <= old || is_of_peak(key, index)) continue;
+      increase[index] = is_longest(key, index) ? value[index] : value[index] - old;
     }
+    if (increase == Counts{}) continue;
+    part.emplace(key, increase);
   }
   return part;
+}
+
+// Has the cells at the peak what they held then beyond what they held before, which is below 0 if it was less.
+void set_peaks(recording& part, const recording& before, const recording& now) {
+  for (auto& [key, increase] : part.cells) {
+    const auto match = before.cells.find(key);
+    if (match == before.cells.end()) continue;
+    const heap_counts &earlier = match->second, &value = now.cells.at(key);
+    increase[peak_blocks] = value[peak_blocks] - (earlier[blocks] - earlier[frees]);
+    increase[peak_bytes] = value[peak_bytes] - (earlier[bytes] - earlier[freed_bytes]);
+  }
 }
 
 }  // namespace
@@ -136,7 +143,7 @@ recording since(const recording& before, const recording& now) {
   part.orders = increases(before.orders, now.orders);
   part.violations = increases(before.violations, now.violations);
   bound_longest(part, now);
-  if (!before.cells.empty()) drop_peak(part);
+  set_peaks(part, before, now);
   for (std::size_t index = 0; index < std::min(before.threads.size(), part.threads.size()); ++index) {
     for (const auto counter : thread_counters) {
       std::uint64_t& value = part.threads[index].*counter;

@@ -197,8 +197,9 @@ struct region_header {
   std::atomic<std::uint32_t> process, has_ended, status;
   std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic clock
   std::atomic<std::uint64_t> user_us, system_us;
-  // The requested bytes in use, as far as recorded; the most that there ever were, and in which image; how often there
-  // were more than ever before, and the ticks of the clock at about the last time (within 1/1,024 of the bytes).
+  // The requested bytes in use, as far as recorded; the most that there were since the file of the recording began, and
+  // in which image; how often there were more than before, and the ticks of the clock at about the last time (within
+  // 1/1,024 of the bytes).
   std::atomic<std::int64_t> bytes_in_use, most_bytes_in_use;
   std::atomic<std::uint64_t> peaks, peak_ticks;
   std::atomic<std::uint32_t> peak_image;

@@ -155,6 +155,23 @@ class Attach(unittest.TestCase):
         self.assertRegex(late.stderr, r"^tarn: process \d+ is no longer recorded: [^\n]*\n$")
         self.finish(program)
 
+    def test_the_peak_after_a_stop_is_of_what_was_seen_since(self):
+        program = self.program()
+        recorder = self.record(program)
+        self.say(program, "hold 40")
+        subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "stop"], check=True, timeout=HANG_S)
+        self.say(program, "drop")
+        subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "start"], check=True, timeout=HANG_S)
+        self.say(program, "hold 10")
+        self.say(program, "drop")
+        self.end(recorder)
+        (self.folder / "rec.2").rename(self.folder / "rec")
+        memory = self.report()["memory"]
+        self.assertEqual([(site["peak_bytes"], site["end_bytes"]) for site in memory["sites"]
+                          if any("hold_large" in frame["function"] for frame in site["stack"])], [(10 * 65536, 0)])
+        self.assertGreater(memory["peak_ns"], 0)
+        self.finish(program)
+
     def test_many_times_under_load(self):
         program = self.program(4)
         for cycle in range(CYCLES):

@@ -6,10 +6,11 @@
 // With "signals" a thread sends the first one signals all the time, whose handler has a stack of its own, and each that
 // is lost is a wrong answer. With "forks" a thread makes children all the time, with "loads" one loads and unloads a
 // library, and with "sleepers" N threads wait.
-// It obeys the lines of its input. "blocks N" allocates N large blocks at one place, "fork" has a child do so and
-// checks its end, "vfork" lends its thread to a child until that is killed, "plugin FILE N" loads a library that
-// allocates, "filter" forbids itself some system calls, and "exec" becomes cat. At the end of its input it prints how
-// many answers were wrong, and exits with 3.
+// It obeys the lines of its input. "blocks N" allocates N large blocks at one place and frees them, "hold N" allocates
+// as many at another and keeps them until "drop". "fork" has a child allocate and checks its end, "vfork" lends its
+// thread to a child until that is killed, "plugin FILE N" loads a library that allocates, "filter" forbids itself some
+// system calls, and "exec" becomes cat. At the end of its input it prints how many answers were wrong, and exits
+// with 3.
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -124,6 +125,15 @@ void send_signals(pthread_t target) {
   }
 }
 
+std::vector<void*> held_blocks(1000);  // it does not grow where the heap is recorded
+std::size_t held_count = 0;
+[[gnu::noinline]] void hold_large(int count) {
+  for (int number = 0; number < count; ++number) held_blocks.at(held_count++) = std::malloc(large_bytes);
+}
+void drop_large() {
+  while (held_count > 0) std::free(held_blocks[--held_count]);
+}
+
 void fork_a_child(int blocks) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -208,6 +218,8 @@ int main(int count, char** words) {
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     if (line.starts_with("blocks ")) allocate_large(std::atoi(line.c_str() + 7));
+    if (line.starts_with("hold ")) hold_large(std::atoi(line.c_str() + 5));
+    if (line == "drop") drop_large();
     if (line == "fork") fork_a_child(1000);
     if (line == "vfork") lend_thread();
     if (line == "filter") filter_calls();

@@ -35,7 +35,10 @@ class Bounds(unittest.TestCase):
         return running
 
     def allocate(self, running, blocks):
-        running.stdin.write(f"blocks {blocks}\n")
+        self.say(running, f"blocks {blocks}")
+
+    def say(self, running, line):
+        running.stdin.write(line + "\n")
         running.stdin.flush()
         self.assertEqual(running.stdout.readline(), "done\n")
 
@@ -92,6 +95,53 @@ class Bounds(unittest.TestCase):
         self.finish(running)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rec", "rec.2"])
         self.assertEqual([self.large_blocks(name) for name in ("rec", "rec.2")], [100, 30])
+
+    def held(self, name, moment):
+        """The blocks of 64 KiB that the program held in a file at the peak, or at the end."""
+        sites = self.report(name)["memory"]["sites"]
+        return sum(site[f"{moment}_bytes"] for site in sites
+                   if any("hold_large" in frame["function"] for frame in site["stack"])) / 65536
+
+    def test_the_peak_of_each_file_is_what_it_added(self):
+        running = self.start()
+        self.say(running, "hold 40")
+        self.say(running, "drop")
+        self.say(running, "hold 5")
+        for command in ("stop", "start"):
+            self.command(running.pid, command)
+        self.say(running, "hold 12")
+        self.say(running, "drop")
+        for command in ("stop", "start"):
+            self.command(running.pid, command)
+        self.say(running, "hold 3")
+        self.finish(running)
+        names = ("rec", "rec.2", "rec.3")
+        self.assertEqual([(self.held(name, "peak"), self.held(name, "end")) for name in names],
+                         [(40, 5), (12, 0), (3, 3)])
+        report = self.report("rec.2")
+        self.assertGreaterEqual(report["memory"]["peak_bytes"], 12 * 65536)
+        self.assertLess(report["memory"]["peak_bytes"], 13 * 65536)
+        self.assertGreater(report["memory"]["peak_ns"], 0)
+        self.assertLessEqual(report["memory"]["peak_ns"], report["timeline"]["to_ns"][-1])
+
+    def await_next_file(self):
+        before = max(self.numbers())
+        for _ in polls():
+            if max(self.numbers()) > before:
+                return
+
+    def test_the_peak_of_a_later_file_is_found_where_an_earlier_one_was_higher(self):
+        running = self.start("--every", "300ms")
+        self.say(running, "hold 40")
+        self.say(running, "drop")
+        self.await_next_file()
+        self.say(running, "hold 10")
+        self.await_next_file()
+        self.say(running, "drop")
+        self.finish(running)
+        # A block that is counted while a file ends may be at the peak of neither.
+        peaks = [self.held(path.name, "peak") for path in self.folder.iterdir()]
+        self.assertAlmostEqual(sum(peaks), 50, delta=2)
 
     def test_the_program_itself_can_be_named_and_its_end_ends_the_last_file(self):
         running = self.start("--every", "1h")

@@ -83,6 +83,30 @@ TEST_F(three_looks, one_of_them_is_what_it_added) {
   EXPECT_EQ((interval_of(0, 20).cells[{1, 0, 0}][blocks]), 11U);
 }
 
+// The first cell held 6 blocks of 600 bytes when the part began, the second one none.
+TEST(since, a_peak_is_what_was_in_use_beyond_what_the_cells_held_before) {
+  recording before, now;
+  before.cells[{1, 0, 0}][blocks] = 10, before.cells[{1, 0, 0}][bytes] = 1000;
+  before.cells[{1, 0, 0}][frees] = 4, before.cells[{1, 0, 0}][freed_bytes] = 400;
+  before.cells[{1, 0, 0}][peak_blocks] = 10, before.cells[{1, 0, 0}][peak_bytes] = 1000;
+  now = before;
+  now.peak_ns = 7;
+  now.cells[{1, 0, 0}][peak_blocks] = 6, now.cells[{1, 0, 0}][peak_bytes] = 600;
+  EXPECT_EQ(since(before, now).cells.size(), 0U) << "it did not change";
+  now.cells[{1, 0, 0}][blocks] = 13, now.cells[{1, 0, 0}][bytes] = 1300;
+  now.cells[{1, 0, 0}][peak_blocks] = 9, now.cells[{1, 0, 0}][peak_bytes] = 900;
+  now.cells[{2, 0, 0}][blocks] = 2, now.cells[{2, 0, 0}][peak_blocks] = 1;
+  recording part = since(before, now);
+  EXPECT_EQ((part.cells[{1, 0, 0}][blocks]), 3U);
+  EXPECT_EQ((part.cells[{1, 0, 0}][peak_blocks]), 3U);
+  EXPECT_EQ((part.cells[{1, 0, 0}][peak_bytes]), 300U);
+  EXPECT_EQ((part.cells[{2, 0, 0}][peak_blocks]), 1U);
+  EXPECT_EQ(part.peak_ns, 7U);
+  now.cells[{1, 0, 0}][frees] = 9, now.cells[{1, 0, 0}][peak_blocks] = 4;
+  part = since(before, now);
+  EXPECT_EQ((part.cells[{1, 0, 0}][peak_blocks]), static_cast<std::uint64_t>(-2)) << "it may have held more before";
+}
+
 TEST_F(three_looks, an_interval_is_widened_to_moments) {
   const auto moments_around = [&](std::uint64_t begin, std::uint64_t end) {
     const interval rounded = to_snapshots(whole_, {begin, end});
