@@ -96,6 +96,7 @@ struct journal::state {
 
   /// Stays as long as the calling thread has a lane.
   journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
+  bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
   void skip_lines(std::uint64_t below) noexcept;
   lane& enter();
@@ -136,7 +137,7 @@ void journal::state::skip_lines(std::uint64_t below) noexcept {
 }
 
 inline void journal::state::check_process() const {
-  if (forks.load(std::memory_order_relaxed) != forks_then) [[unlikely]] {
+  if (is_inherited()) [[unlikely]] {
     throw std::logic_error(path + ": a journal of the parent process; a forked child must open its own");
   }
 }
@@ -307,6 +308,8 @@ bool journal::reopen() {
   shared_state.owned = std::move(next);  // nobody is in the old one
   return true;
 }
+
+bool journal::is_inherited() const noexcept { return state_->is_inherited(); }
 
 std::size_t journal::longest_line() const noexcept { return state_->longest_line(); }
 

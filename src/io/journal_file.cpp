@@ -124,8 +124,12 @@ bool journal_file::is_all_zeros() {
 
 void journal_file::create(const journal_options& options) {
   if (!std::has_single_bit(options.chunk) || options.chunk < least_chunk || options.chunk > largest_chunk) {
-    throw std::invalid_argument("a journal's chunk of " + std::to_string(options.chunk) +
-                                " bytes: not a power of two from 1024 to 2^30");
+    throw std::invalid_argument(target_.name() + ": journal_options::chunk is " + std::to_string(options.chunk) +
+                                ", not a power of two from 1024 to 2^30");
+  }
+  if (options.bytes < options.chunk) {
+    throw std::invalid_argument(target_.name() + ": journal_options::bytes is " + std::to_string(options.bytes) +
+                                ", less than one chunk of " + std::to_string(options.chunk) + " bytes");
   }
   std::memcpy(header_.magic, magic, sizeof magic);
   header_.version = version;

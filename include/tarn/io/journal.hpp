@@ -15,7 +15,8 @@ namespace tarn::io {
 /// Options of a journal. Sizes are in bytes.
 struct journal_options {
   /// Size of a new file, which is allocated at once. When the file is full, the oldest chunk is used again: a journal
-  /// holds the newest lines, about this many bytes. An existing file keeps the size that it was made with.
+  /// holds the newest lines, about this many bytes, and four chunks at least. An existing file keeps the size that it
+  /// was made with. Less than a chunk is an error.
   std::uint64_t bytes = std::uint64_t{64} << 20;
   /// Bytes that a thread reserves at a time; a little more than the longest line. A power of two, at least 1 KiB.
   std::uint32_t chunk = 64 * 1024;
@@ -43,8 +44,8 @@ struct journal_options {
 class journal {
  public:
   /// Opens the journal at `path`, or creates one. Throws io::error when another process has it open, when the file is
-  /// not a journal (it is then unchanged), and when there is no room; a file that was created for it is removed
-  /// again.
+  /// not a journal (it is then unchanged), and when there is no room; std::invalid_argument for options of a new file
+  /// that no journal can have. A file that was created for it is removed again.
   explicit journal(std::string path, journal_options options = {});
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
@@ -91,6 +92,8 @@ class journal {
   /// from the `fill` of append_with.
   bool reopen();
 
+  /// Returns true in a forked child that inherited the journal: append() throws std::logic_error there.
+  bool is_inherited() const noexcept;
   /// Returns the bytes of the longest line that append() takes: a little less than a chunk.
   std::size_t longest_line() const noexcept;
   /// Waits until everything that was appended before is on the disk. Throws io::error, also when a truncated file

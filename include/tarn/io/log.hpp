@@ -18,6 +18,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace tarn::io {
@@ -45,13 +46,41 @@ enum class log_form : std::uint8_t {
   json,    ///< {"time":"2026-11-22T10:00:00.000000Z","level":"info","logger":"http","msg":"served /","ms":3}
 };
 
-/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call. Names have letters,
-/// digits, `_`, `-` and `.` only.
+/// What a field_name that is no name calls, so that it does not compile.
+void field_names_have_letters_digits_underscores_dashes_and_dots_only();
+
+/// The name of a field: letters, digits, `_`, `-` and `.`.
+class field_name {
+ public:
+  /// Does not compile where the literal has another character.
+  template <std::size_t Size>
+  consteval field_name(const char (&literal)[Size]) : text_(literal, Size - 1), is_plain_(true) {
+    if (text_.empty() || !std::all_of(text_.begin(), text_.end(), fits)) {
+      field_names_have_letters_digits_underscores_dashes_and_dots_only();
+    }
+  }
+  /// Of a text that is only known at run time, each other byte is written as `_`.
+  template <class Text>
+    requires(std::convertible_to<const Text&, std::string_view> && !std::is_array_v<Text>)
+  constexpr field_name(const Text& text) noexcept : text_(text) {}
+
+ private:
+  friend class log_line;
+  static constexpr bool fits(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  }
+
+  std::string_view text_;
+  bool is_plain_ = false;
+};
+
+/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call.
 class log_field {
  public:
   /// A whole number, or `true` or `false`.
   template <std::integral Number>
-  constexpr log_field(std::string_view name, Number value) noexcept : name_(name) {
+  constexpr log_field(field_name name, Number value) noexcept : name_(name) {
     if constexpr (std::same_as<Number, bool>) {
       kind_ = kind::text_as_it_is;
       text_ = value ? "true" : "false";
@@ -64,19 +93,18 @@ class log_field {
     }
   }
   /// A number with a fraction, in its shortest form that reads back as the same number.
-  constexpr log_field(std::string_view name, double value) noexcept
-      : name_(name), kind_(kind::real_number), real_(value) {}
+  constexpr log_field(field_name name, double value) noexcept : name_(name), kind_(kind::real_number), real_(value) {}
   /// A text, which is escaped when it is written.
-  constexpr log_field(std::string_view name, std::string_view value) noexcept
+  constexpr log_field(field_name name, std::string_view value) noexcept
       : name_(name), kind_(kind::text), text_(value) {}
   /// A text that ends with a zero byte.
-  constexpr log_field(std::string_view name, const char* value) noexcept : log_field(name, std::string_view(value)) {}
+  constexpr log_field(field_name name, const char* value) noexcept : log_field(name, std::string_view(value)) {}
 
  private:
   friend class log_line;
   enum class kind : std::uint8_t { text, text_as_it_is, signed_number, unsigned_number, real_number };
 
-  std::string_view name_;
+  field_name name_;
   kind kind_ = kind::text;
   std::string_view text_;
   union {
@@ -87,6 +115,35 @@ class log_field {
 };
 
 namespace detail {
+
+/// A byte that no text in UTF-8 has.
+inline constexpr char invalid_mark = '\xff';
+
+/// Returns the bytes of the character of UTF-8 that begins here; 0: none does.
+constexpr std::size_t character_bytes(const char* text, const char* end) noexcept {
+  const auto byte = [=](std::ptrdiff_t offset) { return static_cast<unsigned char>(text[offset]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::ptrdiff_t size = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+  if (size == 0 || end - text < size) return 0;
+  // The second byte tells sequences that are longer than necessary, surrogates, and numbers beyond Unicode.
+  const unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char greatest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < least || byte(1) > greatest) return 0;
+  for (std::ptrdiff_t offset = 2; offset < size; ++offset) {
+    if ((byte(offset) & 0xc0u) != 0x80u) return 0;
+  }
+  return static_cast<std::size_t>(size);
+}
+
+/// Replaces each byte that belongs to no character of UTF-8 by the mark.
+inline void mark_invalid(char* text, const char* end) noexcept {
+  while (text != end) {
+    const std::size_t bytes = character_bytes(text, end);
+    if (bytes == 0) *text = invalid_mark;
+    text += bytes == 0 ? 1 : bytes;
+  }
+}
 
 inline constexpr std::size_t time_bytes = 27;
 
@@ -169,9 +226,9 @@ class log_line {
               start, room_ - before - quotes, format, search, arguments...)) [[likely]] {
         *end = '"';
         size_ = static_cast<std::size_t>(end - place_) + quotes;
-        if (search.is_found() || format.needs_escape()) {
+        if (search.is_found() || format.may_need_escape()) {
           --size_;
-          escape(before);
+          escape_where_needed(before);
           append("\"");
         }
         return;
@@ -213,7 +270,7 @@ class log_line {
   void field(const log_field& added) {
     const bool is_json = form_ == log_form::json;
     append(is_json ? ",\"" : " ");
-    append(added.name_);
+    append_name(added.name_);
     append(is_json ? "\":" : "=");
     char digits[32];
     const auto append_number = [&](auto value) {
@@ -248,6 +305,18 @@ class log_line {
     size_ += text.size();
   }
 
+  void append_name(const field_name& name) noexcept {
+    if (name.is_plain_ || name.text_.empty()) [[likely]] {
+      return append(name.text_.empty() ? "_" : name.text_);
+    }
+    const std::size_t start = size_;
+    append(name.text_);
+    if (size_ <= room_) {
+      std::replace_if(
+          place_ + start, place_ + size_, [](char c) { return !field_name::fits(c); }, '_');
+    }
+  }
+
   /// Writes a text; in logfmt, one that needs no quotes has none.
   void append_text(std::string_view text) noexcept {
     if (form_ == log_form::logfmt && !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -265,15 +334,24 @@ class log_line {
   }
 
   void escape_where_needed(std::size_t start) noexcept {
-    if (std::any_of(place_ + start, place_ + size_, detail::needs_escape)) {
+    if (!detail::may_need_escape(place_ + start, size_ - start)) {
+      return;
+    }
+    if (form_ == log_form::json) {
+      detail::mark_invalid(place_ + start, place_ + size_);
+    }
+    if (std::any_of(place_ + start, place_ + size_, [this](char c) { return is_escaped(c); })) {
       escape(start);
     }
+  }
+  bool is_escaped(char c) const noexcept {
+    return detail::needs_escape(c) || (c == detail::invalid_mark && form_ == log_form::json);
   }
   /// Escapes what stands from `start` on: from its end, so that nothing needs another place.
   void escape(std::size_t start) noexcept {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
-      if (detail::needs_escape(place_[offset])) {
+      if (is_escaped(place_[offset])) {
         extra += is_short_escape(place_[offset]) ? 1 : 5;
       }
     }
@@ -284,17 +362,16 @@ class log_line {
     }
     for (std::size_t target = size_; target != source;) {
       const char c = place_[--source];
-      if (!detail::needs_escape(c)) {
+      if (!is_escaped(c)) {
         place_[--target] = c;
       } else if (is_short_escape(c)) {
         place_[--target] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
         place_[--target] = '\\';
       } else {
+        target -= 6;
         constexpr char digits[] = "0123456789abcdef";
-        place_[--target] = digits[c & 15];
-        place_[--target] = digits[c >> 4 & 15];
-        target -= 4;
-        std::memcpy(place_ + target, "\\u00", 4);
+        const char number[] = {'\\', 'u', '0', '0', digits[c >> 4 & 15], digits[c & 15]};
+        std::memcpy(place_ + target, c == detail::invalid_mark ? "\\ufffd" : number, sizeof number);
       }
     }
   }
@@ -323,10 +400,15 @@ inline std::size_t write_cut_line(char* place, std::size_t room, std::uint64_t t
   return std::min(cut.size(), room);
 }
 
-/// Writes a line with this head into the journal; cuts its message if the line is too long.
+/// Writes a line with this head into the journal; cuts its message if the line is too long. Returns false in a forked
+/// child, for which the journal takes no line.
 template <class... Arguments>
-void write_log_line(journal& target, log_form form, std::string_view head, std::initializer_list<log_field> fields,
-                    const message_format<Arguments...>& format, Arguments&... arguments) {
+[[nodiscard]] bool write_log_line(journal& target, log_form form, std::string_view head,
+                                  std::initializer_list<log_field> fields, const message_format<Arguments...>& format,
+                                  Arguments&... arguments) {
+  if (target.is_inherited()) [[unlikely]] {
+    return false;
+  }
   target.append_with([&](char* place, std::size_t room, std::uint64_t tick) {
     log_line line(place, room, form);
     line.begin<Arguments...>(head, tick, format, arguments...);
@@ -342,6 +424,7 @@ void write_log_line(journal& target, log_form form, std::string_view head, std::
     }
     return write_cut_line(place, room, tick, form, head, format.text(), fmt::make_format_args(arguments...));
   });
+  return true;
 }
 
 }  // namespace detail
@@ -354,10 +437,11 @@ void write_log_line(journal& target, log_form form, std::string_view head, std::
 /// Each line is one line of the journal, so once the call has returned, it survives the death of the process. Nothing
 /// is queued and no thread is started. Threads: any number log at once, and change the level. Each line has the time in
 /// UTC with microseconds. A line that is longer than the journal's longest line is cut: it has the beginning of its
-/// message, no fields, and the field cut=true. Quotes and control characters are escaped; text must be UTF-8 if the
-/// form is JSON. Errors: std::logic_error in a forked child, which needs a journal of its own; fmt::format_error for an
-/// invalid format that is only known at run time; there is then no line. `Floor` removes calls of lower levels when the
-/// program is compiled. Cost: a dropped line is one load.
+/// message, no fields, and the field cut=true. Quotes and control characters are escaped. In JSON, each
+/// byte that is not part of UTF-8 is written as U+FFFD. A forked child needs a journal and loggers of its own: lines
+/// into an inherited one are dropped and counted. Errors: fmt::format_error for an invalid format that is only known at
+/// run time; there is then no line. `Floor` removes calls of lower levels when the program is compiled. Cost: a dropped
+/// line is one load.
 template <level Floor = level::trace>
 class basic_logger {
  public:
@@ -385,14 +469,19 @@ class basic_logger {
     return severity >= Floor && severity != level::off && severity >= least_level();
   }
 
+  /// Returns how many lines this process, a forked child, had for the journal of its parent. They are dropped.
+  std::uint64_t dropped_lines() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
   /// Logs a line of the level `Level`.
   template <level Level, class... Arguments>
   void log(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     static_assert(Level != level::off, "level::off is for set_level(): no line has it");
     if constexpr (Level >= Floor) {
       if (Level >= least_level()) {
-        detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields, format,
-                                             arguments...);
+        if (!detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields,
+                                                  format, arguments...)) [[unlikely]] {
+          dropped_.fetch_add(1, std::memory_order_relaxed);
+        }
       }
     }
   }
@@ -462,6 +551,7 @@ class basic_logger {
   journal& target_;
   std::string name_;
   std::atomic<level> level_;
+  std::atomic<std::uint64_t> dropped_{0};
   log_form form_;
   std::array<std::string, 6> heads_;  // for each level, what stands between the time and the message
 };

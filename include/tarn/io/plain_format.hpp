@@ -27,6 +27,7 @@ concept plain_argument = (std::integral<std::remove_cvref_t<Argument>> && sizeof
                          is_one_of<std::decay_t<Argument>, const char*, char*, std::string, std::pmr::string,
                                    std::string_view, fmt::string_view>;
 
+constexpr bool is_ascii(char c) noexcept { return static_cast<unsigned char>(c) < 0x80; }
 constexpr bool needs_escape(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; }
 
 }  // namespace detail
@@ -51,8 +52,8 @@ class basic_message_format {
   constexpr fmt::string_view text() const noexcept { return text_; }
   /// Returns true when each argument is plain (detail::plain_argument) and has one "{}", and nothing else is in braces.
   constexpr bool is_plain() const noexcept { return is_plain_; }
-  /// Returns true when the format has a character that is written as more than one into a line of a log.
-  constexpr bool needs_escape() const noexcept { return needs_escape_; }
+  /// Returns true when the format has a character that may be written as more than one into a line of a log.
+  constexpr bool may_need_escape() const noexcept { return may_need_escape_; }
   /// Returns the bytes before the replacement of this number, or behind the last one, if the format is plain.
   constexpr std::size_t literal(std::size_t number) const noexcept { return literals_[number]; }
 
@@ -61,7 +62,7 @@ class basic_message_format {
     std::size_t number = 0, start = 0;
     for (std::size_t offset = 0; offset < text_.size(); ++offset) {
       const char c = text_.data()[offset];
-      needs_escape_ |= detail::needs_escape(c);
+      may_need_escape_ |= detail::needs_escape(c) || !detail::is_ascii(c);
       if (c != '{' && c != '}') continue;
       if (c == '}' || offset + 1 == text_.size() || text_.data()[offset + 1] != '}' || number == sizeof...(Arguments)) {
         return;
@@ -76,7 +77,7 @@ class basic_message_format {
   fmt::string_view text_;
   std::array<std::uint32_t, sizeof...(Arguments) + 1> literals_{};
   bool is_plain_ = false;
-  bool needs_escape_ = false;
+  bool may_need_escape_ = false;
 };
 
 /// The form in which a function takes a format, so that the arguments are deduced from the arguments alone.
@@ -87,12 +88,14 @@ namespace detail {
 
 using sixteen_bytes = unsigned char __attribute__((vector_size(16)));
 
-/// Finds bytes that a line of a log escapes, sixteen at a time.
+/// Finds bytes that a line of a log may escape, sixteen at a time: also those beyond ASCII, which are negative here.
 struct escape_search {
   sixteen_bytes hits{};
 
   void look(sixteen_bytes part) noexcept {
-    hits |= reinterpret_cast<sixteen_bytes>((part < ' ') | (part == '"') | (part == '\\'));
+    using signed_bytes = signed char __attribute__((vector_size(16)));
+    hits |=
+        reinterpret_cast<sixteen_bytes>((reinterpret_cast<signed_bytes>(part) < ' ') | (part == '"') | (part == '\\'));
   }
   bool is_found() const noexcept {
     const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(hits);
@@ -112,6 +115,20 @@ Word load(const char* source) noexcept {
 template <class Word>
 void store(char* place, Word word) noexcept {
   std::memcpy(place, &word, sizeof word);
+}
+
+/// Returns true when the search finds something in the text.
+inline bool may_need_escape(const char* text, std::size_t size) noexcept {
+  escape_search search;
+  if (size < 16) {
+    for (std::size_t offset = 0; offset < size; ++offset) {
+      if (needs_escape(text[offset]) || !is_ascii(text[offset])) return true;
+    }
+    return false;
+  }
+  for (std::size_t offset = 0; offset + 16 < size; offset += 16) search.look(load<sixteen_bytes>(text + offset));
+  search.look(load<sixteen_bytes>(text + size - 16));
+  return search.is_found();
 }
 
 /// Copies a text, whose first and last bytes may be copied twice, and shows them to the search. Returns the end.

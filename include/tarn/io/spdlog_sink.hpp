@@ -6,6 +6,8 @@
 #include <tarn/io/log.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -30,8 +32,13 @@ class spdlog_sink final : public spdlog::sinks::sink {
     // The head has room for a name each of whose bytes becomes six.
     line.head(static_cast<io::level>(message.level),
               {message.logger_name.data(), std::min(message.logger_name.size(), most_name)});
-    detail::write_log_line<const fmt::string_view&>(target_, form_, {head, line.size()}, {}, "{}", message.payload);
+    if (!detail::write_log_line<const fmt::string_view&>(target_, form_, {head, line.size()}, {}, "{}",
+                                                         message.payload)) [[unlikely]] {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+    }
   }
+  /// Returns how many lines this process, a forked child, had for the journal of its parent. They are dropped.
+  std::uint64_t dropped_lines() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   /// Does nothing: no line waits.
   void flush() override {}
   /// Has no effect.
@@ -43,6 +50,7 @@ class spdlog_sink final : public spdlog::sinks::sink {
   static constexpr std::size_t most_name = 64;
 
   journal& target_;
+  std::atomic<std::uint64_t> dropped_{0};
   log_form form_;
 };
 

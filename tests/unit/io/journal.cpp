@@ -232,6 +232,18 @@ TEST(journal, who_is_second_is_told_so) {
       folder.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
 }
 
+TEST(journal, of_less_than_a_chunk_is_refused) {
+  const io_test::folder folder;
+  for (const std::uint64_t bytes : {0, 1, 1023}) {
+    EXPECT_EQ(io_test::thrown<std::invalid_argument>(
+                  [&] { journal log(folder.path("log"), {.bytes = bytes, .chunk = 1024}); }),
+              folder.path("log") + ": journal_options::bytes is " + std::to_string(bytes) +
+                  ", less than one chunk of 1024 bytes");
+    EXPECT_FALSE(std::filesystem::exists(folder.path("log")));
+  }
+  journal(folder.path("log"), {.bytes = 1024, .chunk = 1024}).append("a journal has four chunks at least");
+}
+
 TEST(journal, a_forked_child_must_open_its_own) {
   const io_test::folder folder;
   journal log(folder.path("log"), small);

@@ -14,12 +14,14 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <tarn/io/journal_reader.hpp>
 #include <tarn/io/log.hpp>
 
+#include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
 
 namespace {
@@ -70,6 +72,75 @@ TEST_F(log_test, escapes_what_would_forge_a_line) {
   EXPECT_EQ(newest(), R"(level=error logger="a b" msg="" text="a=b" empty="" tab="\t")");
 }
 
+TEST_F(log_test, a_field_name_that_would_forge_a_line_is_changed) {
+  logger http(file_, "http");
+  const std::string name = "a b=\"c\"\n\xc3\xa9";
+  http.info({{name, 1}, {std::string(), 2}, {std::string_view("x.y-z_9"), 3}}, "m");
+  EXPECT_EQ(newest(), R"(level=info logger=http msg="m" a_b__c____=1 _=2 x.y-z_9=3)");
+  logger json(file_, "http", level::info, log_form::json);
+  json.info({{name, 1}}, "m");
+  EXPECT_EQ(nlohmann::json::parse(lines().back())["a_b__c____"], 1);
+}
+
+// Each byte that belongs to no character of UTF-8 becomes U+FFFD in JSON, and stays as it is in logfmt.
+TEST_F(log_test, json_is_valid_whatever_the_text_is) {
+  const struct {
+    const char* text;
+    const char* read;
+  } cases[] = {
+      {"plain", "plain"},
+      {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", nullptr},  // all valid
+      {"\xff", "\xef\xbf\xbd"},
+      {"a\x80z", "a\xef\xbf\xbdz"},  // nothing begins with it
+      {"\xc3", "\xef\xbf\xbd"},      // it has no end
+      {"\xc3(", "\xef\xbf\xbd("},
+      {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},  // longer than necessary
+      {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xf0\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                  // half of a pair of UTF-16
+      {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // beyond Unicode
+      {"twenty characters, \xe9 and more", "twenty characters, \xef\xbf\xbd and more"},
+  };
+  logger json(file_, "caf\xe9", level::info, log_form::json);
+  logger logfmt(file_, "http");
+  for (const auto& [text, expected] : cases) {
+    const std::string read = expected != nullptr ? expected : text;
+    json.info({{"text", text}}, "{}", text);
+    json.info("<{:>40}>", text);  // by {fmt}
+    json.info(fmt::runtime(text));
+    const std::vector<std::string> written = lines();
+    for (std::size_t back = 1; back <= 3; ++back) {
+      const auto line = nlohmann::json::parse(written[written.size() - back], nullptr, false);
+      ASSERT_FALSE(line.is_discarded()) << written[written.size() - back];
+      EXPECT_EQ(line["logger"], "caf\xef\xbf\xbd");
+      const std::string message = line["msg"];
+      EXPECT_NE(message.find(read), std::string::npos) << message;
+      EXPECT_EQ(line.value("text", read), read);
+    }
+    logfmt.info("<{}>", text);
+    EXPECT_EQ(newest(), "level=info logger=http msg=\"<" + std::string(text) + ">\"");
+  }
+  json.info("literal \xe9 {}", 1);
+  EXPECT_EQ(nlohmann::json::parse(lines().back())["msg"], "literal \xef\xbf\xbd 1");
+}
+
+// A child has no lock of the file. Its lines are counted; the parent's go on.
+TEST_F(log_test, a_forked_child_drops_its_lines_and_counts_them) {
+  logger http(file_, "http");
+  http.info("parent");
+  const auto child = support::in_child([&] {
+    http.info("child");
+    http.debug("below the level");
+    http.error({{"ms", 1}}, "child {}", 2);
+    return static_cast<int>(http.dropped_lines());
+  });
+  EXPECT_EQ(child, (support::ending{.signal = 0, .status = 2, .error = ""}));
+  http.info("parent again");
+  EXPECT_EQ(http.dropped_lines(), 0u);
+  EXPECT_EQ(lines().size(), 2u);
+}
+
 TEST_F(log_test, drops_what_is_below_its_level) {
   logger web(file_, "some", level::warning);
   web.info("no");
@@ -114,7 +185,7 @@ TEST_F(log_test, every_character_at_every_place_is_read_back) {
     for (std::size_t place = 0; place < size; ++place) {
       for (const char c : characters) {
         texts.emplace_back(size, 'x')[place] = c;
-        json.info("{}", texts.back());
+        json.info({{"text", texts.back()}}, "{}", texts.back());
       }
     }
   };
@@ -128,6 +199,7 @@ TEST_F(log_test, every_character_at_every_place_is_read_back) {
     const auto read = nlohmann::json::parse(written[number], nullptr, false);
     ASSERT_FALSE(read.is_discarded()) << written[number];
     ASSERT_EQ(read["msg"], texts[number]);
+    ASSERT_EQ(read.value("text", texts[number]), texts[number]);
   }
 }
 

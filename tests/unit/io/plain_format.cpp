@@ -96,7 +96,7 @@ TEST(plain_format, writes_numbers_of_every_length) {
 
 TEST(plain_format, is_divided_when_it_is_compiled) {
   static constexpr message_format<int, const char*> format("one {} \"two\" {}");
-  static_assert(format.is_plain() && format.needs_escape());
+  static_assert(format.is_plain() && format.may_need_escape());
   static_assert(format.literal(0) == 4 && format.literal(1) == 7 && format.literal(2) == 0);
   static_assert(!message_format<int>("{:x}").is_plain() && !message_format<double>("{}").is_plain());
   static_assert(!message_format<int, int>("{} and no more").is_plain());
