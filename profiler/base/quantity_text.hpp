@@ -1,7 +1,9 @@
 // Formats counts and durations for people, exact ones and estimates.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -47,5 +49,34 @@ inline std::string duration_text(double ns) {
   return text.data();
 }
 inline std::string duration_text(std::uint64_t ns) { return duration_text(static_cast<double>(ns)); }
+
+inline std::string in_decimals(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+// Formats a figure that is known alone: 12, 3.4, 0.56.
+inline std::string tidy(double value) {
+  const double size = std::fabs(value);
+  return in_decimals(value, size >= 10 || size == 0 ? 0 : size >= 1 ? 1 : 2);
+}
+
+struct range_figures {
+  std::string low, middle, high;
+};
+// Formats the ends of a range and its middle with as many decimals, at most 2, as a third of its width needs, because
+// finer digits would claim what nobody knows: 2, 4 and 7. An end that is far smaller keeps one digit that is not 0.
+// Ends that are the same in two digits are one figure.
+inline range_figures figures_of(double low, double high) {
+  if (tidy(low) == tidy(high)) return {tidy(low), tidy(low), tidy(low)};
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10((high - low) / 3))), 0, 2);
+  const auto figure = [&](double value) {
+    int needed = decimals;
+    while (needed < 2 && std::fabs(value) * std::pow(10, needed) < 0.5) ++needed;
+    return std::fabs(value) < 0.005 ? "0" : in_decimals(value, needed);
+  };
+  return {figure(low), figure((low + high) / 2), figure(high)};
+}
 
 }  // namespace tarn::command

@@ -20,11 +20,6 @@ std::size_t columns_of(std::string_view text) {
   return columns;
 }
 
-std::string tidy(double value) {
-  const double size = std::fabs(value);
-  return fmt::format("{:.{}f}", value, size >= 10 || size == 0 ? 0 : size >= 1 ? 1 : 2);
-}
-
 // Removes arguments and template arguments: `std::vector<…>::push_back`.
 std::string short_function(std::string_view function) {
   std::string result;
@@ -50,11 +45,10 @@ constexpr unit of_run = {" ms of CPU time", ""};
 std::string guess_text(const analyse::range& range, const unit& unit_text, std::string_view suffix) {
   if (std::max(std::fabs(range.low), std::fabs(range.high)) < 0.005)
     return fmt::format("less than 0.01{}{}", unit_text.single, suffix);
-  const std::string low = tidy(range.low), high = tidy(range.high);
-  if (low == high) return fmt::format("{}{}{}", low, unit_text.single, suffix);
-  const std::string_view dash = range.low < 0 ? " to " : "–";
-  return fmt::format("about {}{}{} ({}{}{}{})", tidy(range.middle()), unit_text.single, suffix, low, dash, high,
-                     unit_text.range);
+  const range_figures figures = figures_of(range.low, range.high);
+  if (figures.low == figures.high) return fmt::format("{}{}{}", figures.low, unit_text.single, suffix);
+  return fmt::format("about {}{}{} ({}{}{}{})", figures.middle, unit_text.single, suffix, figures.low,
+                     range.low < 0 ? " to " : "–", figures.high, unit_text.range);
 }
 
 std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {

@@ -55,9 +55,16 @@ export function guess_words(range: Range, unit: string, end: string): string {
 
 // The same in two parts; the second is empty where the range has but one value.
 export function guess_parts([low, high]: Range, unit: string, end: string): [string, string] {
-  const [low_words, high_words] = [digits(low), digits(high)];
-  if (low_words === high_words) return [`${high_words}${unit}`, ''];
-  return [`about ${digits((low + high) / 2)}${unit}`, `${low_words}${low < 0 ? ' to ' : '–'}${high_words}${end}`];
+  if (digits(low) === digits(high)) return [`${digits(high)}${unit}`, ''];
+  // A third of the range's width: finer digits would claim what nobody knows.
+  const decimals = Math.min(2, Math.max(0, Math.ceil(-Math.log10((high - low) / 3))));
+  const words = (value: number) => {
+    const size = Math.abs(value);
+    let needed = decimals;
+    while (needed < 2 && size * 10 ** needed < 0.5) ++needed;  // one digit that is not 0
+    return size < 0.005 ? '0' : size >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(needed);
+  };
+  return [`about ${words((low + high) / 2)}${unit}`, `${words(low)}${low < 0 ? ' to ' : '–'}${words(high)}${end}`];
 }
 
 export const middle = ([low, high]: Range) => (low + high) / 2;
