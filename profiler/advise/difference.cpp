@@ -51,14 +51,14 @@ bool is_same(const change& change) {
   const double variance = before.variance + after.variance;
   if (variance == 0) {
     return change.before && change.after && before.allocations == after.allocations && before.bytes == after.bytes &&
-           before.handed_over == after.handed_over && before.category == after.category;
+           before.remote_frees == after.remote_frees && before.category == after.category;
   }
   // The counts are estimates. The category is not compared, because a single sample may decide it. A place without a
   // sample in one of the recordings counts as a place without allocations there.
   constexpr double most_errors = 5;  // standard errors: one of a million places differs by more by chance
   const double largest = most_errors * std::sqrt(variance);
   if (!is_near(before.allocations, after.allocations, largest) ||
-      !is_near(before.handed_over, after.handed_over, largest) || !is_near(before.live, after.live, largest)) {
+      !is_near(before.remote_frees, after.remote_frees, largest) || !is_near(before.live, after.live, largest)) {
     return false;
   }
   if (before.allocations == 0 || after.allocations == 0) return true;
@@ -197,7 +197,7 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
     sums_here.total.allocations += view.facts.sums[format::blocks];
     sums_here.total.bytes += view.facts.sums[format::bytes];
     sums_here.total.copied += view.facts.sums[format::copied];
-    sums_here.total.handed_over += view.facts.freed_by_other_thread;
+    sums_here.total.remote_frees += view.facts.remote_frees;
     sums_here.total.live += view.facts.live;
     sums_here.total.peak_bytes += view.facts.peak_bytes;
     sums_here.total.end_bytes += view.facts.live_bytes;

@@ -54,7 +54,7 @@ double value_of(metric_kind metric, const location_sums& sums) {
     case metric_kind::allocations: return static_cast<double>(sums.allocations);
     case metric_kind::bytes: return static_cast<double>(sums.bytes);
     case metric_kind::copied: return static_cast<double>(sums.copied);
-    case metric_kind::handed_over: return static_cast<double>(sums.handed_over);
+    case metric_kind::remote_frees: return static_cast<double>(sums.remote_frees);
     case metric_kind::sites: return 1;
     case metric_kind::peak: return static_cast<double>(sums.peak_bytes);
     case metric_kind::live_at_end:
@@ -92,7 +92,7 @@ limit limit_of(std::string_view words, double maximum) {
   constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},
                                   std::pair{"bytes", metric_kind::bytes},
                                   std::pair{"copied bytes", metric_kind::copied},
-                                  std::pair{"hand-overs", metric_kind::handed_over},
+                                  std::pair{"remote frees", metric_kind::remote_frees},
                                   std::pair{"sites", metric_kind::sites},
                                   std::pair{"peak", metric_kind::peak},
                                   std::pair{"live at end", metric_kind::live_at_end},
@@ -107,7 +107,7 @@ limit limit_of(std::string_view words, double maximum) {
   if (metric == metrics.end()) {
     throw wrong_limit(
         "\"" + std::string(words) +
-        "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites, peak, live at end, "
+        "\" begins with none of: allocations, bytes, copied bytes, remote frees, sites, peak, live at end, "
         "never freed, growth (a category may stand before these), heap share, lock waits, system calls, violations");
   }
   limit.metric = metric->second;

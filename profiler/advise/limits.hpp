@@ -30,7 +30,7 @@ struct limit {
     allocations,
     bytes,
     copied,
-    handed_over,
+    remote_frees,
     sites,
     peak,         // bytes in use when the process had the most
     live_at_end,  // bytes

@@ -281,7 +281,7 @@ json json_of(const std::optional<location_sums>& sums) {
           {"allocations", sums->allocations},
           {"bytes", sums->bytes},
           {"copied_bytes", sums->copied},
-          {"hand_overs", sums->handed_over},
+          {"remote_frees", sums->remote_frees},
           {"peak_bytes", sums->peak_bytes},
           {"end_bytes", sums->end_bytes},
           {"now_ns", json_of(sums->now_ns)},
@@ -396,7 +396,7 @@ void diff(const diff_request& request) {
 
 void add_diff(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("diff", "Compare two recordings: what a change saved, next to what was predicted.");
+      application.add_subcommand("diff", "Compare two recordings: what a change saved, and what was predicted.");
   const auto request = std::make_shared<diff_request>();
   command->add_option("BEFORE", request->before, "recording before the change")->required();
   command->add_option("AFTER", request->after, "recording of the same work after the change")->required();

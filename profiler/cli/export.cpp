@@ -90,7 +90,7 @@ void run_export(const export_request& request) {
 
 void add_export(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("export", "Convert a recording for other tools: flame graphs, profilers, databases.");
+      application.add_subcommand("export", "Convert a recording for flame graphs, profilers and databases.");
   const auto request = std::make_shared<export_request>();
   std::vector<std::string> formats, names;
   for (const export_format& format : export_formats) formats.emplace_back(format.name);

@@ -136,7 +136,7 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
   using metric_kind = limit::metric_kind;
   for (const limit& limit : limits) {
     const auto refuse = [&](const char* reason) {
-      fail(exit_code::usage, "{}: \"{}\" cannot be checked: {}", path, limit.text, reason);
+      fail(exit_code::usage, "\"{}\" cannot be checked in {}: {}", limit.text, path, reason);
     };
     const analyse::memory_findings& memory = analysis.memory();
     if (limit.metric == metric_kind::peak && memory.peak_bytes == 0 && analysis.heap().bytes != 0)
@@ -157,7 +157,7 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
   for (const limit& limit : limits) {
     if (limit.metric == limit::metric_kind::violations) {
       if (recording.quiet_regions.empty())
-        fail(exit_code::usage, "{}: \"{}\" cannot be checked: no quiet region was entered", path, limit.text);
+        fail(exit_code::usage, "\"{}\" cannot be checked in {}: no quiet region was entered", limit.text, path);
       continue;
     }
     const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
@@ -165,12 +165,12 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
                                                                                        : "heap";
     if (limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted) {
       fail(exit_code::io_error,
-           "{}: \"{}\" cannot be checked: the program restricted its system calls (seccomp), and later "
+           "\"{}\" cannot be checked in {}: the program restricted its system calls (seccomp), and later "
            "ones were not recorded",
-           path, limit.text);
+           limit.text, path);
     }
     if (!has(needed) || (needed == "heap" && !records_heap(recording)))
-      fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.text, needed);
+      fail(exit_code::usage, "\"{}\" cannot be checked in {}: the recording has no {}", limit.text, path, needed);
   }
 }
 
@@ -186,8 +186,8 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
       return analyse::is_at(limit, analyse::without_arguments(name));
     };
     if (!analysis.names().has_function(is_wanted)) {
-      fail(exit_code::usage, "{}: \"{}\" cannot be checked: no recorded stack or program has a function of that name",
-           path, limit.text);
+      fail(exit_code::usage, "\"{}\" cannot be checked in {}: no recorded stack or program has a function of that name",
+           limit.text, path);
     }
   }
 }
@@ -262,7 +262,7 @@ void add_gate(CLI::App& application) {
       ->type_name("N");
   command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
   command->footer(
-      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites|peak|\n"
+      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
       "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
       "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER %,\n"
       "system calls <= NUMBER [per request].\n"

@@ -191,8 +191,8 @@ void add_compare(CLI::App& lab_command) {
 }  // namespace
 
 void add_lab(CLI::App& application) {
-  CLI::App* const command = application.add_subcommand(
-      "lab", "Repeat published experiments on allocators, next to the original figures and modern peers.");
+  CLI::App* const command =
+      application.add_subcommand("lab", "Repeat published experiments on allocators beside their figures.");
   const auto request = std::make_shared<lab_request>();
   command->add_option("EXPERIMENT", request->names, "experiments to run; default all");
   command->add_flag("--list", request->lists, "list the experiments and their parameters, and exit");

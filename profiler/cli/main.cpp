@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
@@ -54,6 +55,13 @@ int run(std::vector<std::string> words) {
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);
   tarn::command::add_generate(application);
+  const auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(14);  // so that each subcommand has one line of 80 columns
+  application.formatter(formatter);
+  application.footer(
+      "Begin with:\n"
+      "  tarn record -- PROGRAM    # writes tarn.rec\n"
+      "  tarn report               # shows what it holds\n");
 
   std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
   try {

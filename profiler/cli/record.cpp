@@ -433,8 +433,8 @@ recording_command command_in(const CLI::App& command) {
 }  // namespace
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
-  CLI::App* const command = application.add_subcommand(
-      "record", "Run a program and record its allocations, locks and system calls by call stack.");
+  CLI::App* const command =
+      application.add_subcommand("record", "Record a program's allocations, locks and system calls.");
   command->formatter(std::make_shared<record_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<record_request>();

@@ -100,8 +100,8 @@ void report(const report_request& request) {
 }  // namespace
 
 void add_report(CLI::App& application) {
-  CLI::App* const command = application.add_subcommand(
-      "report", "Show what is worth fixing: the sites of a recording, their cost and what each fix would save.");
+  CLI::App* const command =
+      application.add_subcommand("report", "Show what the sites of a recording cost, and what each fix saves.");
   const auto request = std::make_shared<report_request>();
   command->add_option("FILE", request->path, "recording to report on; default tarn.rec");
   CLI::Option* const as_json =

@@ -172,7 +172,7 @@ class top_formatter : public CLI::Formatter {
 
 void add_top(CLI::App& application, const std::vector<std::string>& after_dashes) {
   CLI::App* const command =
-      application.add_subcommand("top", "Watch a running program: its allocations, lock waits and system calls.");
+      application.add_subcommand("top", "Watch a running program: allocations, lock waits, system calls.");
   command->formatter(std::make_shared<top_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<top_request>();

@@ -162,7 +162,7 @@ class perfetto {
   }
 
   static void add_sample(pbf_writer& parent, std::uint64_t stack, const values& counted) {
-    const std::uint64_t frees = counted[freed_by_same_thread] + counted[freed_by_other_thread];
+    const std::uint64_t frees = counted[freed_by_same_thread] + counted[remote_frees];
     pbf_writer message(parent, heap::samples);
     message.add_uint64(heap::callstack, stack);
     message.add_uint64(heap::allocated, counted[bytes]);

@@ -76,7 +76,7 @@ void profile::add_heap(const analyse::heap_findings& heap) {
     values& counted = activity.counted;
     counted[allocations] = value[format::blocks];
     counted[bytes] = value[format::bytes];
-    counted[key.owner == key.actor ? freed_by_same_thread : freed_by_other_thread] = value[format::frees];
+    counted[key.owner == key.actor ? freed_by_same_thread : remote_frees] = value[format::frees];
     counted[reallocs] = value[format::reallocs];
     counted[copied_bytes] = value[format::copied];
     if (key.owner == key.actor) {

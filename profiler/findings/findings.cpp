@@ -26,7 +26,7 @@ heap_category categorise(const site& site, bool threaded) {
   const std::uint64_t lived_on = site.sums[counter::early] - site.sums[counter::early_gone];
   if (threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
     return heap_category::start_up;
-  const std::uint64_t frees = site.freed_by_same_thread + site.freed_by_other_thread;
+  const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;
   if (!is_share(frees, blocks, 0.5)) return heap_category::kept;
   return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::transient : heap_category::shared;
 }
@@ -40,7 +40,7 @@ void add_cell(site& site, const format::heap_key& key, const format::heap_counts
     for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
       site.short_lived += value[counter::life_buckets + index];
   } else {
-    site.freed_by_other_thread += value[counter::frees];
+    site.remote_frees += value[counter::frees];
     if (value[counter::frees] != 0) site.handovers.push_back({key.owner, key.actor, value[counter::frees]});
   }
 }
@@ -160,7 +160,7 @@ bool is_short_lived(const site& site) { return is_share(site.short_lived, site.f
 void add_site(site& sum, const site& addend) {
   for (std::size_t index = 0; index < format::counter_count; ++index) sum.sums[index] += addend.sums[index];
   sum.freed_by_same_thread += addend.freed_by_same_thread;
-  sum.freed_by_other_thread += addend.freed_by_other_thread;
+  sum.remote_frees += addend.remote_frees;
   sum.live += addend.live;
   sum.live_bytes += addend.live_bytes;
   sum.peak_blocks += addend.peak_blocks;

@@ -28,7 +28,7 @@ struct site {
   std::uint32_t number = 0;  // the number of the site in the recording
   heap_category category = heap_category::kept;
   format::heap_counts sums{};  // sums over all threads
-  std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
+  std::uint64_t freed_by_same_thread = 0, remote_frees = 0;
   double error = 0;               // relative error of its block count, not exceeded in 95 of 100 recordings
   std::uint64_t live = 0;         // blocks in use at the end
   std::uint64_t live_bytes = 0;   // their bytes, as requested

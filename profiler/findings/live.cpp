@@ -16,12 +16,12 @@ using format::recording;
 
 constexpr std::array thread_columns = {
     live_column{"allocs/s", live_unit::count, true},         live_column{"bytes/s", live_unit::bytes, true},
-    live_column{"frees/s", live_unit::count, true},          live_column{"foreign/s", live_unit::count, true},
+    live_column{"frees/s", live_unit::count, true},          live_column{"remote/s", live_unit::count, true},
     live_column{"wait ms/s", live_unit::milliseconds, true}, live_column{"calls/s", live_unit::count, true},
     live_column{"call ms/s", live_unit::milliseconds, true}};
 constexpr std::array site_columns = {
     live_column{"allocs/s", live_unit::count, true}, live_column{"bytes/s", live_unit::bytes, true},
-    live_column{"foreign/s", live_unit::count, true}, live_column{"in use", live_unit::count, false}};
+    live_column{"remote/s", live_unit::count, true}, live_column{"in use", live_unit::count, false}};
 constexpr std::array lock_columns = {
     live_column{"wait ms/s", live_unit::milliseconds, true}, live_column{"waits/s", live_unit::count, true},
     live_column{"taken/s", live_unit::count, true}, live_column{"held ms/s", live_unit::milliseconds, true}};
@@ -183,7 +183,7 @@ live_totals totals_of(const recording& before, const recording& now, double seco
     totals.allocations += row.values[0];
     totals.bytes += row.values[1];
     totals.frees += row.values[2];
-    totals.foreign_frees += row.values[3];
+    totals.remote_frees += row.values[3];
     totals.wait_ms += row.values[4];
     totals.calls += row.values[5];
     totals.call_ms += row.values[6];

@@ -38,7 +38,7 @@ std::vector<live_row> live_rows(live_view view, const format::recording& before,
 
 // The totals of all threads, per second.
 struct live_totals {
-  double allocations = 0, frees = 0, bytes = 0, foreign_frees = 0, wait_ms = 0, calls = 0, call_ms = 0;
+  double allocations = 0, frees = 0, bytes = 0, remote_frees = 0, wait_ms = 0, calls = 0, call_ms = 0;
   std::uint64_t in_use = 0;             // current number of blocks
   std::array<double, 4> by_category{};  // allocations of sites, by `category`
 };

@@ -36,7 +36,7 @@ std::vector<lifetime_class> lifetime_classes_of(const site& site) {
     const double blocks = as_double(site.sums[counter::life_buckets + index]);
     if (blocks != 0) classes.push_back({blocks, patterns_of(index)});
   }
-  if (site.freed_by_other_thread != 0) classes.push_back({as_double(site.freed_by_other_thread), handed_over});
+  if (site.remote_frees != 0) classes.push_back({as_double(site.remote_frees), handed_over});
   if (site.live != 0) classes.push_back({as_double(site.live) / 2, left_behind});  // no free
   return classes;
 }
@@ -119,7 +119,7 @@ std::vector<std::string> reasons_for(const site& site) {
                              ? "blocks live long, and may be out of the caches when they are freed"
                              : "how much else is in the caches between two allocations is not known");
   }
-  if (site.freed_by_other_thread != 0)
+  if (site.remote_frees != 0)
     reasons.emplace_back("the two threads may meet in the allocator, or not, and wait for each other elsewhere");
   if (site.sums[counter::copied] != 0) reasons.emplace_back("what realloc copies is near or far");
   return reasons;

@@ -72,7 +72,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"bytes", site.sums[counter::bytes]},
           {"threads", site.threads},
           {"freed_by_same_thread", site.freed_by_same_thread},
-          {"freed_by_other_thread", site.freed_by_other_thread},
+          {"remote_frees", site.remote_frees},
           {"live_at_end", site.live},
           {"live_bytes_at_end", site.live_bytes},
           {"peak_bytes", site.peak_bytes},

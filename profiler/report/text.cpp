@@ -58,12 +58,12 @@ std::string size_text(const analyse::site& site) {
 
 std::string thread_text(const format::recording& recording, const analyse::site& site) {
   std::string words = "by " + counted(site.threads, "thread");
-  if (site.freed_by_other_thread == 0) {
+  if (site.remote_frees == 0) {
     words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
     words +=
         fmt::format("; freed {} by the same, {} by others", grouped(rounded(site.freed_by_same_thread, site.error)),
-                    grouped(rounded(site.freed_by_other_thread, site.error)));
+                    grouped(rounded(site.remote_frees, site.error)));
   }
   if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
   if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
@@ -80,7 +80,7 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
   fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
   if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
   if (!offer.suggestion.risk.empty()) {
-    fmt::print("     {}\n", style.faint(cut("mind: " + offer.suggestion.risk, text_width - 5)));
+    fmt::print("     {}\n", style.faint(cut("note: " + offer.suggestion.risk, text_width - 5)));
   }
 }
 

@@ -21,7 +21,7 @@ using analyse::live_unit;
 
 constexpr std::array heap_columns = {
     live_column{"used", live_unit::bytes, false},     live_column{"held", live_unit::bytes, false},
-    live_column{"peak", live_unit::bytes, false},     live_column{"foreign/s", live_unit::count, true},
+    live_column{"peak", live_unit::bytes, false},     live_column{"remote/s", live_unit::count, true},
     live_column{"refills/s", live_unit::count, true}, live_column{"allocs/s", live_unit::count, true},
     live_column{"bytes/s", live_unit::bytes, true}};
 constexpr std::array view_names = {"heaps"};

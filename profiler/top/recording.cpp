@@ -107,8 +107,8 @@ std::vector<std::string> top_recording::sums(bool totals, const char* per) const
   };
   return {fmt::format("lock waits {}   system calls {}{}, {}", time_text(sums.wait_ms), short_number(sums.calls), per,
                       time_text(sums.call_ms)),
-          fmt::format("heap {}{}, {}{}; {:.0f} % freed by others; {} in use{}", short_number(sums.allocations), per,
-                      short_bytes(sums.bytes), per, 100 * sums.foreign_frees / std::max(sums.frees, 1e-9),
+          fmt::format("heap {}{}, {}{}; {:.0f} % remote frees; {} in use{}", short_number(sums.allocations), per,
+                      short_bytes(sums.bytes), per, 100 * sums.remote_frees / std::max(sums.frees, 1e-9),
                       grouped(sums.in_use), shares)};
 }
 

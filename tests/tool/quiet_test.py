@@ -87,7 +87,7 @@ class Quiet(unittest.TestCase):
         self.assertIn("violations: ", self.run_program(PATHS.tarn, "gate", "--max", "violations <= 0", "rec", code=1))
         self.run_program(PATHS.tarn, "gate", "--max", "violations <= 1M", "rec")
         self.run_program(PATHS.tarn, "record", "-o", "none", "--", "/bin/true")
-        self.assertIn("none: \"violations\" cannot be checked: no quiet region was entered",
+        self.assertIn("\"violations\" cannot be checked in none: no quiet region was entered",
                       self.run_program(PATHS.tarn, "gate", "--max", "violations <= 0", "none", code=2))
 
 

@@ -73,7 +73,7 @@ class Record(unittest.TestCase):
         temporaries = self.site(report, "make_temporaries")
         self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),
                          ("transient", ROUNDS, 100 * ROUNDS))
-        self.assertEqual((temporaries["freed_by_same_thread"], temporaries["freed_by_other_thread"]), (ROUNDS, 0))
+        self.assertEqual((temporaries["freed_by_same_thread"], temporaries["remote_frees"]), (ROUNDS, 0))
         self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
         self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
         self.assertIn("use it again", temporaries["remedy"])
@@ -85,7 +85,7 @@ class Record(unittest.TestCase):
         self.assertIn("new char[100]", source[frame["line"] - 1])
 
         produced = self.site(report, "produce")
-        self.assertEqual((produced["category"], produced["allocations"], produced["freed_by_other_thread"]),
+        self.assertEqual((produced["category"], produced["allocations"], produced["remote_frees"]),
                          ("shared", ROUNDS, ROUNDS))
         self.assertEqual([pair["blocks"] for pair in produced["pairs"]], [ROUNDS])
         self.assertNotEqual(produced["pairs"][0]["allocates"], produced["pairs"][0]["frees"])
@@ -142,7 +142,7 @@ class Record(unittest.TestCase):
                 self.assertEqual(self.site(sampled, "make_temporaries")["category"], "transient")
                 produced = self.site(sampled, "produce")
                 self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("shared", 0))
-                self.assertEqual(sum(produced["times"]), produced["freed_by_other_thread"])
+                self.assertEqual(sum(produced["times"]), produced["remote_frees"])
 
     def test_parts_are_repeated_for_what_remedies_save(self):
         by_prices = "how much else is in the caches"
@@ -186,7 +186,7 @@ class Record(unittest.TestCase):
         self.assertNotIn("othing to gain", text)
         self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
         refused = self.run_tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
-        self.assertIn('"allocations" cannot be checked: the recording has no heap', refused)
+        self.assertIn('tarn: "allocations" cannot be checked in rec: the recording has no heap', refused)
 
         partly = (f"{PATHS.own_new} has an operator new of its own: "
                   "of what that serves, only what it takes from malloc was recorded")

@@ -179,7 +179,7 @@ class Report(ReportTest):
         risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
                  if remedy["risk"]]
         self.assertTrue(risks)
-        self.assertIn(f"mind: {risks[0][:60]}", self.report("--cpu", "0.001", "--alternatives"))
+        self.assertIn(f"note: {risks[0][:60]}", self.report("--cpu", "0.001", "--alternatives"))
 
     def test_a_site_has_one_remedy_and_the_others_on_request(self):
         def remedies(*words):

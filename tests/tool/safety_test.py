@@ -199,7 +199,7 @@ class Safety(unittest.TestCase):
         said = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000", "--requests",
                                 "1",
                                 code=3)
-        self.assertIn("cannot be checked: the program restricted its system calls", said.stderr)
+        self.assertIn("cannot be checked in rec: the program restricted its system calls", said.stderr)
         self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
         after = [site["allocations"] for site in self.report()["sites"]
                  if any(frame["function"].startswith("allocate_after") for frame in site["stack"])]

@@ -109,10 +109,10 @@ class Terminal(TopTest):
         sites = self.wait_for(r"shared .*busy.cpp:\d+ make_parcel")
         self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
         self.assertRegex(sites, r"lock waits \d+ % of one thread   system calls .*/s, \d+ % of one thread\n"
-                                r"heap .*/s, .*/s; \d+ % freed by others; [\d,]+ in use; \d+ % transient")
+                                r"heap .*/s, .*/s; \d+ % remote frees; [\d,]+ in use; \d+ % transient")
         self.keys("s", "s")
         # Of samples: in the time between two looks there may be none.
-        self.wait_for(r"by foreign/s(.|\n)*make_parcel(.|\n)*make_temporary")
+        self.wait_for(r"by remote/s(.|\n)*make_parcel(.|\n)*make_temporary")
         self.keys("1")
         threads = self.wait_for(r"\[1 threads\]")
         self.assertRegex(threads, r"\d  worker \d+\n")
@@ -192,7 +192,7 @@ class Terminal(TopTest):
             self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps: .* in use of .* held\n")
             self.assertEqual("allocations are not counted" in screen, not counted)
             self.keys("s", "s", "s")
-            self.wait_for(r"by foreign/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
+            self.wait_for(r"by remote/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
             if counted:
                 self.keys("s", "s")
                 self.wait_for(r"by allocs/s\n(.|\n)* +[1-9][\d.,k]+ +[\d.]+[KM]?  worker \d+\n")

@@ -58,7 +58,7 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
   const bucket = (filled, count) => Array.from({length: count}, (_, index) => (index === filled ? blocks : 0));
   data.sites.push({
     category, allocations: blocks, bytes: blocks * 100, threads: 1, freed_by_same_thread: blocks - handed,
-    freed_by_other_thread: handed, sizes: bucket(3, 16), lifetimes: bucket(1, 12), times: bucket(1, 12),
+    remote_frees: handed, sizes: bucket(3, 16), lifetimes: bucket(1, 12), times: bucket(1, 12),
     by_thread: [[1, blocks]], pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
     stack: stack(data, frames), source: 'auto made = new thing;', type: 'thing',
     predicted: {

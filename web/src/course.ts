@@ -202,7 +202,7 @@ export class Course {
       if (all_blocks[cell] + all_frees[cell] === 0) continue;
       const [owner, actor] = [owner_of[cell], actor_of[cell]];
       const site = (parts[site_of[cell]] ??= {
-        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, live_bytes_at_end: 0,
+        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, live_at_end: 0, live_bytes_at_end: 0,
         peak_bytes: 0, peak_blocks: 0,
         weights: [], by_thread: [], pairs: [], threads: 0,
       });
@@ -216,7 +216,7 @@ export class Course {
       if (owner === actor) {
         site.freed_by_same_thread! += frees[cell];
       } else {
-        site.freed_by_other_thread! += frees[cell];
+        site.remote_frees! += frees[cell];
         const pair = site.pairs!.find((pair) => pair.allocates === owner && pair.frees === actor);
         if (pair) pair.blocks! += frees[cell];
         else site.pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
@@ -315,7 +315,7 @@ export class Course {
 
 // Of which nothing happened.
 const idle = (site: Site): Site => ({
-  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, live_bytes_at_end: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], pairs: [], threads: 0,
+  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, live_at_end: 0, live_bytes_at_end: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], pairs: [], threads: 0,
 });
 
 export const is_purpose = (line: Line) => on_purpose.has(line.category);

@@ -21,7 +21,7 @@ export interface Site {
   bytes?: number;
   threads?: number;
   freed_by_same_thread?: number;
-  freed_by_other_thread?: number;
+  remote_frees?: number;
   live_at_end?: number;
   peak_bytes?: number;  // in use when the process had the most bytes in use
   peak_blocks?: number;
@@ -123,7 +123,7 @@ export interface Side {
   allocations?: number;
   bytes?: number;
   copied_bytes?: number;
-  hand_overs?: number;
+  remote_frees?: number;
   peak_bytes?: number;
   end_bytes?: number;
   now_ns: Range;

@@ -27,15 +27,15 @@ namespace tarn::drop_in {
 /// address that the program's call returns to: guarded blocks remember it (memory/guard/guard.hpp).
 [[gnu::noinline]] void* allocate_slow(std::size_t bytes, const void* site) noexcept;
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
-/// Does free for any pointer, null included. `difference` is the key of its address ⊕ the thread's heap. `said` is the
-/// size that the program states.
-[[gnu::noinline]] void deallocate_slow(void* block, std::uintptr_t difference, std::size_t said,
+/// Does free for any pointer, null included. `difference` is the key of its address ⊕ the thread's heap. `stated_bytes`
+/// is the size that the program states.
+[[gnu::noinline]] void deallocate_slow(void* block, std::uintptr_t difference, std::size_t stated_bytes,
                                        const void* site) noexcept;
 /// Does free for a block of class `index` of the calling thread's heap. It is not marked, and its magazine is full.
-[[gnu::noinline]] void deallocate_full(void* block, std::size_t said, const void* site,
+[[gnu::noinline]] void deallocate_full(void* block, std::size_t stated_bytes, const void* site,
                                        detail::size_class index) noexcept;
 /// Reports the free of a block that is marked, so that it is free already.
-[[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
+[[gnu::noinline]] void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept;
 
 static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
 
@@ -82,20 +82,20 @@ template <class Slow>
 
 /// Frees a block, and ignores the size that a sized delete states: the page map knows the size, and programs that
 /// state a wrong one run well with other allocators. Guarded blocks compare it.
-[[gnu::always_inline]] inline void deallocate(void* block, std::size_t said = guard::unsaid) noexcept {
+[[gnu::always_inline]] inline void deallocate(void* block, std::size_t stated_bytes = guard::no_stated_size) noexcept {
   detail::heap_front* const front = detail::local;
   const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
   if (index >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(index)))
       [[unlikely]] {
-    return deallocate_slow(block, index, said, __builtin_return_address(0));
+    return deallocate_slow(block, index, stated_bytes, __builtin_return_address(0));
   }
   if (heaps::is_marked(block)) [[unlikely]] {
-    return deallocate_again(block, said, __builtin_return_address(0));
+    return deallocate_again(block, stated_bytes, __builtin_return_address(0));
   }
   void*** const class_top = detail::top_in(front, static_cast<detail::size_class>(index));
   void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
-    return deallocate_full(block, said, __builtin_return_address(0), static_cast<detail::size_class>(index));
+    return deallocate_full(block, stated_bytes, __builtin_return_address(0), static_cast<detail::size_class>(index));
   }
   heaps::mark(block);
   *top = block;

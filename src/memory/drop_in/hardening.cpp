@@ -332,7 +332,7 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
 namespace {
 
 // Frees everything but a block of a size class.
-[[gnu::noinline]] void deallocate_rare(void* block, std::size_t said, const void* site) noexcept {
+[[gnu::noinline]] void deallocate_rare(void* block, std::size_t stated_bytes, const void* site) noexcept {
   if (block == nullptr) {
     return;
   }
@@ -345,17 +345,17 @@ namespace {
   }
   // Memory that realloc made larger or smaller may have room for more than was asked for.
   const heaps::found_block target = heaps::find_block("free", block);
-  if (said != guard::unsaid && said > target.bytes) {
-    base::fault_wrong_size(block, said, target.bytes);
+  if (stated_bytes != guard::no_stated_size && stated_bytes > target.bytes) {
+    base::fault_wrong_size(block, stated_bytes, target.bytes);
   }
   detail::deallocate_slow(detail::local, block);
 }
 
 // Checks a block that is freed, and returns its requested size.
-[[gnu::always_inline]] inline std::size_t check_free(void* block, std::size_t said, size_class index) noexcept {
+[[gnu::always_inline]] inline std::size_t check_free(void* block, std::size_t stated_bytes, size_class index) noexcept {
   const std::size_t requested = check_live("free", block, index);
-  if (said != guard::unsaid && said != requested) [[unlikely]] {
-    base::fault_wrong_size(block, said, requested);
+  if (stated_bytes != guard::no_stated_size && stated_bytes != requested) [[unlikely]] {
+    base::fault_wrong_size(block, stated_bytes, requested);
   }
   return requested;
 }
@@ -368,11 +368,11 @@ namespace {
 
 }  // namespace
 
-void deallocate(void* block, std::size_t said, const void* site) noexcept {
+void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
   const size_class index = heaps::class_in(key);
   if (key == 0 || index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
-    return deallocate_rare(block, said, site);
+    return deallocate_rare(block, stated_bytes, site);
   }
   heap* const self = ready_heap();
   if (self == nullptr) {
@@ -382,7 +382,7 @@ void deallocate(void* block, std::size_t said, const void* site) noexcept {
     fault_if_misaligned("free", block, index);
   }
   fault_if_free("free", block);
-  const std::size_t requested = check_free(block, said, index);
+  const std::size_t requested = check_free(block, stated_bytes, index);
   if ((key ^ self->address()) == index) {
     wipe_own(block, requested, index);
     if (self->delayed != nullptr) {
@@ -400,12 +400,12 @@ void deallocate(void* block, std::size_t said, const void* site) noexcept {
   detail::deallocate_slow(self, block);
 }
 
-void deallocate_own(void* block, std::size_t said, const void* site, size_class index) noexcept {
+void deallocate_own(void* block, std::size_t stated_bytes, const void* site, size_class index) noexcept {
   heap* const self = usual_heap;
   if (self != detail::local || index >= pages::first_wide) [[unlikely]] {
-    return deallocate(block, said, site);
+    return deallocate(block, stated_bytes, site);
   }
-  wipe_own(block, check_free(block, said, index), index);
+  wipe_own(block, check_free(block, stated_bytes, index), index);
   retire(*self, block, index, site);
 }
 
@@ -423,7 +423,9 @@ struct raw_moves {
     const std::size_t bytes = raw_bytes > detail::largest_class_size ? raw_bytes : raw_bytes - tail_bytes;
     return hardening::allocate(bytes, detail::block_alignment, nullptr);
   }
-  static void give_back(detail::heap_front*, void* block) noexcept { deallocate(block, guard::unsaid, nullptr); }
+  static void give_back(detail::heap_front*, void* block) noexcept {
+    deallocate(block, guard::no_stated_size, nullptr);
+  }
 };
 
 }  // namespace

@@ -19,10 +19,10 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
 /// Resizes a block that is not sampled; null is allowed. If it returns null, the block is untouched.
 void* reallocate(void* block, std::size_t bytes, const void* site) noexcept;
-/// Frees a block; null is allowed. `said` is the size that the program states, or guard::unsaid.
-void deallocate(void* block, std::size_t said, const void* site) noexcept;
+/// Frees a block; null is allowed. `stated_bytes` is the size that the program states, or guard::no_stated_size.
+void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcept;
 /// Does the same for a block of class `index` of the calling thread's heap.
-void deallocate_own(void* block, std::size_t said, const void* site, detail::size_class index) noexcept;
+void deallocate_own(void* block, std::size_t stated_bytes, const void* site, detail::size_class index) noexcept;
 /// Returns the requested size of a small block.
 std::size_t usable_bytes(const char* entry, const void* block) noexcept;
 

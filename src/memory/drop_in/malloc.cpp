@@ -179,14 +179,14 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
                          : allocate_aligned_plain(bytes, alignment, site);
 }
 
-[[gnu::noinline]] void deallocate_watched(void* block, std::size_t said, const void* site) noexcept {
+[[gnu::noinline]] void deallocate_watched(void* block, std::size_t stated_bytes, const void* site) noexcept {
   if (is_hardened()) [[likely]] {
-    return hardening::deallocate(block, said, site);
+    return hardening::deallocate(block, stated_bytes, site);
   }
   if (!guard::wanted()) {
     detail::deallocate_slow(detail::local, block);
   } else if (block != nullptr) {
-    guard::deallocate("free", block, said, site);
+    guard::deallocate("free", block, stated_bytes, site);
   }
 }
 
@@ -228,7 +228,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
     if (!frees) {
       return or_no_memory(guard::reallocate(block, bytes, site));
     }
-    guard::deallocate("free", block, guard::unsaid, site);
+    guard::deallocate("free", block, guard::no_stated_size, site);
     return nullptr;
   }
   if (frees) {
@@ -294,9 +294,9 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void
   return allocate_aligned_plain(bytes, alignment, site);
 }
 
-void deallocate_slow(void* block, std::uintptr_t difference, std::size_t said, const void* site) noexcept {
+void deallocate_slow(void* block, std::uintptr_t difference, std::size_t stated_bytes, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return deallocate_watched(block, said, site);
+    return deallocate_watched(block, stated_bytes, site);
   }
   if (heaps::free_to_batch(*detail::local, block, difference)) [[likely]] {
     return;
@@ -307,17 +307,18 @@ void deallocate_slow(void* block, std::uintptr_t difference, std::size_t said, c
   detail::deallocate_slow(detail::local, block);
 }
 
-void deallocate_full(void* block, std::size_t said, const void* site, size_class index) noexcept {
+void deallocate_full(void* block, std::size_t stated_bytes, const void* site, size_class index) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return is_hardened() ? hardening::deallocate_own(block, said, site, index) : deallocate_watched(block, said, site);
+    return is_hardened() ? hardening::deallocate_own(block, stated_bytes, site, index)
+                         : deallocate_watched(block, stated_bytes, site);
   }
   heaps::mark(block);
   detail::deallocate_slow(detail::local, block);
 }
 
-void deallocate_again(void* block, std::size_t said, const void* site) noexcept {
+void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
-    return guard::deallocate("free", block, said, site);  // the guard reports more
+    return guard::deallocate("free", block, stated_bytes, site);  // the guard reports more
   }
   if (is_hardened()) {
     hardening::fault_freed_twice("free", block);

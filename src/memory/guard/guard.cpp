@@ -360,7 +360,7 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
              : make(bytes, detail::block_alignment, site, contents::zero);
 }
 
-void deallocate(const char* entry, void* pointer, std::size_t said_bytes, const void* site) noexcept {
+void deallocate(const char* entry, void* pointer, std::size_t stated_bytes, const void* site) noexcept {
   const guarded block = find(entry, pointer);
   state_word expected = block.word_for(block_state::live);
   // If two threads free a block at once, one gets it, and the other reports the fault.
@@ -369,8 +369,8 @@ void deallocate(const char* entry, void* pointer, std::size_t said_bytes, const 
     fault_not_live(entry, block);
   }
   check_canaries(entry, block);
-  if (said_bytes != unsaid && said_bytes != block.bytes()) {
-    base::fault_wrong_size(block.record(), said_bytes);
+  if (stated_bytes != no_stated_size && stated_bytes != block.bytes()) {
+    base::fault_wrong_size(block.record(), stated_bytes);
   }
   retire(block, site);
 }
@@ -384,7 +384,7 @@ void* reallocate(void* pointer, std::size_t bytes, const void* site) noexcept {
   void* const moved = allocate(bytes, detail::block_alignment, site);
   if (moved != nullptr) {
     std::memcpy(moved, pointer, bytes < block.bytes() ? bytes : block.bytes());
-    deallocate("realloc", pointer, unsaid, site);
+    deallocate("realloc", pointer, no_stated_size, site);
   }
   return moved;
 }

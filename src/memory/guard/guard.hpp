@@ -39,15 +39,15 @@ inline bool may_be_wanted() noexcept { return current_mode.load(std::memory_orde
 /// there is no memory.
 bool prepare() noexcept;
 
-/// The value of said_bytes where the caller states no size. No block is this large.
-inline constexpr std::size_t unsaid = std::size_t{1} << 63;
+/// The value of stated_bytes where the caller states no size. No block is this large.
+inline constexpr std::size_t no_stated_size = std::size_t{1} << 63;
 
 /// Returns a block that is filled with a pattern, at most its first 64 KiB. Returns null when there is no memory.
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
 /// Returns a zeroed block.
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
-/// Frees a block that is not null. Reports a fault when `said_bytes` is not the requested size.
-void deallocate(const char* entry, void* block, std::size_t said_bytes, const void* site) noexcept;
+/// Frees a block that is not null. Reports a fault when `stated_bytes` is not the requested size.
+void deallocate(const char* entry, void* block, std::size_t stated_bytes, const void* site) noexcept;
 /// Always returns another block, so that uses of the old address show. `block` may be null. If it returns null, the
 /// old block is untouched.
 void* reallocate(void* block, std::size_t bytes, const void* site) noexcept;

@@ -84,7 +84,7 @@ void guarded_blocks::give(void* block, const void* site) noexcept {
   if (index != count_) {
     guard::set_note(live_[index], index);
   }
-  guard::deallocate(entry, block, guard::unsaid, site);
+  guard::deallocate(entry, block, guard::no_stated_size, site);
   mark_free(block, bytes_);
 }
 
@@ -92,7 +92,7 @@ void guarded_blocks::clear(const void* site) noexcept {
   const hold keep(lock_);
   while (count_ != 0) {
     void* const block = live_[--count_];
-    guard::deallocate("pool::clear", block, guard::unsaid, site);
+    guard::deallocate("pool::clear", block, guard::no_stated_size, site);
     mark_free(block, bytes_);
   }
 }

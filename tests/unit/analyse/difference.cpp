@@ -132,7 +132,7 @@ TEST(difference, samples_of_the_same_work_do_not_differ) {
   EXPECT_EQ(between({sampled(100)}, {sampled(10)}).changes.size(), 1U);
   EXPECT_EQ(between({sampled(100)}, {}).changes.size(), 1U);
   site_view handed = sampled(100), larger = sampled(100), kept = sampled(100);
-  handed.facts.freed_by_other_thread = 9'000;
+  handed.facts.remote_frees = 9'000;
   larger.facts.sums[format::bytes] *= 4;
   kept.facts.live = 9'000;
   for (const site_view& changed : {handed, larger, kept})

@@ -14,7 +14,7 @@ location_sums place_of(const char* function, const char* file, heap_category cat
   sums.allocations = allocations;
   sums.bytes = allocations * 100;
   sums.copied = allocations * 10;
-  sums.handed_over = category == heap_category::shared ? allocations : 0;
+  sums.remote_frees = category == heap_category::shared ? allocations : 0;
   sums.peak_bytes = allocations * 50;
   sums.end_bytes = category == heap_category::kept ? sums.bytes : 0;
   sums.growth = static_cast<double>(allocations) / 4;
@@ -54,7 +54,7 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("allocations"), 743);
   EXPECT_DOUBLE_EQ(value("bytes"), 74'300);
   EXPECT_DOUBLE_EQ(value("copied bytes"), 7'430);
-  EXPECT_DOUBLE_EQ(value("hand-overs"), 40);
+  EXPECT_DOUBLE_EQ(value("remote frees"), 40);
   EXPECT_DOUBLE_EQ(value("sites"), 4);
   EXPECT_DOUBLE_EQ(value("shared bytes"), 4'000);
   EXPECT_DOUBLE_EQ(value("start-up allocations"), 0);

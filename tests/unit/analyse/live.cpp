@@ -64,7 +64,7 @@ TEST(live, totals_are_those_of_all_threads) {
   const live_totals totals = totals_of(input.before, input.now, 2);
   EXPECT_EQ(totals.allocations, 1250);
   EXPECT_EQ(totals.bytes, 11000);
-  EXPECT_EQ(totals.foreign_frees, 200);
+  EXPECT_EQ(totals.remote_frees, 200);
   EXPECT_EQ(totals.wait_ms, 10);
   EXPECT_EQ(totals.in_use, 110U);
   EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::transient)], 1000);

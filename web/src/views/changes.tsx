@@ -36,7 +36,7 @@ function Side_words({title, side}: {title: string; side?: Side}): JSX.Element {
       <dd>
         <Kind kinds={categories.sites} category={side.category} />, {grouped(side.allocations)} allocations, {bytes_words(side.bytes)}; costs {ms_words(side.now_ns)}
         {!!side.copied_bytes && `; ${bytes_words(side.copied_bytes)} copied`}
-        {!!side.hand_overs && `; ${grouped(side.hand_overs)} freed by other threads`}
+        {!!side.remote_frees && `; ${grouped(side.remote_frees)} freed by other threads`}
         {!!(side.peak_bytes || side.end_bytes) && `; ${bytes_words(side.peak_bytes ?? 0)} in use at the peak, ${bytes_words(side.end_bytes ?? 0)} at the end`}
         {side.remedy && <><br />Remedy: <bdi>{shown(side.remedy)}</bdi></>}
       </dd>

@@ -31,7 +31,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
   const remedies = site.predicted.remedies ?? [];
   const others = stacks_of(site).filter(([node]) => node !== (site.stack ?? 0)).sort((a, b) => b[1] - a[1]);
   const longest = Math.max(...remedies.map((remedy) => timed(remedy.saved_ns)[1]), 1e-9);
-  const frees = (site.freed_by_same_thread ?? 0) + (site.freed_by_other_thread ?? 0);
+  const frees = (site.freed_by_same_thread ?? 0) + (site.remote_frees ?? 0);
   return (
     <>
       <h2>{place ? <bdi>{names.label(place)}</bdi> : "Sites beyond the recorder's limit"}</h2>
@@ -61,7 +61,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       <Histogram title="By lifetime, time (sampled blocks)" values={site.times} labels={time_labels} />
       <dl>
         <dt>Freed</dt>
-        <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.freed_by_other_thread)} by others`}</dd>
+        <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.remote_frees)} by others`}</dd>
         {!!site.live_at_end && <><dt>In use at the end</dt><dd>{grouped(site.live_at_end)}</dd></>}
         {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{grouped(site.reallocs)} times, {grouped(site.moved)} moved, {bytes_words(site.copied_bytes)} copied</dd></>}
         {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${count_words(blocks)}`).join('; ')}</dd></>}
@@ -86,7 +86,7 @@ export function Sites({view}: {view: View}): JSX.Element {
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all_rows.filter(({site}) =>
-      (!view.part || site.allocations || site.freed_by_same_thread || site.freed_by_other_thread) &&
+      (!view.part || site.allocations || site.freed_by_same_thread || site.remote_frees) &&
       (!state.category || site.category === state.category) &&
       (!state.remedy || (site.predicted.remedies?.length ?? 0) > 0) &&
       (!state.thread || site.by_thread?.some(([thread]) => String(thread) === state.thread)) &&
@@ -106,8 +106,8 @@ export function Sites({view}: {view: View}): JSX.Element {
      cell: (row) => remedy_name(best(row)?.name)},
     {name: 'allocations', label: 'Blocks', is_minor: true, value: (row) => row.site.allocations ?? 0, cell: (row) => count_words(row.site.allocations)},
     {name: 'bytes', label: 'Bytes', is_minor: true, value: (row) => row.site.bytes ?? 0, cell: (row) => bytes_words(row.site.bytes)},
-    {name: 'handed', label: 'Freed elsewhere', title: 'Blocks that another thread freed', is_minor: true,
-     value: (row) => row.site.freed_by_other_thread ?? 0, cell: (row) => count_words(row.site.freed_by_other_thread)},
+    {name: 'handed', label: 'Remote frees', title: 'Blocks that another thread freed', is_minor: true,
+     value: (row) => row.site.remote_frees ?? 0, cell: (row) => count_words(row.site.remote_frees)},
   ];
   return (
     <section>
