@@ -244,7 +244,8 @@ void call_oddly(random& dice) noexcept {
   volatile std::size_t huge = SIZE_MAX / (2 + dice.below(7));
   require(std::calloc(huge, 16) == nullptr && errno == ENOMEM, "calloc of too much\n");
   require(reallocarray(nullptr, 16, huge) == nullptr, "reallocarray of too much\n");
-  require(std::malloc(SIZE_MAX - dice.below(1 << 20)) == nullptr, "malloc of too much\n");
+  volatile std::size_t largest = SIZE_MAX - dice.below(1 << 20);
+  require(std::malloc(largest) == nullptr, "malloc of too much\n");
   void* start = nullptr;
   require(posix_memalign(&start, 24, 100) == EINVAL && start == nullptr, "posix_memalign of an odd alignment\n");
   require(std::aligned_alloc(std::size_t{1} << (40 + dice.below(20)), huge) == nullptr, "aligned_alloc of too much\n");

@@ -289,9 +289,10 @@ char* format_plainly(char* place, std::size_t room, const message_format<Argumen
       const auto put_literal = [&] {
         const std::size_t size = format.literal(number++);
         place = put_part(place, source, size, end);
-        source += size + 2;  // behind the braces
+        source += size;
       };
-      ((put_literal(), place = put(place, values, search)), ...);
+      constexpr std::size_t braces = 2;
+      ((put_literal(), source += braces, place = put(place, values, search)), ...);
       put_literal();
       return place;
     };
