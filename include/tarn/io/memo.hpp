@@ -97,12 +97,15 @@ class memo : tarn::detail::memo_in_child {
         options_(options),
         shards_(std::min(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024)),
                          std::bit_floor(std::max<std::size_t>(options.entries, 1)))) {
-    const std::size_t entries_each = std::max<std::size_t>(1, options.entries / shards_.size());
-    const std::size_t buckets_each = std::bit_ceil(entries_each);
+    const std::size_t entries_each = options.entries / shards_.size(), left_over = options.entries % shards_.size();
+    const std::size_t buckets_each = std::bit_ceil(entries_each + (left_over != 0 ? 1 : 0));
     table_.buckets = std::vector<std::atomic<node*>>(buckets_each * shards_.size());
     table_.mask = table_.buckets.size() - 1;
     shift_ = static_cast<unsigned>(std::countr_zero(buckets_each));
-    for (shard& part : shards_) part.start(table_, entries_each, options.bytes / shards_.size());
+    for (std::size_t number = 0; number < shards_.size(); ++number) {
+      const std::size_t limit = std::max<std::size_t>(1, entries_each + (number < left_over ? 1 : 0));
+      shards_[number].start(table_, limit, options.bytes / shards_.size());
+    }
     enrol();
   }
   /// No thread may use the memo any more when it is destroyed.

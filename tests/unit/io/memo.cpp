@@ -258,6 +258,14 @@ TEST(memo, has_no_more_shards_than_answers) {
   }
 }
 
+TEST(memo, holds_as_many_answers_as_it_was_given) {
+  for (const std::size_t entries : {1, 2, 3, 17, 100}) {
+    memo<int, int> answers([](const int& key) { return key; }, {.entries = entries, .shards = 16});
+    for (int key = 0; key < 10'000; ++key) answers.get(key);
+    EXPECT_EQ(answers.statistics().entries, entries);
+  }
+}
+
 TEST(memo, is_bounded_by_bytes) {
   const auto weigh = [](const int&, const std::optional<std::string>& value) { return value->size(); };
   memo<int, std::string> answers([](const int& key) { return std::string(static_cast<std::size_t>(key), 'x'); },
