@@ -234,7 +234,7 @@ class TARN_CAPABILITY("shared") shared {
 
   template <class Self>
   static Self* seen(Self* self, const std::source_location& location) noexcept {
-    self->watch_.taken(self, location);
+    self->watch_.taken_at_once(self, location);
     return self;
   }
 

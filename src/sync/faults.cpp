@@ -102,6 +102,14 @@ void fault_destroyed_while_held(const void* object, const char* name) noexcept {
   die(message);
 }
 
+void fault_destroyed_while_awaited(const void* object, const char* name) noexcept {
+  line message;
+  append_shared(message.append("tarn: "), object, name);
+  platform::append_thread(message.append(" is destroyed by "), platform::thread_number());
+  message.append(" while another thread waits for it: end the waits before the object");
+  die(message);
+}
+
 void fault_suspended_while_held(const lock_site& held, const void* wanted,
                                 const std::source_location& location) noexcept {
   line message;
@@ -155,6 +163,7 @@ void fault_already_working(const std::source_location& location, const std::sour
   line message;
   append_place(message.append("tarn: workers are said to run at "), location);
   append_place(message.append(", and ran since "), since);
+  message.append(": only one tarn::application or tarn::working may run in a process at a time");
   die(message);
 }
 

@@ -34,6 +34,8 @@ struct lock_pair {
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
 /// A shared is destroyed while a handle of it lives.
 [[noreturn]] void fault_destroyed_while_held(const void* object, const char* name) noexcept;
+/// A shared is destroyed while a thread waits for it, or for a change of it.
+[[noreturn]] void fault_destroyed_while_awaited(const void* object, const char* name) noexcept;
 /// A coroutine may suspend for an async_shared in a thread that holds a lock.
 [[noreturn]] void fault_suspended_while_held(const lock_site& held, const void* wanted,
                                              const std::source_location& location) noexcept;

@@ -206,6 +206,9 @@ lock_watch::~lock_watch() {
   if (holders_.load(std::memory_order_relaxed) != 0) {
     sync::fault_destroyed_while_held(object_.load(std::memory_order_relaxed), name_);
   }
+  if (waiting_.load(std::memory_order_relaxed) != 0) {
+    sync::fault_destroyed_while_awaited(object_.load(std::memory_order_relaxed), name_);
+  }
   if (id_ != 0) {
     thread_locks.busy = true;
     lock_order::the().forget(*this);
@@ -214,6 +217,8 @@ lock_watch::~lock_watch() {
 }
 
 void lock_watch::before(const void* object, const std::source_location& location) {
+  object_.store(object, std::memory_order_relaxed);
+  waiting_.fetch_add(1, std::memory_order_relaxed);
   if (thread_locks.busy) {
     return;
   }
@@ -231,8 +236,14 @@ void lock_watch::before(const void* object, const std::source_location& location
   thread_locks.busy = false;
 }
 
+void lock_watch::taken_at_once(const void* object, const std::source_location& location) noexcept {
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  taken(object, location);
+}
+
 void lock_watch::taken(const void* object, const std::source_location& location) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
   if (thread_locks.busy) {
     return;

@@ -23,7 +23,10 @@ class lock_watch {
 
   /// Called before the thread waits for the lock. Does not return when the order is wrong.
   void before(const void* object, const std::source_location& location);
+  /// Called when the thread has the lock that it waited for.
   void taken(const void* object, const std::source_location& location) noexcept;
+  /// Called when the thread has the lock without a wait, and so without before().
+  void taken_at_once(const void* object, const std::source_location& location) noexcept;
   void released(const void* object) noexcept;
 
   /// These two serve locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that
@@ -39,7 +42,8 @@ class lock_watch {
   const char* name_;
   std::uint64_t id_ = 0;  ///< node in the graph of orders; 0: none
   std::atomic<unsigned> holders_{0};
-  std::atomic<const void*> object_{nullptr};  ///< object of the newest holder
+  std::atomic<unsigned> waiting_{0};          ///< threads between before() and taken()
+  std::atomic<const void*> object_{nullptr};  ///< object of the newest holder, or who waits
   const void* coroutine_ = nullptr;           ///< that holds the lock; written by the holder of the lock only
 };
 
@@ -50,6 +54,7 @@ class lock_watch {
   constexpr lock_watch(int, const char*) noexcept {}
   void before(const void*, const std::source_location&) noexcept {}
   void taken(const void*, const std::source_location&) noexcept {}
+  void taken_at_once(const void*, const std::source_location&) noexcept {}
   void released(const void*) noexcept {}
   void before_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
   void taken_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}

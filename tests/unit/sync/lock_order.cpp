@@ -2,6 +2,8 @@
 // of them, so nobody ever waits.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <shared_mutex>
@@ -187,6 +189,26 @@ TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked_is_a_fault) {
   EXPECT_EQ(seen.signal, SIGABRT);
   EXPECT_NE(seen.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos) << seen;
   EXPECT_NE(seen.error.find(" while it is locked: end all handles before the object\n"), std::string::npos) << seen;
+  delete single;
+}
+
+TEST(lock_order, a_shared_that_is_destroyed_while_a_thread_waits_for_it_is_a_fault) {
+  auto* const single = new shared<int>(rank{0, "one"});
+  const auto seen = in_child([&] {
+    std::atomic<bool> has_looked{false};
+    std::thread waiting(
+        [&] { single->with_when([&](int number) { return has_looked = true, number != 0; }, [](int&) {}); });
+    while (!has_looked) {
+      std::this_thread::yield();
+    }
+    single->with([](int&) {});  // the thread looks under the lock, and opens it to wait
+    delete single;
+    _exit(0);
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find(" while another thread waits for it: end the waits before the object\n"), std::string::npos)
+      << seen;
   delete single;
 }
 

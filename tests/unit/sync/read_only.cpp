@@ -194,7 +194,8 @@ TEST(read_only, misuses_are_named) {
   EXPECT_EQ(late, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" + at_line(line + 6) +
                         ": build it before them, or make it tarn::reloadable"));
   EXPECT_EQ(again,
-            fault("tarn: workers are said to run at" + at_line(line + 11) + ", and ran since" + at_line(line + 10)));
+            fault("tarn: workers are said to run at" + at_line(line + 11) + ", and ran since" + at_line(line + 10) +
+                  ": only one tarn::application or tarn::working may run in a process at a time"));
 }
 
 TEST(read_only, may_be_built_between_two_times_of_work) {
