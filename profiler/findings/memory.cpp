@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "profiler/findings/share.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -129,6 +131,16 @@ const char* name(trend trend) {
   return "";
 }
 
+// The samples of T bytes have a standard error of at most sqrt(interval * T), so the range has each T from which
+// `bytes` is within 1.96 of its own errors.
+byte_range range_of_samples(std::uint64_t interval, std::uint64_t bytes) {
+  const auto middle = static_cast<double>(bytes);
+  if (interval == 0 || bytes == 0) return {middle, middle};
+  const double half = 1.96 * 1.96 * static_cast<double>(interval) / 2;
+  const double width = std::sqrt(half * half + 2 * half * middle);
+  return {middle + half - width, middle + half + width};
+}
+
 std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory) {
   if (!residence.knows_in_use) return std::nullopt;
   heap_residence heap;
@@ -152,10 +164,8 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   for (const site& site : sites) {
     memory_site row;
     row.origin = &site;
-    if (site.live_bytes != 0) {
-      const auto bytes = static_cast<double>(site.live_bytes);
-      row.live_error = 1.96 * sampling_error(interval, bytes) / bytes;
-    }
+    row.peak_error = relative_error(interval * static_cast<double>(site.peak_bytes), site.peak_bytes);
+    row.live_error = relative_error(interval * static_cast<double>(site.live_bytes), site.live_bytes);
     result.peak_blocks += site.peak_blocks;
     result.peak_bytes += site.peak_bytes;
     result.end_blocks += site.live;

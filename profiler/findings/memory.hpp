@@ -20,7 +20,9 @@ const char* name(trend trend);
 
 struct memory_site {
   const site* origin = nullptr;
-  double live_error = 0;  // of its `live_bytes`, relative, not exceeded in 95 of 100 recordings; 0 if they are exact
+  // The relative errors of its `peak_bytes` and `live_bytes`, not exceeded in 95 of 100 recordings; 0 if they are
+  // exact.
+  double peak_error = 0, live_error = 0;
   trend course = trend::unknown;
   double bytes_per_second = 0;  // while it grew or grows: in the last third of the run
 };
@@ -42,6 +44,14 @@ struct memory_findings {
   std::optional<double> rounding;    // by the allocator, of each byte in use at the end, about; none if it is unknown
   std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
 };
+
+struct byte_range {
+  double low = 0, high = 0;
+};
+
+// Returns the range that holds the true bytes in 95 of 100 recordings whose samples, `interval` bytes from each other
+// on average, stand for `bytes`; these bytes if `interval` is 0.
+byte_range range_of_samples(std::uint64_t interval, std::uint64_t bytes);
 
 // Returns nothing if the bytes in use are not known.
 std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory);

@@ -28,6 +28,19 @@ constexpr std::size_t least_columns = 30;
 
 std::string amount_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
+// Gives the range of a sum of samples behind it: "about 206 KiB (23 KiB–2363 KiB)".
+std::string sum_text(const format::recording& recording, std::uint64_t bytes) {
+  if (recording.program.interval == 0) return amount_text(bytes);
+  const auto [low, high] = analyse::range_of_samples(recording.program.interval, bytes);
+  return fmt::format("about {} ({}–{})", amount_text(bytes), bytes_text(low), bytes_text(high));
+}
+
+// Says how many blocks that is, where they are counted: in a sampled recording the samples do not tell it well, and the
+// number of blocks in use at the end, which is known, stands at the top of the report.
+std::string in_blocks(const format::recording& recording, std::uint64_t blocks) {
+  return recording.program.interval == 0 ? " in " + counted(blocks, "block") : "";
+}
+
 // Says what the blocks are that were in use when the recording ended.
 const char* end_name(const format::recording& recording) {
   const bool has_ended = recording.ended && !recording.end.is_running && recording.part == format::interval{};
@@ -51,10 +64,11 @@ std::string place_of(analyse::analysis& analysis, const memory_site& site, std::
 
 std::string row_text(analyse::analysis& analysis, const memory_site& site, std::uint64_t bytes, std::uint64_t blocks,
                      std::uint64_t sum, double error) {
-  std::string text =
-      fmt::format("   {:>9}  {:>3.0f} %  {}", amount_text(bytes),
-                  100.0 * static_cast<double>(bytes) / static_cast<double>(sum), counted(blocks, "block"));
-  if (error != 0) text += fmt::format(" ± {:.0f} %", std::ceil(std::min(error, 1.0) * 100));
+  const double percent = 100.0 * static_cast<double>(bytes) / static_cast<double>(sum);
+  std::string text = fmt::format("   {:>9}", amount_text(bytes));
+  if (error != 0) text += fmt::format(" ± {:>3.0f} %", std::ceil(std::min(error, 1.0) * 100));
+  text += fmt::format("  {:>3.0f} %", percent);
+  if (error == 0) text += "  " + counted(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
   text += "  ";
   return text + place_of(analysis, site, std::max(text_width - std::min(text.size(), text_width), least_columns));
@@ -62,7 +76,7 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
 
 // Prints the sites that hold at least a hundredth of the sum, the most first.
 void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t analyse::site::*bytes,
-                std::uint64_t analyse::site::*blocks, std::uint64_t sum, bool has_error) {
+                std::uint64_t analyse::site::*blocks, std::uint64_t sum, double memory_site::*error) {
   std::vector<const memory_site*> rows;
   for (const memory_site& site : analysis.memory().sites) {
     if (static_cast<double>(site.origin->*bytes) >= least_share * static_cast<double>(sum) && site.origin->*bytes != 0)
@@ -72,22 +86,22 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
                    [&](const auto* a, const auto* b) { return a->origin->*bytes > b->origin->*bytes; });
   for (std::size_t index = 0; index < std::min(top, rows.size()); ++index) {
     const memory_site& site = *rows[index];
-    fmt::print("{}\n", row_text(analysis, site, site.origin->*bytes, site.origin->*blocks, sum,
-                                has_error ? site.live_error : 0));
+    fmt::print("{}\n", row_text(analysis, site, site.origin->*bytes, site.origin->*blocks, sum, site.*error));
   }
 }
 
 void print_memory_summary(analyse::analysis& analysis) {
   const memory_findings& memory = analysis.memory();
   if (memory.sites.empty()) return;
+  const format::recording& recording = analysis.recorded();
   std::string text;
   if (memory.peak_bytes != 0) {
-    text = fmt::format("the heap held at most {}", amount_text(memory.peak_bytes));
+    text = fmt::format("the heap held at most {}", sum_text(recording, memory.peak_bytes));
     if (memory.peak_ns != 0) text += fmt::format(", after {:.2f} s", static_cast<double>(memory.peak_ns) / 1e9);
     if (memory.resident_bytes != 0) text += fmt::format(" (process {})", amount_text(memory.resident_bytes));
-    text += "; ";
+    text += recording.program.interval == 0 ? "; " : ";\n        ";
   }
-  fmt::print("Memory: {}{} {}.\n", text, amount_text(memory.end_bytes), end_name(analysis.recorded()));
+  fmt::print("Memory: {}{} {}.\n", text, sum_text(recording, memory.end_bytes), end_name(recording));
   const std::vector<const memory_site*> sites = growing(memory);
   if (sites.empty()) return;
   const paint style;
@@ -172,17 +186,25 @@ json json_of(const format::residence_facts& seen, const memory_findings& memory)
 
 void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
+  const format::recording& recording = analysis.recorded();
   if (memory.peak_bytes != 0) {
-    fmt::print("\nMemory at the peak: {} in {}\n", amount_text(memory.peak_bytes),
-               counted(memory.peak_blocks, "block"));
-    print_rows(analysis, top, &analyse::site::peak_bytes, &analyse::site::peak_blocks, memory.peak_bytes, false);
+    fmt::print("\nMemory at the peak: {}{}\n", sum_text(recording, memory.peak_bytes),
+               in_blocks(recording, memory.peak_blocks));
+    print_rows(analysis, top, &analyse::site::peak_bytes, &analyse::site::peak_blocks, memory.peak_bytes,
+               &memory_site::peak_error);
   }
   if (memory.end_bytes != 0) {
-    fmt::print("\nMemory {}: {} in {}\n", end_name(analysis.recorded()), amount_text(memory.end_bytes),
-               counted(memory.end_blocks, "block"));
-    print_rows(analysis, top, &analyse::site::live_bytes, &analyse::site::live, memory.end_bytes, true);
+    fmt::print("\nMemory {}: {}{}\n", end_name(recording), sum_text(recording, memory.end_bytes),
+               in_blocks(recording, memory.end_blocks));
+    print_rows(analysis, top, &analyse::site::live_bytes, &analyse::site::live, memory.end_bytes,
+               &memory_site::live_error);
   }
   print_residence(analysis);
+}
+
+json json_of_range(const format::recording& recording, std::uint64_t bytes) {
+  const auto [low, high] = analyse::range_of_samples(recording.program.interval, bytes);
+  return {std::floor(low), std::ceil(high)};
 }
 
 json json_of_memory(analyse::analysis& analysis, std::size_t top) {
@@ -197,6 +219,7 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
                      {"peak_blocks", site.origin->peak_blocks},
                      {"end_bytes", site.origin->live_bytes},
                      {"end_blocks", site.origin->live},
+                     {"peak_error", site.peak_error},
                      {"end_error", site.live_error},
                      {"trend", analyse::name(site.course)},
                      {"bytes_per_second", site.bytes_per_second},
@@ -206,6 +229,8 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
   return {{"peak_bytes", memory.peak_bytes},
           {"peak_blocks", memory.peak_blocks},
           {"peak_ns", memory.peak_ns},
+          {"peak_range", json_of_range(analysis.recorded(), memory.peak_bytes)},
+          {"end_range", json_of_range(analysis.recorded(), memory.end_bytes)},
           {"end_bytes", memory.end_bytes},
           {"end_blocks", memory.end_blocks},
           {"resident_bytes", memory.resident_bytes},

@@ -108,6 +108,27 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
+    def test_a_sampled_sum_is_said_with_its_range(self):
+        for case, options in (("kept", ["--sample", "4096"]), ("phases", ["--sample", "524288"])):
+            self.record(case, *options)
+            text = self.tarn("report", "--quick", "rec")
+            memory = self.memory()
+            self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
+            for moment in ("peak", "end"):
+                low, high = memory[f"{moment}_range"]
+                self.assertLessEqual(low, memory[f"{moment}_bytes"])
+                self.assertGreaterEqual(high, memory[f"{moment}_bytes"])
+            if memory["peak_bytes"] != 0:
+                self.assertRegex(text, r"\nMemory: the heap held at most about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)")
+                self.assertRegex(text, r"\nMemory at the peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)\n")
+                self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ ± +\d+ % +\d+ %  memory\.c:\d+ ")
+            # How many blocks are in use at the end is counted, not estimated: it stands at the top alone.
+            self.assertNotIn("block", text.partition("\nMemory at the peak: ")[2])
+        self.record("phases", "--full")
+        memory = self.memory()
+        self.assertEqual(memory["peak_range"], [memory["peak_bytes"]] * 2)
+        self.assertEqual(memory["end_range"], [memory["end_bytes"]] * 2)
+
     def await_deep_stack(self):
         """Waits for a snapshot after the program had all of its memory: its stack comes last."""
         def is_deep(report):
