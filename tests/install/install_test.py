@@ -147,10 +147,10 @@ class Install(unittest.TestCase):
         for entry in commands:
             name = pathlib.Path(entry["file"]).stem
             if name not in ("drop_in", "static"):  # which include nothing of Tarn
-                stated = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
-                stated = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
-                stated = [os.path.normpath(word) for word in stated]
-                self.assertEqual(sorted(stated), sorted(stated), entry["file"])
+                by_cmake = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
+                by_pkg_config = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
+                by_pkg_config = [os.path.normpath(word) for word in by_pkg_config]
+                self.assertEqual(sorted(by_cmake), sorted(by_pkg_config), entry["file"])
 
     def test_components_are_the_libraries(self):
         self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc;malloc_static")
