@@ -90,8 +90,19 @@ def run(words, program, folder, supervisor):
         child.finish(check=False)
         raise
     ended = child.finish()
-    return {"seconds": ended.cpu_s, "kib": ended.largest_kib,
-            "file": sum(path.stat().st_size for path in folder.iterdir())}
+    result = {"seconds": ended.cpu_s, "kib": ended.largest_kib,
+              "file": sum(path.stat().st_size for path in folder.iterdir())}
+    if "record" in words[1:2]:
+        result["said"] = said_cost(words[0], folder / "recording")
+    return result
+
+
+def said_cost(tarn, recording):
+    """Processor seconds that a recording took by its own account, those of `tarn record` itself in it."""
+    report = subprocess.run([tarn, "report", "--quick", "--json", "--top", "0", str(recording)], capture_output=True,
+                            text=True, check=True)
+    overhead = json.loads(report.stdout)["recorder"]["overhead"]
+    return (sum(overhead["kinds_ns"].values()) + overhead["collector_ns"]) * 1e-9
 
 
 def preprocessed(folder):
@@ -302,15 +313,19 @@ def line(program, results, name):
         base = plain / program.events * 1e9
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
-        return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory, ""]
+        return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory, "", ""]
     all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
+    said = ""
+    if "said" in mine[0]:
+        added = statistics.median(result["seconds"] - other["seconds"] for result, other in zip(mine, results["plain"]))
+        said = f"{statistics.median(result['said'] for result in mine):.2f} of {added:.2f} s"
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
     ratio = statistics.median(all_ratios)
     goal = ""
     if name == "record" and program.goal:
         goal = f"{'≤' if ratio <= program.goal else '!'} {program.goal:.2f}"
     return [f"  {name}", f"{ratio:.2f}", goal, f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit, memory,
-            f"{size / 1000:,.0f} kB"]
+            f"{size / 1000:,.0f} kB", said]
 
 
 def main():
@@ -341,7 +356,8 @@ def main():
                 lines += [line(program, figures, name) for name in figures]
     missing = sorted({recorder for program in chosen for recorder in program.recorders} - started.keys())
     print(f"{machine.name()}, load {os.getloadavg()[0]:.1f}\n")
-    print(text.lay_out(["program, under", "processor time", "goal", "quartiles", "", "memory", "files"], lines))
+    columns = ["program, under", "processor time", "goal", "quartiles", "", "memory", "files", "says it took"]
+    print(text.lay_out(columns, lines))
     if missing:
         print(f"\nNot installed, left out: {', '.join(missing)}.")
     if options.json:

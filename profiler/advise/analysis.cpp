@@ -307,10 +307,6 @@ void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::sp
   whole_.drop_in_saves_ns = {std::min(saved_ns.low, whole_.heap_ns.low), std::min(saved_ns.high, whole_.heap_ns.high)};
 }
 
-range analysis::ms_per_second(const range& ns) const {
-  return whole_.wall_ns > 0 ? ns * (1e3 / whole_.wall_ns) : range{};
-}
-
 range analysis::share(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
   // Of the two processor times, the one that makes the end lower, or higher; what is below 0 is a cost. The kernel

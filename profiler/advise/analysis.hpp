@@ -114,8 +114,7 @@ class analysis {
   // Returns the stack of any site of the recording (`stack_at`).
   std::vector<code_location> stack(std::uint32_t site) { return stack_at(recording_, site, symbols_); }
   symbols& names() { return symbols_; }
-  // These return a range of nanoseconds as milliseconds per second of the run, and as a share of the processor time.
-  range ms_per_second(const range& ns) const;
+  // Returns a range of nanoseconds as a share of the processor time.
   range share(const range& ns) const;
   // Returns false if the end of the process was not seen: then share() is 0.
   bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }

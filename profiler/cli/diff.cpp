@@ -223,7 +223,7 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
-        "The CPU times leave out what recording the heap took, not what locks and calls took.\n"
+        "The CPU times leave out what recording took, within a quarter of it.\n"
         "For exact figures measure without a recorder: --cpu.\n");
   }
   if (std::any_of(difference.changes.begin(), difference.changes.end(),

@@ -264,7 +264,7 @@ void add_gate(CLI::App& application) {
   command->footer(
       "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
       "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
-      "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER %,\n"
+      "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER % of one thread,\n"
       "system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"

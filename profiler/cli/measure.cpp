@@ -1,9 +1,9 @@
-// `tarn measure parts|preloaded|recorded|calls|replay`: prints costs on this machine as JSON, or those of the steps
+// `tarn measure parts|preloaded|recorder|calls|replay`: prints costs on this machine as JSON, or those of the steps
 // that it reads from its standard input. The help does not list it: `tarn report` starts it, in processes that have
 // the allocator under test and nothing else in their environment.
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <fmt/format.h>
+#include <time.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +21,7 @@
 #include "profiler/cli/commands.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/predict/measure_calls.hpp"
+#include "profiler/predict/measure_recorder.hpp"
 #include "profiler/predict/pairs.hpp"
 #include "profiler/predict/replay.hpp"
 
@@ -167,31 +168,6 @@ cost_model measure_preloaded() {
   return model;
 }
 
-struct depth {
-  double ns;
-  int frames;
-};
-[[gnu::noinline]] depth measure_at_depth(int extra_frames) {
-  if (extra_frames == 0) {
-    c_blocks recorded{::malloc, ::free, 64};
-    std::array<void*, format::most_frames + 16> frames{};
-    return {soon_ns(recorded), ::backtrace(frames.data(), static_cast<int>(frames.size()))};
-  }
-  depth result = measure_at_depth(extra_frames - 1);
-  asm volatile("" : : : "memory");  // prevents a tail call
-  return result;
-}
-
-// Measures the basic cost of a pair, and the cost of each frame, under the recorder.
-cost_model measure_recorded() {
-  const depth shallow = measure_at_depth(4), deep = measure_at_depth(24);
-  cost_model model;
-  model.recorder_frame = std::max((deep.ns - shallow.ns) / (deep.frames - shallow.frames), 0.0);
-  model.recorder_ns = std::max(shallow.ns - model.recorder_frame * shallow.frames, 0.0);
-  model.sampler_ns = deep.ns;  // the depth of a typical program
-  return model;
-}
-
 void add(CLI::App& parent, const char* name, cost_model (*measure)()) {
   parent.add_subcommand(name)->callback([measure] { fmt::print("{}\n", analyse::to_json(measure()).dump()); });
 }
@@ -204,7 +180,15 @@ void add_measure(CLI::App& application) {
   command->require_subcommand(1);
   add(*command, "parts", measure_parts);
   add(*command, "preloaded", measure_preloaded);
-  add(*command, "recorded", measure_recorded);
+  command->add_subcommand("recorder")->callback([] {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    const work_times times = measure_recorder(static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec));
+    fmt::print("{}\n", nlohmann::json{{"ns", times.ns},
+                                      {"dispatches_of_thread", times.dispatches_of_thread},
+                                      {"changes_of_thread", times.changes_of_thread}}
+                           .dump());
+  });
   add(*command, "calls", [] {
     cost_model model;
     model.calls = measure_calls();

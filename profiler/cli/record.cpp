@@ -33,6 +33,7 @@
 #include "profiler/collect/children.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/process_state.hpp"
+#include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/recording_bounds.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/system_calls.hpp"
@@ -43,6 +44,7 @@
 #include "profiler/launch/processor_counts.hpp"
 #include "profiler/launch/program.hpp"
 #include "profiler/launch/start.hpp"
+#include "profiler/predict/recording_cost.hpp"
 
 namespace tarn::command {
 namespace {
@@ -260,6 +262,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
     fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
   }
   if (!recording.is_whole()) return;
+  fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
+             analyse::collector_text_of(recorded_facts));
   fmt::print(stderr, "tarn: {}, in {} ({} bytes); tarn report {}\n", count_text(recorded_facts, sources),
              recording.path(), recording.bytes(), recording.path());
 }
@@ -326,7 +330,8 @@ namespace {
   children child_processes;
   if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, interval);
-  bounded_recording files(first, request.output, bounds_of(request));
+  recorder_prices prices(library, sources, request.full);
+  bounded_recording files(first, prices, request.output, bounds_of(request));
   try {
     files.begin(facts);
   } catch (const std::system_error& error) {
@@ -394,6 +399,8 @@ namespace {
     child_processes.write_changes(request.output, facts);
   }
   child_processes.write_changes(request.output, facts, true);
+  if (!files.is_paused()) first.write_work(prices);
+  child_processes.write_work(prices);
   if (launches) {
     const process_recording& kept_recording = child_processes.keep_longest_running(first);
     if (&kept_recording != &first)

@@ -20,6 +20,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/record_request.hpp"
+#include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/watched_process.hpp"
 #include "profiler/launch/attachment.hpp"
 #include "profiler/launch/library.hpp"
@@ -119,7 +120,8 @@ void record_attached(const record_request& request) {
     recording = open_region(path, is_new, sources, request.interval);
     return recording != nullptr;
   });
-  bounded_recording files(*recording, request.output, bounds);
+  recorder_prices prices(library, sources, false);
+  bounded_recording files(*recording, prices, request.output, bounds);
   try {
     files.begin_late(facts);
   } catch (const std::system_error& error) {
@@ -139,6 +141,7 @@ void record_attached(const record_request& request) {
     if (!files.is_paused()) {
       recording->write_changes();
       recording->write_end(end_of(*recording, watched));
+      recording->write_work(prices);
     }
     fmt::print(stderr, "tarn: process {} has ended\n", process);
   } else {

@@ -88,6 +88,12 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
   return next;
 }
 
+void children::write_work(recorder_prices& prices) {
+  for (const child_process& child : children_) {
+    if (child.recording->has_begun()) child.recording->write_work(prices);
+  }
+}
+
 bool children::any_runs() const {
   return std::any_of(children_.begin(), children_.end(), [](const child_process& child) {
     return child.watched != nullptr && !child.watched->has_ended();

@@ -32,6 +32,9 @@ class children {
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
                                                       bool immediately = false);
 
+  // Writes what recording each of them cost so far.
+  void write_work(recorder_prices& prices);
+
   bool any_runs() const;
   // Returns the running children for poll(2), so that the caller comes back as soon as one ends.
   std::vector<pollfd> running() const;

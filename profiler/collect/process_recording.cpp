@@ -14,6 +14,7 @@
 #include "profiler/format/clock.hpp"
 #include "profiler/format/interval.hpp"
 #include "profiler/launch/program.hpp"
+#include "profiler/predict/recording_cost.hpp"
 
 namespace tarn::command {
 
@@ -156,7 +157,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
     if (begun_ns_ == 0) {
       writer.changes(now_);
     } else {
-      writer.changes(format::since(before_, now_));
+      writer.changes(in_file());
     }
   });
   const auto ended = std::chrono::steady_clock::now();
@@ -177,6 +178,16 @@ void process_recording::move_to(const std::string& path) {
 void process_recording::remove() {
   std::error_code ignored;
   std::filesystem::remove(path_, ignored);
+}
+
+void process_recording::write_work(recorder_prices& prices) {
+  now_.work.prices = prices.get();
+  now_.work.amounts = analyse::amounts_of(in_file());
+  if (begun_ns_ != 0) now_.work.amounts[format::start_work] = 0;  // the program had started before this file
+  const std::uint64_t collector_us = prices.collector_us();
+  now_.work.collector_us = collector_us - collector_before_us_;
+  collector_before_us_ = collector_us;  // of the next file
+  write([&](format::writer& writer) { writer.work(now_.work); });
 }
 
 format::recording process_recording::in_file() const { return begun_ns_ == 0 ? now_ : format::since(before_, now_); }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/region_file.hpp"
 #include "profiler/format/writer.hpp"
 
@@ -41,6 +42,8 @@ class process_recording {
   format::end_facts of_file(const format::end_facts& end) const;
   format::end_facts so_far() const;
   void write_unrecorded(const format::unrecorded_facts& facts);
+  // Writes what recording cost so far, at these prices. Call it once for each file, at its end.
+  void write_work(recorder_prices& prices);
 
   // Moves the file to `path`, replacing the file there. Throws std::system_error.
   void move_to(const std::string& path);
@@ -71,8 +74,9 @@ class process_recording {
   format::recording now_;
   format::recording before_;  // the counters before the current file; empty for the first one
   format::end_facts end_before_;
-  bool knows_all_blocks_ = true;  // it was recorded from the process's beginning
-  std::uint64_t begun_ns_ = 0;    // when a further file began, by the monotonic clock; 0: the program's begin counts
+  std::uint64_t collector_before_us_ = 0;  // of the files before
+  bool knows_all_blocks_ = true;           // it was recorded from the process's beginning
+  std::uint64_t begun_ns_ = 0;  // when a further file began, by the monotonic clock; 0: the program's begin counts
   std::chrono::steady_clock::time_point next_snapshot_{}, next_residence_{};
 };
 

@@ -82,8 +82,10 @@ void bounded_recording::end(const format::end_facts& end) {
 
 void bounded_recording::end_early() {
   if (is_paused_) return;
+  prices_.get();  // which may take a while, before the file's last moment
   recording_.write_changes();
   recording_.write_end(recording_.so_far());
+  recording_.write_work(prices_);
 }
 
 }  // namespace tarn::command

@@ -18,8 +18,9 @@ struct recording_bounds {
 // the next file begins, `path`.2 if there was one file. A file has what happened in its time and can be read by itself.
 class bounded_recording {
  public:
-  bounded_recording(process_recording& recording, std::string path, const recording_bounds& bounds)
-      : recording_(recording), path_(std::move(path)), bounds_(bounds) {}
+  bounded_recording(process_recording& recording, recorder_prices& prices, std::string path,
+                    const recording_bounds& bounds)
+      : recording_(recording), prices_(prices), path_(std::move(path)), bounds_(bounds) {}
 
   // Replaces the first file. Throws std::system_error when it cannot be made.
   void begin(const format::program_facts& facts);
@@ -36,7 +37,7 @@ class bounded_recording {
   bool is_over() const { return bounds_.duration.count() != 0 && steady::now() >= begun_ + bounds_.duration; }
   // Returns when to call write_changes() or is_over() again.
   std::chrono::steady_clock::time_point next() const;
-  // Writes the end of the last file. `end` is that of the whole program.
+  // Writes the end of the last file, without what recording cost. `end` is that of the whole program.
   void end(const format::end_facts& end);
   // Ends the last file before the program ends.
   void end_early();
@@ -47,6 +48,7 @@ class bounded_recording {
   bool begin_next_file();
 
   process_recording& recording_;
+  recorder_prices& prices_;
   std::string path_;
   recording_bounds bounds_;
   steady::time_point begun_{}, file_begun_{};

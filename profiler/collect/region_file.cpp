@@ -176,6 +176,13 @@ std::vector<std::string> region_file::words() const {
   return arguments;
 }
 
+std::array<std::uint64_t, work_counter_count> region_file::work() const {
+  std::array<std::uint64_t, work_counter_count> counts;
+  for (std::size_t index = 0; index < counts.size(); ++index)
+    counts[index] = header_->work[index].load(std::memory_order_relaxed);
+  return counts;
+}
+
 std::optional<end_facts> region_file::ending() const {
   if (header_->has_ended.load(std::memory_order_acquire) == 0) return std::nullopt;
   return end_facts{false,
@@ -391,6 +398,7 @@ void region_file::read_threads(recording& target) const {
 void region_file::read(recording& target) const {
   target.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
   target.images = header_->images.load(std::memory_order_acquire);
+  target.work.counts = work();
   // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
   // cell is a thread whose number was taken before its block was handed on.
   read_threads(target);

@@ -68,6 +68,9 @@ class region_file {
   // Returns when the program began to count, by the monotonic clock; 0 if it has not.
   std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
 
+  // Returns what the recorder has done so far.
+  std::array<std::uint64_t, format::work_counter_count> work() const;
+
   // Returns how the counting process ended, if it called exit() or _exit().
   std::optional<format::end_facts> ending() const;
 

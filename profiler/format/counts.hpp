@@ -133,6 +133,51 @@ enum order_counter : std::size_t { orders, order_waits, order_ticks, order_count
 // A violation cell counts what one thread does at one site inside a quiet region (tarn::quiet_region).
 enum violation_counter : std::size_t { heap_calls, system_calls, lock_waits, violation_counter_count };
 
+// Says what the recorder's own work takes in the program: ticks of the clock for work that takes far longer than to
+// read the clock, and counts of the rest. None has what another one has.
+enum work_counter : std::size_t {
+  sample_ticks,    // sampled blocks, and blocks in excerpts
+  dispatch_ticks,  // the handler of dispatched system calls
+  window_ticks,    // decisions about which system calls are dispatched
+  thread_ticks,    // begin and end of threads
+  walk_ticks,      // walks of stacks that were not known
+  timed_counters,
+  // How many pieces of work the ticks are of, in the same order.
+  samples = timed_counters,
+  dispatches,
+  windows,
+  thread_changes,
+  walks,
+  window_steps,    // calls of hooked functions, up to the last decision of each thread
+  recorded_locks,  // acquisitions that are recorded, where others pass
+  work_counter_count
+};
+
+// The cost is computed from these: each has an amount, and a price in nanoseconds that `tarn record` measures where it
+// records. The first ones are timed: their amount is nanoseconds.
+enum work_item : std::size_t {
+  sample_work,
+  dispatch_work,
+  window_work,
+  thread_work,
+  walk_work,
+  timed_items,
+  // Pieces of timed work, for what cannot be timed of each: the clock itself, and what the kernel does before and
+  // after.
+  sample_margin = timed_items,
+  dispatch_margin,
+  window_margin,
+  thread_margin,
+  walk_margin,
+  step_work,
+  heap_work,           // allocations with their frees; with --full without their frames
+  frame_work,          // with --full: frames of the stacks of blocks
+  lock_work,           // acquisitions that pass, with their releases
+  recorded_lock_work,  // acquisitions that are recorded, with their releases
+  start_work,          // starts of programs
+  work_item_count
+};
+
 // A module, mostly the program itself, may define heap functions that take precedence over the recorder's. The
 // recorder does not see blocks from such a malloc; of the blocks from such an operator new it sees only those that
 // come from malloc.

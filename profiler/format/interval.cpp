@@ -79,6 +79,12 @@ class collector final : public watcher {
         part.threads[index].*counter = after > before ? after - before : 0;
       }
     }
+    part.work = whole.work;  // its times are not known, so it is shared out by processor time
+    const auto processor_us = [](const end_facts& end) { return static_cast<double>(end.user_us + end.system_us); };
+    const double share = std::min(processor_us(part.end) / std::max(processor_us(whole.end), 1.0), 1.0);
+    for (std::uint64_t& count : part.work.amounts)
+      count = static_cast<std::uint64_t>(static_cast<double>(count) * share);
+    part.work.collector_us = static_cast<std::uint64_t>(static_cast<double>(whole.work.collector_us) * share);
     bound_longest(part, whole);
     return part;
   }
@@ -142,6 +148,8 @@ recording since(const recording& before, const recording& now) {
   part.waits = increases(before.waits, now.waits);
   part.orders = increases(before.orders, now.orders);
   part.violations = increases(before.violations, now.violations);
+  for (std::size_t index = 0; index < work_counter_count; ++index)
+    part.work.counts[index] -= std::min(part.work.counts[index], before.work.counts[index]);
   bound_longest(part, now);
   set_peaks(part, before, now);
   for (std::size_t index = 0; index < std::min(before.threads.size(), part.threads.size()); ++index) {

@@ -251,6 +251,17 @@ void read_unrecorded(decoder& input, recording& result) {
   result.unrecorded = std::move(facts);
 }
 
+void read_work(decoder& input, recording& result) {
+  work_facts facts;
+  facts.collector_us = input.number();
+  constexpr std::uint64_t longest_ps = std::uint64_t{1} << 50;  // a quarter of an hour
+  for (std::size_t item = 0; item < work_item_count; ++item) {
+    facts.amounts[item] = input.number();
+    facts.prices[item] = static_cast<double>(input.number(longest_ps)) / 1000;
+  }
+  result.work = facts;
+}
+
 void read_end(decoder& input, recording& result) {
   end_facts facts;
   const std::uint64_t way = input.number(2);  // 0: by an exit code, 1: by a signal, 2: not ended
@@ -290,6 +301,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::peak: return read_peak(input, result);
     case block_kind::residence: return read_residence(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
+    case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;
   }
   throw unreadable("a block of an unknown kind");

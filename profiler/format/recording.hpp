@@ -24,7 +24,7 @@ constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes,
 enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
-                                        peak, residence };
+                                        peak, residence, work };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -178,6 +178,16 @@ struct end_facts {
   auto operator<=>(const end_facts&) const = default;
 };
 
+// What the recorder did in the program, and what that costs on the machine of the recording.
+struct work_facts {
+  std::array<std::uint64_t, work_counter_count> counts{};  // only while it is recorded; the file has the amounts
+  std::array<std::uint64_t, work_item_count> amounts{};
+  std::array<double, work_item_count> prices{};  // nanoseconds; all 0 if they could not be measured
+  std::uint64_t collector_us = 0;                // processor time of `tarn record` itself
+  auto operator<=>(const work_facts&) const = default;
+  bool is_priced() const { return prices != decltype(prices){}; }
+};
+
 // Describes the parts of the program that were not recorded: other processes, and the program after an exec.
 struct unrecorded_facts {
   std::string became;                             // the file of the last exec, if the recorder was not loaded there
@@ -244,6 +254,7 @@ struct recording {
   std::vector<excerpt_facts> excerpts;
   bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;
+  work_facts work;
   unrecorded_facts unrecorded;
   std::string damage;  // why reading stopped before the end of the file; empty if it did not
 };

@@ -18,11 +18,11 @@ namespace tarn::format {
 // These environment variables tell a recorded program the region's file and the process to record. Their names do not
 // begin with TARN_, because those are options of the heaps.
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
-constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
+constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whichever has it
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 4;
+constexpr std::uint32_t region_version = 5;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -203,7 +203,9 @@ struct region_header {
   std::atomic<std::int64_t> bytes_in_use, most_bytes_in_use;
   std::atomic<std::uint64_t> peaks, peak_ticks;
   std::atomic<std::uint32_t> peak_image;
-  spare_region spare[most_spares];
+  // Says what the recorder's work takes (work_counter), in cache lines apart from what each event reads.
+  alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
+  alignas(64) spare_region spare[most_spares];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
   // beyond the limit, and the number of all that fork created.
   unrecorded_program unrecorded[most_unrecorded];

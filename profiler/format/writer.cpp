@@ -361,6 +361,17 @@ void writer::unrecorded(const unrecorded_facts& facts) {
   put(block_kind::unrecorded, output.bytes());
 }
 
+void writer::work(const work_facts& facts) {
+  encoder output;
+  output.number(facts.collector_us);
+  constexpr double picoseconds = 1000;
+  for (std::size_t item = 0; item < work_item_count; ++item) {
+    output.number(facts.amounts[item]);
+    output.number(static_cast<std::uint64_t>(facts.prices[item] * picoseconds));
+  }
+  put(block_kind::work, output.bytes());
+}
+
 void writer::end(const end_facts& facts) {
   encoder output;
   output.number(facts.is_running ? 2 : facts.by_signal ? 1 : 0);

@@ -25,6 +25,7 @@ class writer {
   void changes(const recording& now);
   void end(const end_facts& facts);
   void unrecorded(const unrecorded_facts& facts);
+  void work(const work_facts& facts);
 
   std::uint64_t bytes() const { return bytes_; }
 

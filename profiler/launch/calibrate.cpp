@@ -134,24 +134,6 @@ cost_model measured(const analyse::cost_facts& today) {
   model.facts = today;
   take(model, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
   const temporary_file recording;
-  // If this tarn cannot record, a recorder costs nothing: the recordings are from elsewhere.
-  const auto recorded = [&](const std::vector<std::string>& options) {
-    std::vector<std::string> command = {self, "record", "--heap", "-o", recording.path()};
-    command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {"--", self, "measure", "recorded"});
-    try {
-      return measured_by(command);
-    } catch (const failure&) {
-      return cost_model();
-    }
-  };
-  // The measurement includes the pair itself, of 64 bytes; this takes it off.
-  const double plain =
-      model.pair_ns(analyse::allocator_kind::alone, analyse::lifetime_pattern::soon, format::size_bucket(64));
-  const cost_model whole = recorded({"--full"}), sampled = recorded({});
-  model.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
-  model.recorder_frame = whole.recorder_frame;
-  model.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
   model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
     output_of({self, "record", "--syscalls", "--full", "-o", recording.path(), "--", self, "measure", "calls"});

@@ -50,20 +50,18 @@ json to_json(const cost_model& costs) {
         pairs[allocator_names[allocator]][pattern_names[pattern]] = costs.pairs[allocator][pattern];
     }
   }
-  return {
-      {"version", 1},
-      {"machine", costs.facts.machine},
-      {"library", costs.facts.library},
-      {"tarn", costs.facts.tarn},
-      {"date", costs.facts.date},
-      {"pair_ns", pairs},
-      {"copy_ns_per_byte", {costs.copy_ns.low, costs.copy_ns.high}},
-      {"calls",
-       {{"stretch", costs.calls.slowdown},
-        {"buffered_ns", costs.calls.buffered_ns},
-        {"remembered_ns", costs.calls.cached_ns},
-        {"plain_ns", costs.calls.plain_ns}}},
-      {"recorder_ns", {{"pair", costs.recorder_ns}, {"frame", costs.recorder_frame}, {"sampled", costs.sampler_ns}}}};
+  return {{"version", 1},
+          {"machine", costs.facts.machine},
+          {"library", costs.facts.library},
+          {"tarn", costs.facts.tarn},
+          {"date", costs.facts.date},
+          {"pair_ns", pairs},
+          {"copy_ns_per_byte", {costs.copy_ns.low, costs.copy_ns.high}},
+          {"calls",
+           {{"stretch", costs.calls.slowdown},
+            {"buffered_ns", costs.calls.buffered_ns},
+            {"remembered_ns", costs.calls.cached_ns},
+            {"plain_ns", costs.calls.plain_ns}}}};
 }
 
 cost_model cost_model_from(const json& text) {
@@ -81,9 +79,6 @@ cost_model cost_model_from(const json& text) {
   costs.copy_ns = between(text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1));
   const json& calls = text.at("calls");
   costs.calls = {calls.at("stretch"), calls.at("buffered_ns"), calls.at("remembered_ns"), calls.at("plain_ns")};
-  costs.recorder_ns = text.at("recorder_ns").at("pair");
-  costs.recorder_frame = text.at("recorder_ns").at("frame");
-  costs.sampler_ns = text.at("recorder_ns").at("sampled");
   return costs;
 }
 

@@ -104,9 +104,6 @@ struct cost_model {
   std::array<std::array<by_size, pattern_count>, allocator_count> pairs;
   range copy_ns;  // a copied byte: from near memory, and from far memory
   call_costs calls;
-  double recorder_ns = 0;     // what `tarn record --heap --full` adds to an allocation with its free
-  double recorder_frame = 0;  // what each frame adds to that
-  double sampler_ns = 0;      // what `tarn record --heap` adds, including its samples
 
   cost_model();
   // Returns the price of the pattern, or of the nearest pattern that the allocator has.

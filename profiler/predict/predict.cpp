@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "profiler/predict/recording_cost.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -192,11 +194,7 @@ growth growth_of(const site& site) {
 }
 
 predictor::predictor(const format::recording& recording, const cost_model& costs)
-    : recording_(recording),
-      costs_(costs),
-      is_sampled_(recording.program.mode == "sampled"),
-      is_threaded_(recording.images + 1U),
-      is_on_drop_in_(recording.images + 1U) {
+    : recording_(recording), costs_(costs), is_threaded_(recording.images + 1U), is_on_drop_in_(recording.images + 1U) {
   std::vector<unsigned> threads(recording.images + 1U);
   const auto place = [&](std::uint32_t image) { return std::min<std::size_t>(image, recording.images); };
   for (const format::thread_facts& thread : recording.threads) {
@@ -324,12 +322,8 @@ program_costs predictor::program_costs_of(const heap_findings& findings, double 
     for (const prediction& prediction : predicted.remedies) {
       if (prediction.remedy == remedy_kind::drop_in) costs.drop_in_saves_ns += prediction.saved_ns;
     }
-    const double frames = as_double(recording_.sites[site.number].frames.size());
-    const double each_ns = is_sampled_ ? costs_.sampler_ns : costs_.recorder_ns + costs_.recorder_frame * frames;
-    const double recorder = as_double(site.sums[counter::blocks]) * each_ns;
-    // The price was measured on one stack again and again; many different stacks take longer to find.
-    costs.recorder_ns += {recorder, 2 * recorder};
   }
+  costs.recorder_ns = cost_of(recording_.work).total_range();
   costs.wall_ns = as_double(recording_.end.wall_us) * 1e3;
   const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {

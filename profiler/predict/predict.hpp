@@ -74,7 +74,6 @@ class predictor {
 
   const format::recording& recording_;
   const cost_model& costs_;
-  bool is_sampled_;
   std::vector<bool> is_threaded_, is_on_drop_in_;  // by image
 };
 

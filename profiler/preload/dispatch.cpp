@@ -158,6 +158,7 @@ void handle(ucontext_t& context) noexcept {
 void on_signal(int signal, siginfo_t* information, void* context) noexcept {
   constexpr int dispatched = 2;  // SYS_USER_DISPATCH, which the C library does not name
   if (information->si_code != dispatched) return pass_on(signal, information, context);
+  const work_timer timer(format::dispatch_ticks);
   auto& frame = *static_cast<ucontext_t*>(context);
   if (information->si_arch != AUDIT_ARCH_X86_64) {  // int $0x80 has other call numbers
     frame.uc_mcontext.gregs[REG_RAX] = -ENOSYS;

@@ -74,6 +74,7 @@ using constructor = void (*)(int, char**, char**);
 [[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor first_constructor = begin;
 
 std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
+  const work_timer timer(format::walk_ticks);
   std::uintptr_t frames[format::most_frames];
   return site_of(frames, walk(caller, self.stack(), frames, reads));
 }

@@ -1,5 +1,7 @@
 #include "profiler/preload/events.hpp"
 
+#include <optional>
+
 #include "profiler/format/clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
@@ -20,6 +22,17 @@ constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << 28) - 1;
 void count(format::cell& cell, std::size_t counter, std::uint64_t amount) noexcept { add(cell.value[counter], amount); }
 
 bool is_sampled() noexcept { return header().interval != 0; }
+
+// Times what only few blocks need. Where each block is counted, that takes little longer than to time it would.
+class sample_timer {
+ public:
+  sample_timer() noexcept {
+    if (is_sampled()) timer_.emplace(format::sample_ticks);
+  }
+
+ private:
+  std::optional<work_timer> timer_;
+};
 
 // Returns true when the thread samples this block, and then draws the next distance.
 [[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, charged charge) noexcept {
@@ -137,6 +150,7 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (block == nullptr || !records()) return;
+  const sample_timer timer;
   entry guard;
   if (!guard) return;
   count_allocation(guard.self(), block, bytes, caller, charge);
@@ -144,6 +158,7 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
 
 [[gnu::noinline]] void freed_otherwise(const void* block) noexcept {
   if (block == nullptr || !records()) return;
+  const sample_timer timer;
   entry guard;
   if (!guard) return;
   add(guard.self().counts().frees, 1);

@@ -169,6 +169,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
     : address_(lock), caller_(caller), type_(type), blocks_(until == wait_limit::endless) {
   entry guard;
   if (!guard) return;
+  if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
   if (sampled_locker != nullptr && !is_busy && type != format::lock_type::condition)
     weight_ = guard.self().samples_of_locks.weight_of(lock, caller.address, format::ticks());
   site_ = site_from(guard.self(), caller);

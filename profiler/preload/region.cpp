@@ -295,8 +295,9 @@ bool attach(const char* const* environment) noexcept {
   first = map_first(path);
   if (first == nullptr) return done;
   const std::uint32_t own_namespace = pid_namespace();
-  const bool is_first = number_in(value_of(environment, format::process_variable)) == raw_call(SYS_getpid) &&
-                        (own_namespace == first->pid_namespace || own_namespace == 0);
+  const long wanted = number_in(value_of(environment, format::process_variable));
+  const bool is_first =
+      (wanted == 0 || wanted == raw_call(SYS_getpid)) && (own_namespace == first->pid_namespace || own_namespace == 0);
   const bool follows = first->spares != 0;
   if (!done) done = is_first ? map_region(open_region(path), nullptr) : follows && map_spare(path, nullptr);
   if (!done && !is_first) note_unrecorded(*first);
@@ -307,6 +308,8 @@ bool attach(const char* const* environment) noexcept {
   }
   return done;
 }
+
+constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
 
 bool attach_to(long file) noexcept {
   first_kept_number = 48;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
 
 namespace tarn::preload {
@@ -40,6 +41,42 @@ std::uint32_t process_number() noexcept;
 std::uint32_t image() noexcept;
 extern constinit format::region_header* own_region;  // NOLINT(bugprone-dynamic-static-initializers)
 inline format::region_header& header() noexcept { return *own_region; }
+
+inline void count_work(format::work_counter counter, std::uint64_t amount) noexcept {
+  header().work[counter].fetch_add(amount, std::memory_order_relaxed);
+}
+
+// Times a piece of the recorder's work while it lives, without the pieces inside of it that are timed themselves. A
+// thread that loses its processor meanwhile does not work, so a longer time than any work takes is replaced by the mean
+// of its kind.
+class work_timer {
+ public:
+  explicit work_timer(format::work_counter counter) noexcept
+      : counter_(counter), inner_before_(inner_ticks), begun_(format::ticks()) {}
+  work_timer(const work_timer&) = delete;
+  work_timer& operator=(const work_timer&) = delete;
+  ~work_timer() {
+    constexpr std::uint64_t longest = std::uint64_t{1} << 16;  // some 25 us
+    const std::uint64_t ticks = format::ticks() - begun_, inner = inner_ticks - inner_before_;
+    const std::uint64_t own_part = ticks > inner ? ticks - inner : 0;
+    inner_ticks = inner_before_ + ticks;
+    count_work(counter_, own_part < longest ? own_part : mean_ticks(longest));
+    count_work(pieces(), 1);
+  }
+
+ private:
+  format::work_counter pieces() const noexcept {
+    return static_cast<format::work_counter>(counter_ + format::timed_counters);
+  }
+  std::uint64_t mean_ticks(std::uint64_t if_none) const noexcept {
+    const std::uint64_t count = header().work[pieces()].load(std::memory_order_relaxed);
+    return count == 0 ? if_none : header().work[counter_].load(std::memory_order_relaxed) / count;
+  }
+
+  static constinit thread_local std::uint64_t inner_ticks;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+  format::work_counter counter_;
+  std::uint64_t inner_before_, begun_;
+};
 
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;

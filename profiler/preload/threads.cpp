@@ -91,6 +91,7 @@ constinit thread_local thread* sampled_locker = nullptr;
 
 // The thread's counts stay, and its later events are still counted.
 void thread::end() noexcept {
+  const work_timer timer(format::thread_ticks);
   running.fetch_sub(1, std::memory_order_relaxed);
   if (!is_recorded()) return;  // a filter of system calls that was set since then is not known
   if (this != shared) {
@@ -204,6 +205,7 @@ thread* thread::make() noexcept {
 }
 
 thread* thread::make_numbered() noexcept {
+  const work_timer timer(format::thread_ticks);
   std::uint32_t number = header().threads.load(std::memory_order_relaxed);
   while (number < format::most_threads &&
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {

@@ -188,13 +188,14 @@ void decide() noexcept {
     tarn_steps_left = 0;  // the parent's thread decides at its next hook
     return;
   }
+  const work_timer timer(format::window_ticks);
   if (always.load(std::memory_order_relaxed) || is_restricted()) return open_for_good();
   switch (own_window.phase) {
     case window_phase::unknown:
     case window_phase::inherited: return begin_thread();
-    case window_phase::closed: return lead();
+    case window_phase::closed: count_work(format::window_steps, own_window.gap); return lead();
     case window_phase::leading: return open_block();
-    case window_phase::open: return end_block();
+    case window_phase::open: count_work(format::window_steps, own_window.steps); return end_block();
   }
 }
 

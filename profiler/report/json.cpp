@@ -13,6 +13,7 @@
 #include "profiler/base/json_output.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/replaced.hpp"
+#include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
@@ -34,7 +35,6 @@ json predicted(const analyse::analysis& analysis, const analyse::site_view& view
                         {"ns", json_of(offer.predicted.ns)},
                         {"saved_ns", json_of(offer.predicted.saved_ns)},
                         {"at_least", offer.predicted.at_least},
-                        {"saved_ms_per_second", json_of(analysis.ms_per_second(offer.predicted.saved_ns))},
                         {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},
                         {"calls_saved", offer.predicted.calls_saved},
                         {"advice", offer.suggestion.text},
@@ -43,7 +43,6 @@ json predicted(const analyse::analysis& analysis, const analyse::site_view& view
   }
   return {{"now_ns", json_of(view.predicted.now_ns)},
           {"share", json_of(analysis.share(view.predicted.now_ns))},
-          {"ms_per_second", json_of(analysis.ms_per_second(view.predicted.now_ns))},
           {"reasons", view.predicted.reasons},
           {"remedies", remedies}};
 }
@@ -98,6 +97,19 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
 }
 
 namespace {
+
+json json_of_overhead(const format::recording& recording, const analyse::program_costs& whole) {
+  const analyse::recording_cost cost = analyse::cost_of(recording.work);
+  json kinds = json::object();
+  for (std::size_t kind = 0; kind < analyse::work_kind_count; ++kind)
+    kinds[analyse::name(static_cast<analyse::work_kind>(kind))] = cost.ns[kind];
+  return {{"is_known", cost.is_known},
+          {"cpu_ns", json_of(whole.recorder_ns)},
+          {"kinds_ns", kinds},
+          {"collector_ns", cost.collector_ns},
+          {"text", analyse::cost_text_of(recording) + "; " + analyse::collector_text_of(recording)},
+          {"program_cpu_ns", json_of(whole.cpu_ns)}};
+}
 
 json json_of_unrecorded(const format::unrecorded_facts& facts) {
   return {{"became", facts.became},
@@ -174,7 +186,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
         {"replaced", replaced_text(recording)},
         {"dropped", heap.dropped},
-        {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
+        {"overhead", json_of_overhead(recording, whole)}}},
       {"heap",
        {{"allocations", heap.allocations},
         {"frees", heap.frees},
@@ -184,7 +196,6 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"predicted",
          {{"now_ns", json_of(whole.heap_ns)},
           {"share", json_of(analysis.share(whole.heap_ns))},
-          {"ms_per_second", json_of(analysis.ms_per_second(whole.heap_ns))},
           {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)},
           {"first_remedies", json_of_first_remedies(analysis, analysis.all_first_remedies())}}}}},
       {"cost_model", {{"machine", measured.machine}, {"library", measured.library}, {"date", measured.date}}},

@@ -13,6 +13,7 @@
 #include "profiler/findings/replaced.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/unrecorded.hpp"
+#include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/values.hpp"
@@ -172,7 +173,6 @@ void print_categories(analyse::analysis& analysis) {
 
 void print_program(analyse::analysis& analysis, const paint& style) {
   const format::recording& recording = analysis.recorded();
-  const analyse::program_costs& whole = analysis.whole();
   fmt::print("{}\n", style.bold(cut(command_line_of(recording), text_width)));
   std::string times;
   if (recording.part != format::interval{}) {
@@ -180,13 +180,10 @@ void print_program(analyse::analysis& analysis, const paint& style) {
                         seconds(recording.part.to_ns / 1000));
   }
   if (recording.ended) {
-    times += fmt::format("; {:.2f} s, {:.2f} s of processor time, of which recording the heap took {} s",
-                         seconds(recording.end.wall_us), seconds(recording.end.user_us + recording.end.system_us),
-                         range_text(whole.recorder_ns * 1e-9));
+    times += fmt::format("; {:.2f} s, {:.2f} s of CPU time", seconds(recording.end.wall_us),
+                         seconds(recording.end.user_us + recording.end.system_us));
   }
   fmt::print("{}{}; {}\n", end_text(recording), times, counted(recording.threads.size(), "thread"));
-  if (recording.ended && (!recording.acquisitions.empty() || !recording.calls.empty()))
-    fmt::print("Recording locks and system calls took some of it, too; how much is not known.\n");
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
@@ -275,6 +272,11 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
   if (others != 0) fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", counted(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
+  if (analysis.recorded().ended) {
+    std::string cost = analyse::cost_text_of(analysis.recorded());
+    cost.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(cost.front())));
+    fmt::print("\n{};\n{}.\n", cut(cost, text_width - 1), analyse::collector_text_of(analysis.recorded()));
+  }
 }
 
 }  // namespace tarn::command

@@ -38,7 +38,6 @@ struct unit {
   std::string_view range;   // behind the end of a range
 };
 constexpr unit of_processor = {" % of CPU", " %"};
-constexpr unit of_second = {" CPU-ms per second", ""};
 constexpr unit of_run = {" ms of CPU time", ""};
 
 // Puts one figure first, and its range behind it: "about 4 % of CPU (2–7 %)".
@@ -53,7 +52,6 @@ std::string guess_text(const analyse::range& range, const unit& unit_text, std::
 
 std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {
   if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, suffix);
-  if (analysis.whole().wall_ns > 0) return guess_text(analysis.ms_per_second(ns), of_second, suffix);
   return guess_text(ns * 1e-6, of_run, suffix);
 }
 

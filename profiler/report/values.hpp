@@ -20,8 +20,7 @@ std::string bytes_text(double bytes);
 // Formats "1.2 to 3.4", with the digits that are significant.
 std::string range_text(const analyse::range& range);
 // Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
-// the program is unknown, "about 40 CPU-ms per second (20–70)": milliseconds of CPU time, of all threads together, for
-// each second of the run. If the time of the run is unknown as well, "about 40 ms of CPU time (20–70)".
+// the program is unknown, "about 40 ms of CPU time (20–70)", of all threads together in the whole run.
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
 // Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
 // no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.

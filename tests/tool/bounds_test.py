@@ -62,6 +62,7 @@ class Bounds(unittest.TestCase):
 
     def test_a_recording_ends_after_its_time_and_the_program_goes_on(self):
         running = self.start("--for", "300ms")
+        self.assertIn("recording took ", running.stderr.readline())
         self.assertIn("tarn report rec", running.stderr.readline())
         size = (self.folder / "rec").stat().st_size
         self.allocate(running, 500)

@@ -107,7 +107,8 @@ class Record(unittest.TestCase):
     def test_each_site_is_found_and_classified(self):
         result = self.record(PATHS.sites, str(ROUNDS), "7", code=7)
         self.assertEqual(result.stdout, "")
-        self.assertRegex(result.stderr, r"^tarn: \d+ allocations at \d+ sites by 4 threads, in rec .*\n$")
+        self.assertRegex(result.stderr,
+                         r"^tarn: recording took [^\n]*\ntarn: \d+ allocations at \d+ sites by 4 threads, in rec .*\n$")
         report = self.report()
         self.assertEqual(report["end"]["status"], 7)
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])

@@ -17,8 +17,8 @@ export function empty() {
     kind: 'report',
     program: {arguments: ['./program'], images: 1},
     end: {wall_us: 1_000_000, user_us: 500_000},
-    recorder: {mode: 'full', sources: ['heap', 'locks', 'system calls'], overhead: {cpu_ns: [1e6, 2e6], program_cpu_ns: [4e8, 5e8]}},
-    heap: {predicted: {now_ns: no_time, share: no_time, ms_per_second: no_time, drop_in_saves_ns: no_time}},
+    recorder: {mode: 'full', sources: ['heap', 'locks', 'system calls'], overhead: {cpu_ns: [1e6, 2e6], text: 'recording took 0.001 s of CPU time', program_cpu_ns: [4e8, 5e8]}},
+    heap: {predicted: {now_ns: no_time, share: no_time, drop_in_saves_ns: no_time}},
     threads: [{role: 'main'}, {role: 'work'}, {role: 'work'}],
     totals: {}, crossings: [],
     strings: ['', '/usr/lib/libc.so.6'], places: {function: [], file: [], line: [], module: []},
@@ -62,8 +62,8 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
     by_thread: [[1, blocks]], pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
     stack: stack(data, frames), source: 'auto made = new thing;', type: 'thing',
     predicted: {
-      now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02], ms_per_second: [1, 2],
-      remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_ms_per_second: no_time, saved_share: no_time,
+      now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02],
+      remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_share: no_time,
                            advice: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
     },
   });
@@ -78,7 +78,7 @@ export function example() {
     add_site(data, [[`make_${index}(int)`, '/home/me/src/make.cpp', index + 1], [`serve_${index % 3}()`, '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]],
              {category: categories[index % 4], cost: 1e6 * (24 - index), blocks: 1000 * (index + 1), remedy: index % 4 < 2, handed: index % 4 === 1 ? 500 : 0});
   }
-  data.heap = {...data.heap, bytes: 30e6, predicted: {now_ns: [2.4e8, 3.6e8], share: [0.5, 0.7], ms_per_second: [240, 360], drop_in_saves_ns: [1e7, 2e7]}};
+  data.heap = {...data.heap, bytes: 30e6, predicted: {now_ns: [2.4e8, 3.6e8], share: [0.5, 0.7], drop_in_saves_ns: [1e7, 2e7]}};
   const mebibyte = 2 ** 20;
   data.sites.forEach((site, index) => {
     Object.assign(site, {peak_bytes: (index + 1) * mebibyte, peak_blocks: 10, trend: index === 6 ? 'grows' : 'steady', bytes_per_second: index === 6 ? 3 * mebibyte : 0});

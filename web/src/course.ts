@@ -173,7 +173,7 @@ export class Course {
         bytes: (heap.bytes ?? 0) * share(sum(sites, (site) => site.bytes), sum(data.sites ?? [], (site) => site.bytes)),
         predicted: {
           now_ns: times(predicted.now_ns, costs), share: times(predicted.share, costs * share(all_spent, spent)),
-          ms_per_second: predicted.ms_per_second, drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
+          drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
         },
       },
       memory: {end_bytes: sum(sites, (site) => Math.max(0, site.live_bytes_at_end ?? 0)), end_blocks: sum(sites, (site) => Math.max(0, site.live_at_end ?? 0))},

@@ -13,7 +13,7 @@ import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {Threads} from './views/threads';
 import {seconds, Timeline} from './views/timeline';
-import {cut, grouped, number_words, plural, range_words, shown} from './words';
+import {cut, grouped, number_words, plural, shown} from './words';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 
@@ -100,8 +100,7 @@ function Page({data}: {data: Data}): JSX.Element {
       <header>
         <h1><bdi>{program_words(view)}</bdi></h1>
         <p>
-          {end_words(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'},
-          which took {range_words(data.recorder.overhead.cpu_ns.map((ns) => ns * 1e-9) as [number, number])} s
+          {end_words(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}; {data.recorder.overhead.text}
           {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
         </p>
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}

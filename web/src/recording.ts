@@ -6,7 +6,6 @@ export interface Remedy {
   name: string;
   saved_ns: Range;
   at_least?: boolean;
-  saved_ms_per_second: Range;
   saved_share: Range;
   calls_saved?: number;
   advice?: string;
@@ -43,7 +42,7 @@ export interface Site {
   type?: string;
   source?: string;
   remedy?: string;
-  predicted: {now_ns: Range; share: Range; ms_per_second: Range; reasons?: string[]; remedies?: Remedy[]};
+  predicted: {now_ns: Range; share: Range; reasons?: string[]; remedies?: Remedy[]};
 }
 
 // Of a stack of a site: node, blocks, bytes, bytes at the peak, bytes in use at the end.
@@ -159,13 +158,13 @@ export interface Data {
   damage?: string;
   program: {arguments?: string[]; process?: number; machine?: string; images?: number};
   end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
-  recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; replaced?: string; overhead: {cpu_ns: Range; program_cpu_ns: Range}};
+  recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; replaced?: string; overhead: {cpu_ns: Range; text?: string; program_cpu_ns: Range}};
   heap: {
     allocations?: number;
     frees?: number;
     bytes?: number;
     live_at_end?: number;
-    predicted: {now_ns: Range; share: Range; ms_per_second: Range; drop_in_saves_ns: Range};
+    predicted: {now_ns: Range; share: Range; drop_in_saves_ns: Range};
   };
   memory?: {peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number};
   cost_model?: {machine?: string; library?: string; date?: string};

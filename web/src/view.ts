@@ -13,12 +13,12 @@ export interface View {
   part: Part | null;  // of the run, which `data` is; null: all of it
   state: State;
   change: Change_state;
-  unit: string;                             // of costs: "% of CPU" if the program's processor time is known, else "CPU-ms/s" or "ms"
+  unit: string;                             // of costs: "% of CPU" if the program's processor time is known, else "CPU-ms"
   timed: (ns: Range | number) => Range;     // a cost in that unit
   cost_words: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
   cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
   gain_words: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
-  wait_share: (ns: number) => string;       // of time that threads wait: "12 % of the threads' time"
+  wait_share: (ns: number) => string;       // of time that threads wait: "12 % of one thread", as of all of the run
 }
 
 export interface Gain {
@@ -33,11 +33,10 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const wall_s = (data.end?.wall_us ?? 0) / 1e6;
   const cpu = data.recorder?.overhead?.program_cpu_ns ?? [0, 0];
   const is_share = cpu[1] > 0;
-  const unit = is_share ? '% of CPU' : wall_s > 0 ? 'CPU-ms/s' : 'ms';
-  const factor = 1e-6 / (wall_s > 0 ? wall_s : 1);
+  const unit = is_share ? '% of CPU' : 'CPU-ms';
   const timed = (ns: Range | number): Range => {
     const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
-    if (!is_share) return [low * factor, high * factor];
+    if (!is_share) return [low * 1e-6, high * 1e-6];
     // A brief program's processor time, by the kernel's clock, may be less than what its heap took.
     return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
   };
@@ -56,9 +55,6 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
       const verb = low > 0 ? 'saves' : low + high > 0 ? 'may save' : 'no gain expected:';
       return `${verb} ${cost_words(saved_ns, at_least ? ' or more' : '')}`;
     },
-    wait_share: (ns) => {
-      const threads = Math.max(1, data.threads?.length ?? 1);
-      return wall_s > 0 ? `${number_words(ns / 1e7 / (wall_s * threads))} % of the threads' time` : '';
-    },
+    wait_share: (ns) => (wall_s > 0 ? `${number_words(ns / 1e7 / wall_s)} % of one thread` : ''),
   };
 }

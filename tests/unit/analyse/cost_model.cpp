@@ -23,9 +23,6 @@ TEST(costs, are_read_as_written) {
   EXPECT_EQ(read.calls.buffered_ns, costs.calls.buffered_ns);
   EXPECT_EQ(read.calls.cached_ns, costs.calls.cached_ns);
   EXPECT_EQ(read.calls.plain_ns, costs.calls.plain_ns);
-  EXPECT_EQ(read.recorder_ns, costs.recorder_ns);
-  EXPECT_EQ(read.recorder_frame, costs.recorder_frame);
-  EXPECT_EQ(read.sampler_ns, costs.sampler_ns);
 }
 
 TEST(costs, ends_measured_in_the_wrong_order_are_put_right) {
@@ -50,7 +47,7 @@ TEST(costs, of_another_machine_library_or_build_do_not_hold) {
 
 TEST(costs, that_are_incomplete_are_refused) {
   nlohmann::json text = to_json(simple_costs());
-  for (const char* part : {"machine", "pair_ns", "copy_ns_per_byte", "calls", "recorder_ns"}) {
+  for (const char* part : {"machine", "pair_ns", "copy_ns_per_byte", "calls"}) {
     nlohmann::json broken = text;
     broken.erase(part);
     EXPECT_THROW(cost_model_from(broken), nlohmann::json::exception) << part;

@@ -60,9 +60,6 @@ inline cost_model simple_costs() {
   costs.facts = {"machine", "library", "tarn", "today"};
   costs.copy_ns = {0.01, 0.03};
   costs.calls = {.slowdown = 2, .buffered_ns = 3, .cached_ns = 10, .plain_ns = {50, 100, 100, 200}};
-  costs.recorder_ns = 40;
-  costs.recorder_frame = 5;
-  costs.sampler_ns = 2;
   return costs;
 }
 

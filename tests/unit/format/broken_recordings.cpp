@@ -113,7 +113,7 @@ TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording)
         case 0: block.content.resize(index); break;
         case 1: block.content.insert(index, 1 + below(12), static_cast<char>(0xff)); break;
         case 2: block.content.insert(index, block.content.substr(below(block.content.size() + 1))); break;
-        case 3: block.kind = static_cast<std::uint32_t>(below(20)); break;
+        case 3: block.kind = static_cast<std::uint32_t>(below(24)); break;
         default:
           if (index < block.content.size()) block.content[index] = static_cast<char>(below(256));
       }

@@ -107,6 +107,17 @@ TEST(since, a_peak_is_what_was_in_use_beyond_what_the_cells_held_before) {
   EXPECT_EQ((part.cells[{1, 0, 0}][peak_blocks]), static_cast<std::uint64_t>(-2)) << "it may have held more before";
 }
 
+TEST_F(three_looks, what_recording_took_is_shared_out_by_processor_time) {
+  recording whole = whole_;
+  whole.end.user_us = 40;
+  whole.end.system_us = 4;
+  whole.work.amounts.fill(400);
+  whole.work.collector_us = 400;
+  const work_facts quarter = part_of(whole, bytes_, {10, 20}).work;  // 10 and 1 us
+  EXPECT_EQ(quarter.amounts[lock_work], 100U);
+  EXPECT_EQ(quarter.collector_us, 100U);
+}
+
 TEST_F(three_looks, an_interval_is_widened_to_moments) {
   const auto moments_around = [&](std::uint64_t begin, std::uint64_t end) {
     const interval rounded = to_snapshots(whole_, {begin, end});

@@ -94,6 +94,21 @@ TEST(recording, the_last_and_the_largest_residence_are_kept) {
   EXPECT_EQ(read(file.path()).most_resident, large);
 }
 
+TEST(recording, has_what_it_took_by_the_last_block_of_that_kind) {
+  work_facts work;
+  work.collector_us = 1234;
+  work.amounts[lock_work] = 1'000'000'000'000;
+  work.prices[lock_work] = 12.345;
+  const file_at_test file;
+  writer output(file.path());
+  output.work(work);
+  EXPECT_EQ(read(file.path()).work, work);
+  work.amounts[start_work] = 1;
+  output.work(work);
+  EXPECT_EQ(read(file.path()).work, work);
+  EXPECT_FALSE(parse(file_of(example_recording())).work.is_priced());
+}
+
 TEST(recording, of_many_sites_spans_blocks) {
   recording recording = example_recording();
   for (std::uint32_t site = 3; site < 20'000; ++site) {

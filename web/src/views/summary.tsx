@@ -71,7 +71,7 @@ function leave_alone(view: View): string[] {
     else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')}: too few blocks to matter${share}.`);
   }
   const locks = data.locks ?? [];
-  const wall = (data.end?.wall_us ?? 0) * 1000 * Math.max(1, data.threads?.length ?? 1);
+  const wall = (data.end?.wall_us ?? 0) * 1000;
   if (locks.length > 0) {
     if (!locks.some((lock) => lock.remedy)) lines.push('Locks: hardly any wait, and none is taken often.');
     else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.wait_share(data.totals?.waited_ns ?? 0)}.`);
@@ -164,7 +164,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           <p>
             {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
             Costs come from what memory costs on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
-            {view.unit === 'CPU-ms/s' && ' CPU-ms/s: milliseconds of processor time, of all threads together, in each second of the run.'}
+            {view.unit === 'CPU-ms' && ' CPU-ms: milliseconds of processor time, of all threads together in the whole run.'}
           </p>
           {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} are missing: the recorder had no room for them.</p>}
         </div>

@@ -1,0 +1,107 @@
+#include "profiler/collect/recorder_prices.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/base/helper_program.hpp"
+#include "profiler/collect/region_file.hpp"
+#include "profiler/predict/measure_recorder.hpp"
+
+namespace tarn::command {
+namespace {
+
+using prices = recorder_prices::prices;
+using nlohmann::json;
+
+// Far above what the measurement allocates: the program's samples are timed where they are taken.
+constexpr std::uint64_t no_samples = std::uint64_t{1} << 40;
+
+std::vector<std::string> environment_with(std::vector<std::string> added) {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!variable.starts_with("TARN_") && !variable.starts_with("LD_") && !variable.starts_with("_TARN_") &&
+        !variable.starts_with("MALLOC_") && !variable.starts_with("GLIBC_TUNABLES="))
+      added.emplace_back(variable);
+  }
+  return added;
+}
+
+// Returns what `tarn measure recorder` measures in a process with these variables.
+std::optional<work_times> measured(const std::vector<std::string>& variables) {
+  constexpr std::chrono::seconds longest{30};
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  try {
+    const helper_result result =
+        run_helper({self, "measure", "recorder"}, {}, false, environment_with(variables), longest);
+    if (error || result.code != 0) return std::nullopt;
+    const json times = json::parse(result.output);
+    return work_times{times.at("ns").get<prices>(), times.at("dispatches_of_thread"), times.at("changes_of_thread")};
+  } catch (const json::exception&) {
+    return std::nullopt;
+  } catch (const failure&) {
+    return std::nullopt;
+  }
+}
+
+// Returns zeroes where nothing can be measured.
+prices measured_prices(const std::string& library, std::uint32_t sources, bool is_full) try {
+  const std::optional<work_times> plain = measured({});
+  if (!plain) return {};
+  const region_file region(sources, is_full ? 0 : no_samples, format::least_region_bytes * 2);
+  const std::optional<work_times> recorded =
+      measured({"LD_PRELOAD=" + library, std::string(format::region_variable) + "=" + region.path(),
+                std::string(format::process_variable) + "=0"});
+  if (!recorded || region.images() == 0) return {};
+  prices result{};
+  const auto added_ns = [&](format::work_item item) { return std::max(recorded->ns[item] - plain->ns[item], 0.0); };
+  for (const auto item : {format::dispatch_margin, format::heap_work, format::frame_work, format::lock_work,
+                          format::recorded_lock_work, format::start_work})
+    result[item] = added_ns(item);
+  for (const auto item : {format::step_work, format::sample_margin, format::window_margin, format::walk_margin})
+    result[item] = plain->ns[item];
+  std::fill_n(result.begin(), std::size_t{format::timed_items}, 1.0);
+  if (recorded->changes_of_thread > 0) {
+    const double calls_ns = recorded->dispatches_of_thread * result[format::dispatch_margin];
+    result[format::thread_margin] =
+        std::max(added_ns(format::thread_margin) - calls_ns, 0.0) / recorded->changes_of_thread;
+  }
+  return result;
+} catch (const failure&) {
+  return {};
+}
+
+double processor_us(int processes) {
+  rusage usage{};
+  ::getrusage(processes, &usage);
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
+  return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+}
+
+}  // namespace
+
+const prices& recorder_prices::get() {
+  if (!measured_) {
+    const double before_us = processor_us(RUSAGE_CHILDREN);
+    measured_ = measured_prices(library_, sources_, is_full_);
+    spent_us_ = processor_us(RUSAGE_CHILDREN) - before_us;
+  }
+  return *measured_;
+}
+
+std::uint64_t recorder_prices::collector_us() const {
+  return static_cast<std::uint64_t>(processor_us(RUSAGE_SELF) + spent_us_);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,103 @@
+#include "profiler/predict/recording_cost.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace tarn::analyse {
+namespace {
+
+constexpr std::array<const char*, work_kind_count> kind_names = {"heap",    "locks",  "system calls",
+                                                                 "threads", "stacks", "start"};
+
+// In the order of work_item.
+static_assert(std::size_t{format::timed_items} == format::timed_counters);
+constexpr std::array<work_kind, format::work_item_count> kind_of_item = {
+    work_kind::heap,     // sample_work
+    work_kind::calls,    // dispatch_work
+    work_kind::calls,    // window_work
+    work_kind::threads,  // thread_work
+    work_kind::stacks,   // walk_work
+    work_kind::heap,     // sample_margin
+    work_kind::calls,    // dispatch_margin
+    work_kind::calls,    // window_margin
+    work_kind::threads,  // thread_margin
+    work_kind::stacks,   // walk_margin
+    work_kind::calls,    // step_work
+    work_kind::heap,     // heap_work
+    work_kind::heap,     // frame_work
+    work_kind::locks,    // lock_work
+    work_kind::locks,    // recorded_lock_work
+    work_kind::start,    // start_work
+};
+
+std::string seconds_text(double ns) {
+  const double seconds = ns * 1e-9;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", seconds >= 0.995 ? 1 : seconds >= 0.0995 ? 2 : 3, seconds);
+  return text.data();
+}
+
+}  // namespace
+
+const char* name(work_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+std::array<std::uint64_t, format::work_item_count> amounts_of(const format::recording& recording) {
+  std::array<std::uint64_t, format::work_item_count> amounts{};
+  for (std::size_t kind = 0; kind < format::timed_items; ++kind) {
+    amounts[kind] = format::nanoseconds(recording.clock, recording.work.counts[kind]);
+    amounts[format::timed_items + kind] = recording.work.counts[format::timed_counters + kind];
+  }
+  amounts[format::step_work] = recording.work.counts[format::window_steps];
+  amounts[format::start_work] = recording.images;
+  for (const format::thread_facts& thread : recording.threads) amounts[format::heap_work] += thread.allocations;
+  std::uint64_t acquisitions = 0;
+  for (const auto& [key, value] : recording.acquisitions) acquisitions += value[format::acquisitions];
+  const bool is_sampled = recording.program.mode == "sampled";
+  const std::uint64_t recorded = is_sampled ? recording.work.counts[format::recorded_locks] : acquisitions;
+  amounts[format::recorded_lock_work] = recorded;
+  amounts[format::lock_work] = acquisitions - std::min(recorded, acquisitions);
+  if (is_sampled) return amounts;
+  for (const auto& [key, value] : recording.cells)
+    amounts[format::frame_work] += value[format::blocks] * recording.sites[key.site].frames.size();
+  return amounts;
+}
+
+recording_cost cost_of(const format::work_facts& work) {
+  recording_cost cost;
+  cost.is_known = work.is_priced();
+  cost.collector_ns = as_double(work.collector_us) * 1000;
+  for (std::size_t item = 0; item < format::work_item_count; ++item)
+    cost.ns[static_cast<std::size_t>(kind_of_item[item])] += as_double(work.amounts[item]) * work.prices[item];
+  return cost;
+}
+
+std::string cost_text_of(const format::recording& recording) {
+  const recording_cost cost = cost_of(recording.work);
+  if (!cost.is_known) return "what recording took is not known: it could not be measured";
+  const double total_ns = cost.total_ns();
+  std::string text = "recording took " + seconds_text(total_ns) + " s of the CPU time";
+  if (const double spent_ns = as_double(recording.end.user_us + recording.end.system_us) * 1000; spent_ns > 0) {
+    std::array<char, 32> share{};
+    std::snprintf(share.data(), share.size(), ", %.1f %%", 100 * std::min(total_ns / spent_ns, 1.0));
+    text += share.data();
+  }
+  std::vector<std::pair<double, const char*>> kinds;
+  for (std::size_t kind = 0; kind < work_kind_count; ++kind) kinds.emplace_back(cost.ns[kind], kind_names[kind]);
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  const char* separator = ": ";
+  constexpr double least_share = 0.01, least_ns = 0.5e6;  // smaller kinds are left out
+  for (const auto& [ns, kind] : kinds) {
+    if (ns < least_ns || ns < least_share * total_ns) break;
+    text += separator + std::string(kind) + ' ' + seconds_text(ns);
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string collector_text_of(const format::recording& recording) {
+  return "tarn record itself took " + seconds_text(cost_of(recording.work).collector_ns) + " s more";
+}
+
+}  // namespace tarn::analyse

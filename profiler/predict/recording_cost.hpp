@@ -1,0 +1,39 @@
+// Computes what recording cost the program, kind by kind: the amount of each item of work times its price.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <string>
+
+#include "profiler/format/recording.hpp"
+#include "profiler/predict/cost_model.hpp"
+
+namespace tarn::analyse {
+
+enum class work_kind : std::size_t { heap, locks, calls, threads, stacks, start, count };
+constexpr std::size_t work_kind_count = static_cast<std::size_t>(work_kind::count);
+const char* name(work_kind kind);
+
+// Returns the amounts of the recorder's work while the recording was made. Estimated counts are as good here as exact
+// ones.
+std::array<std::uint64_t, format::work_item_count> amounts_of(const format::recording& recording);
+
+struct recording_cost {
+  bool is_known = false;                     // false if the prices were not measured
+  std::array<double, work_kind_count> ns{};  // processor time in the program
+  double collector_ns = 0;                   // processor time of `tarn record` itself, beside the program
+
+  double total_ns() const { return std::accumulate(ns.begin(), ns.end(), 0.0); }
+  // Returns the range that the truth is expected in.
+  range total_range() const { return {total_ns() * (1 - prediction_error), total_ns() * (1 + prediction_error)}; }
+};
+recording_cost cost_of(const format::work_facts& work);
+
+// Returns such as "recording took 0.12 s of the CPU time, 4.0 %: system calls 0.10, heap 0.02", the largest kind first,
+// or that it is not known.
+std::string cost_text_of(const format::recording& recording);
+// Returns such as "tarn record itself took 0.01 s more".
+std::string collector_text_of(const format::recording& recording);
+
+}  // namespace tarn::analyse

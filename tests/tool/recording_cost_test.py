@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What recording took is said by kind: after the recording, in the text, in JSON, and of each file by itself."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import prices
+from paths import HANG_S, PATHS, main, polls
+
+CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
+NOT_KNOWN = "what recording took is not known"
+
+
+def setUpModule():
+    os.environ["XDG_CACHE_HOME"] = CACHE.name
+    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+
+
+class RecordingCost(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn cost "))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def tarn(self, *words, code=0, **settings):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
+                                cwd=self.folder, **settings)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def record(self, *words, options=(), code=0, **settings):
+        """The line on the cost, and the same as data."""
+        errors = self.tarn("record", *options, "-o", "rec", "--", *words, code=code, **settings).stderr
+        said = re.findall(r"^tarn: (recording took .*|what recording took .*)$", errors, re.MULTILINE)
+        self.assertEqual(len(said), 1, errors)
+        overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
+        self.assertEqual(overhead["text"], said[0], "the report says the same")
+        text = self.tarn("report", "--quick", "rec").stdout
+        for part in said[0].split("; "):
+            self.assertIn(part[1:60], text)
+        return said[0], overhead
+
+    def test_each_kind_that_was_recorded_has_a_cost(self):
+        threads = 300
+        line, overhead = self.record(PATHS.calls, "threads", str(threads))
+        self.assertTrue(overhead["is_known"])
+        self.assertRegex(line, r"^recording took \d+\.\d+ s of the CPU time, \d+\.\d %: ")
+        kinds = overhead["kinds_ns"]
+        self.assertEqual(set(kinds), {"heap", "locks", "system calls", "threads", "stacks", "start"})
+        for kind in "system calls", "threads", "stacks":
+            self.assertGreater(kinds[kind], 0, kind)
+        self.assertGreater(overhead["collector_ns"], 0)
+        total = sum(kinds.values())
+        self.assertAlmostEqual(overhead["cpu_ns"][0] / total, 0.75, places=6)
+        self.assertAlmostEqual(overhead["cpu_ns"][1] / total, 1.25, places=6)
+
+    def test_what_was_not_recorded_costs_nothing(self):
+        _, overhead = self.record(PATHS.locks, "500", options=["--locks"], code=5)
+        kinds = overhead["kinds_ns"]
+        self.assertGreater(kinds["locks"], 0)
+        self.assertEqual((kinds["heap"], kinds["system calls"]), (0, 0))
+
+    def test_a_recording_of_the_heap_costs_nothing_of_locks(self):
+        passed = self.record(PATHS.sites, "3000", "0", options=["--heap"])[1]["kinds_ns"]
+        counted = self.record(PATHS.sites, "3000", "0", options=["--heap", "--full"])[1]["kinds_ns"]
+        self.assertGreater(passed["heap"], 0)
+        self.assertGreater(counted["heap"], 0)
+        self.assertEqual((passed["locks"], counted["locks"]), (0, 0))
+
+    def test_the_report_of_one_source_takes_off_the_cost_of_all(self):
+        _, overhead = self.record(PATHS.calls, "threads", "300")
+        heap = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
+        self.assertEqual(heap["recorder"]["overhead"]["cpu_ns"], overhead["cpu_ns"])
+        self.assertEqual(heap["recorder"]["overhead"]["program_cpu_ns"], overhead["program_cpu_ns"])
+
+    def test_a_recorder_that_was_killed_measured_nothing(self):
+        recorder = subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", "sh", "-c", "echo ready; read line"],
+                                    cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.communicate, timeout=HANG_S)
+        self.addCleanup(recorder.kill)
+        self.assertEqual(recorder.stdout.readline(), "ready\n")
+        for _ in polls():
+            if subprocess.run([PATHS.tarn, "report", "--quick", "rec"], capture_output=True, check=False,
+                              cwd=self.folder, timeout=HANG_S).returncode == 0:
+                break
+        recorder.kill()
+        recorder.wait(HANG_S)
+        overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
+        self.assertEqual((overhead["is_known"], overhead["cpu_ns"]), (False, [0, 0]))
+        self.assertIn(NOT_KNOWN, overhead["text"])
+
+
+if __name__ == "__main__":
+    main("tarn", "calls", "locks", "sites")

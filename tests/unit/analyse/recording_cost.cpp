@@ -1,0 +1,114 @@
+// Tests what recording cost, from counts and prices.
+#include "profiler/predict/recording_cost.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+double ns_of(const recording_cost& cost, work_kind kind) { return cost.ns[static_cast<std::size_t>(kind)]; }
+
+TEST(recording_cost, is_not_known_without_prices) {
+  format::recording recording = recording_of({{.blocks = 100}});
+  recording.work.amounts = amounts_of(recording);
+  EXPECT_FALSE(cost_of(recording.work).is_known);
+  EXPECT_EQ(cost_of(recording.work).total_ns(), 0);
+  EXPECT_EQ(cost_text_of(recording), "what recording took is not known: it could not be measured");
+}
+
+TEST(recording_cost, timed_work_is_in_nanoseconds_and_the_rest_is_counted) {
+  format::recording recording = recording_of({{.blocks = 100}});
+  recording.program.mode = "sampled";
+  recording.clock = {2, 1};  // two ticks a nanosecond
+  recording.threads[0].allocations = 100;
+  recording.threads[1].allocations = 20;
+  recording.work.counts[format::sample_ticks] = 200;
+  recording.work.counts[format::dispatch_ticks] = 400;
+  recording.work.counts[format::window_ticks] = 600;
+  recording.work.counts[format::thread_ticks] = 800;
+  recording.work.counts[format::walk_ticks] = 1000;
+  for (std::size_t kind = 0; kind < format::timed_counters; ++kind)
+    recording.work.counts[format::timed_counters + kind] = 10 + kind;
+  recording.work.counts[format::window_steps] = 9000;
+  recording.work.counts[format::recorded_locks] = 12;
+  recording.locks.resize(2);
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 40;
+  recording.acquisitions[{1, 1, 1}][format::acquisitions] = 2;
+  const auto amounts = amounts_of(recording);
+  EXPECT_EQ(amounts[format::sample_work], 100U);
+  EXPECT_EQ(amounts[format::dispatch_work], 200U);
+  EXPECT_EQ(amounts[format::window_work], 300U);
+  EXPECT_EQ(amounts[format::thread_work], 400U);
+  EXPECT_EQ(amounts[format::walk_work], 500U);
+  EXPECT_EQ(amounts[format::sample_margin], 10U);
+  EXPECT_EQ(amounts[format::dispatch_margin], 11U);
+  EXPECT_EQ(amounts[format::window_margin], 12U);
+  EXPECT_EQ(amounts[format::thread_margin], 13U);
+  EXPECT_EQ(amounts[format::walk_margin], 14U);
+  EXPECT_EQ(amounts[format::step_work], 9000U);
+  EXPECT_EQ(amounts[format::heap_work], 120U);
+  EXPECT_EQ(amounts[format::lock_work], 30U) << "of 42";
+  EXPECT_EQ(amounts[format::recorded_lock_work], 12U);
+  EXPECT_EQ(amounts[format::start_work], 1U);
+  EXPECT_EQ(amounts[format::frame_work], 0U) << "samples are timed with their frames";
+}
+
+TEST(recording_cost, each_lock_is_recorded_where_all_are_counted) {
+  format::recording recording = recording_of({{.blocks = 100}});
+  recording.locks.resize(2);
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 40;
+  const auto amounts = amounts_of(recording);
+  EXPECT_EQ(amounts[format::recorded_lock_work], 40U);
+  EXPECT_EQ(amounts[format::lock_work], 0U);
+}
+
+TEST(recording_cost, each_counted_block_pays_for_its_frames) {
+  format::recording recording = recording_of({{.blocks = 100}, {.blocks = 5}});  // two frames each
+  recording.sites[2].frames = {1, 2, 3, 4};
+  EXPECT_EQ(amounts_of(recording)[format::frame_work], 100U * 2 + 5 * 4);
+}
+
+TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
+  format::work_facts work;
+  for (std::size_t item = 0; item < format::work_item_count; ++item) {
+    work.amounts[item] = 2;
+    work.prices[item] = 1 << item;
+  }
+  work.collector_us = 5;
+  const recording_cost cost = cost_of(work);
+  EXPECT_TRUE(cost.is_known);
+  const auto all_of = [](std::initializer_list<format::work_item> items) {
+    double sum = 0;
+    for (const format::work_item item : items) sum += 2.0 * (1 << item);
+    return sum;
+  };
+  EXPECT_EQ(ns_of(cost, work_kind::heap),
+            all_of({format::sample_work, format::sample_margin, format::heap_work, format::frame_work}));
+  EXPECT_EQ(ns_of(cost, work_kind::calls), all_of({format::dispatch_work, format::dispatch_margin, format::window_work,
+                                                   format::window_margin, format::step_work}));
+  EXPECT_EQ(ns_of(cost, work_kind::locks), all_of({format::lock_work, format::recorded_lock_work}));
+  EXPECT_EQ(ns_of(cost, work_kind::threads), all_of({format::thread_work, format::thread_margin}));
+  EXPECT_EQ(ns_of(cost, work_kind::stacks), all_of({format::walk_work, format::walk_margin}));
+  EXPECT_EQ(ns_of(cost, work_kind::start), all_of({format::start_work}));
+  EXPECT_EQ(cost.collector_ns, 5000);
+  EXPECT_EQ(cost.total_ns(), 2.0 * ((1 << format::work_item_count) - 1));
+}
+
+TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
+  format::recording recording = recording_of({});  // half a second of processor time
+  recording.work.prices.fill(1);
+  recording.work.amounts[format::lock_work] = 1'000'000;
+  recording.work.amounts[format::dispatch_work] = 18'000'000;
+  recording.work.amounts[format::walk_work] = 100'000;  // below one in a hundred
+  recording.work.collector_us = 2000;
+  EXPECT_EQ(cost_text_of(recording), "recording took 0.019 s of the CPU time, 3.8 %: system calls 0.018, locks 0.001");
+  EXPECT_EQ(collector_text_of(recording), "tarn record itself took 0.002 s more");
+  recording.work.amounts[format::dispatch_work] = 1'000'000'000;
+  EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s of the CPU time, 100.0 %: system calls 1.0"))
+      << "a share is at most the whole";
+}
+
+}  // namespace
+}  // namespace tarn::analyse
