@@ -179,8 +179,16 @@ void begin_thread() noexcept {
   begin_gap(weight);
 }
 
+// Returns true where a recording has ended, and this thread may still say so to the kernel.
+bool is_dispatched_in_vain() noexcept {
+  return own_window.is_dispatched && detail::started.load(std::memory_order_acquire) && is_recorded() &&
+         (header().sources & format::source_bit(format::call_kind)) == 0 && !is_restricted() &&
+         header().restricted.load(std::memory_order_relaxed) == 0 && is_own_process();
+}
+
 void decide() noexcept {
   if (!has_windows() || header().restricted.load(std::memory_order_relaxed) != 0) {
+    if (is_dispatched_in_vain()) turn_off();
     tarn_steps_left = many_steps;  // begin_windows() sets it anew where the recording begins later
     return;
   }

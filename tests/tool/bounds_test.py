@@ -71,6 +71,25 @@ class Bounds(unittest.TestCase):
         self.assertEqual(self.large_blocks("rec"), 0)
         self.assertTrue(self.report("rec")["end"]["running"])
 
+    def test_no_call_is_dispatched_once_the_recording_is_over(self):
+        if shutil.which("strace") is None:
+            self.skipTest("needs strace")
+        running = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=write", "-e", "signal=SIGSYS", "-o", "trace",
+                                    PATHS.tarn, "record", "--for", "300ms", "-o", "rec", "--", PATHS.attached, "0"],
+                                   cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.kill)
+        self.assertEqual(running.stdout.readline(), "ready\n")
+        while "tarn report rec" not in running.stderr.readline():
+            pass
+        self.allocate(running, 300)  # so many hooks that each thread has decided anew
+        for _ in range(20):
+            self.allocate(running, 1)
+        self.finish(running)
+        before, after = (self.folder / "trace").read_text(encoding="utf-8").split('"done', 1)
+        self.assertIn("SIGSYS", before)
+        self.assertNotIn("SIGSYS", after)
+
     def command(self, process, *words, code=0):
         result = subprocess.run([PATHS.tarn, "record", "--pid", str(process), *words], cwd=self.folder,
                                 capture_output=True, text=True, check=False, timeout=HANG_S)
