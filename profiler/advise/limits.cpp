@@ -160,7 +160,7 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const st
                                       const totals& whole, double requests) {
   std::vector<limit_check> checks;
   for (const limit& limit : limits) {
-    limit_check& check = checks.emplace_back(limit_check{limit, 0, nullptr});
+    limit_check& check = checks.emplace_back(limit_check{limit});
     for (const location_sums& sums : places) {
       if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
       check.value += value_of(limit.metric, sums);
@@ -169,7 +169,10 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const st
     }
     if (limit.metric == metric_kind::share) check.value = whole.heap_share;
     if (limit.metric == metric_kind::lock_waits) check.value = whole.lock_waits;
-    if (limit.metric == metric_kind::system_calls) check.value = whole.system_calls;
+    if (limit.metric == metric_kind::system_calls) {
+      check.value = whole.system_calls;
+      check.error = whole.system_call_error;
+    }
     if (limit.metric == metric_kind::violations) check.value = whole.violations;
     if (limit.per_request) {
       if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");

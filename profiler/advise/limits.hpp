@@ -1,6 +1,7 @@
 // Limits on the content of a recording, for a gate in continuous integration.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -67,14 +68,16 @@ struct totals {
                           // only a certain excess is a breach
   double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;
-  double violations = 0;  // violations in quiet regions
+  double violations = 0;         // violations in quiet regions
+  double system_call_error = 0;  // relative; 0 if each call was counted
 };
 
 struct limit_check {
   limit checked;
   double value = 0;
+  double error = 0;                        // relative; an estimate breaks the limit only if it does so by more
   const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
-  bool is_broken() const { return value > checked.maximum; }
+  bool is_broken() const { return value * std::max(1 - error, 0.0) > checked.maximum; }
 };
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.

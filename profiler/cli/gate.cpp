@@ -80,7 +80,8 @@ std::string limit_text(const limit& limit, double value) {
 }
 
 void print_broken(const limit_check& check) {
-  fmt::print("{}: {}, limit {}", check.checked.text, limit_text(check.checked, check.value),
+  const std::string error = check.error == 0 ? "" : fmt::format(" (± {:.0f} %)", check.error * 100);
+  fmt::print("{}: {}{}, limit {}", check.checked.text, limit_text(check.checked, check.value), error,
              limit_text(check.checked, check.checked.maximum));
   if (check.largest != nullptr) {
     fmt::print("; largest at {}:{} {}", analyse::file_name(check.largest->file), check.largest->line,
@@ -99,11 +100,8 @@ json json_of(const limit_check& check) {
                {"line", check.largest->line},
                {"remedy", remedy_of(check)}};
   }
-  return {{"limit", check.checked.text},
-          {"value", check.value},
-          {"maximum", check.checked.maximum},
-          {"holds", !check.is_broken()},
-          {"largest", largest}};
+  return {{"limit", check.checked.text},      {"value", check.value},        {"error", check.error},
+          {"maximum", check.checked.maximum}, {"holds", !check.is_broken()}, {"largest", largest}};
 }
 
 void print_json(const std::vector<limit_check>& checks, bool holds) {
@@ -124,8 +122,8 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analysis.locks().wait_nanoseconds) / wall_ns;
-  // An estimate breaks a limit if it does so by more than its error.
-  whole.system_calls = static_cast<double>(analysis.calls().calls) * std::max(1 - analysis.calls().error, 0.0);
+  whole.system_calls = static_cast<double>(analysis.calls().calls);
+  whole.system_call_error = analysis.calls().error;
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;

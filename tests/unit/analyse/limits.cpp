@@ -64,6 +64,15 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("violations"), 3);
 }
 
+TEST(limits, an_estimate_breaks_its_limit_by_more_than_its_error) {
+  const auto check = [](double maximum) {
+    return check_limits({limit_of("system calls", maximum)}, places(), {0, 0, 900, 0, 0.1}, 0).at(0);
+  };
+  EXPECT_FALSE(check(811).is_broken());
+  EXPECT_TRUE(check(809).is_broken());
+  EXPECT_DOUBLE_EQ(check(809).value, 900) << "what a report says";
+}
+
 TEST(limits, memory_is_limited_by_moment_and_place) {
   EXPECT_DOUBLE_EQ(value("peak"), 743 * 50);
   EXPECT_DOUBLE_EQ(value("peak at function parse"), 700 * 50);
