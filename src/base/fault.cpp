@@ -178,6 +178,13 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
   die(message);
 }
 
+void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept {
+  line_with_sites message;
+  message.append("tarn: heap \"").escaped(heap_name).append("\" is used");
+  append_place(message, site, thread);
+  die(message.append(" while another thread uses it: one thread at a time may, the others free by tarn::current()"));
+}
+
 void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept {
   line_with_sites message;
   message.append("tarn: a heap ended while it was current: the tarn::scoped_current that ends");

@@ -67,6 +67,8 @@ struct hardened_record {
 /// Reports that a scoped_current ends, at the call that returns to `site`, after its own heap, or after the heap that
 /// it would make current again.
 [[noreturn]] void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept;
+/// Reports that a thread uses a heap object while another one does, in the call that returns to `site`.
+[[noreturn]] void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept;
 /// Reports an attempt to destroy the heap of a thread, or of the process, like a heap object.
 [[noreturn]] void fault_not_destroyable() noexcept;
 /// Reports a mark that belongs to another arena.

@@ -61,6 +61,7 @@ struct alignas(128) heap_front {
   batch_cursor cursor;      ///< in the remote-free batch
   class_table served;       ///< the class from which malloc takes a size: heap::share_blocks() says why
   std::uint32_t ends;       ///< counts the heap objects of this record that have ended; scoped_current looks at it
+  std::uintptr_t user;      ///< of a heap object, with TARN_CHECKS: see inside_heap
 };
 
 /// Returns where a heap keeps `top` of a class. A class that is known only at run time is added to the address first:
@@ -119,6 +120,45 @@ void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment
 /// Gives back a block that should have `index`; reports a fault if it has another class. Null is allowed.
 void deallocate_slow(heap_front* front, void* block, size_class index) noexcept;
 
+/// Ends the program: two threads are inside of one heap object.
+[[noreturn, gnu::cold]] void report_two_threads(const heap_front* front) noexcept;
+
+/// With TARN_CHECKS, names two threads that use one heap object at the same moment, before they hand out one block
+/// twice. The exchange lets one of them in. Both its orders are relaxed, so that a race of the program stays one for
+/// ThreadSanitizer.
+class [[nodiscard]] inside_heap {
+ public:
+  /// The word of a heap that is no heap object: it has one thread, or a lock.
+  static constexpr std::uintptr_t unwatched = 1;
+
+#if TARN_CHECKS
+  [[gnu::always_inline]] explicit inside_heap(heap_front* front) noexcept : front_(nullptr) {
+    const auto caller = reinterpret_cast<std::uintptr_t>(&local);
+    const std::uintptr_t before = __atomic_load_n(&front->user, __ATOMIC_RELAXED);
+    if (before != unwatched && before != caller) {  // else this thread is inside already
+      if (__atomic_exchange_n(&front->user, caller, __ATOMIC_RELAXED) != 0) [[unlikely]] {
+        report_two_threads(front);
+      }
+      front_ = front;
+      asm volatile("" ::: "memory");
+    }
+  }
+  [[gnu::always_inline]] ~inside_heap() {
+    if (front_ != nullptr) {
+      asm volatile("" ::: "memory");
+      __atomic_store_n(&front_->user, 0, __ATOMIC_RELAXED);
+    }
+  }
+  inside_heap(const inside_heap&) = delete;
+  inside_heap& operator=(const inside_heap&) = delete;
+
+ private:
+  heap_front* front_;
+#else
+  [[gnu::always_inline]] explicit inside_heap(heap_front*) noexcept {}
+#endif
+};
+
 inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
 #if TARN_ADDRESS_SANITIZER
   if (block != nullptr) {
@@ -134,6 +174,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 
 /// Returns a block of class `index` from `front`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
+  [[maybe_unused]] const inside_heap use(front);
   void*** const class_top = top_in(front, index);
   void** const top = *class_top;
   void* block = top[-1];
@@ -165,6 +206,7 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(front, block, index);
     return;
   }
+  [[maybe_unused]] const inside_heap use(front);
   void*** const class_top = top_in(front, index);
   void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
@@ -184,6 +226,7 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(front, block);
     return;
   }
+  [[maybe_unused]] const inside_heap use(front);
   void*** const class_top = top_in(front, static_cast<size_class>(index));
   void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {

@@ -95,6 +95,7 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   created->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
   created->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
   created->resource = this;
+  created->user = 0;
   front_ = created;
 }
 
@@ -169,6 +170,7 @@ void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
     return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
   const detail::size_class index = detail::quick_class_of(bytes);
+  [[maybe_unused]] const detail::inside_heap use(front_);
   void*** const class_top = detail::top_in(front_, index);
   void** const top = *class_top;
   void* const block = top[-1];

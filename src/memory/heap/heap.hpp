@@ -401,6 +401,7 @@ inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
 /// detail::local points here before a thread has a heap: all its magazines are shut.
 struct nobody_front : detail::heap_front {
   consteval nobody_front() noexcept : heap_front{} {
+    user = detail::inside_heap::unwatched;
     for (void**& class_top : top) {
       class_top = shut.slots + magazine_slots;
     }

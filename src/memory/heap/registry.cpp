@@ -104,6 +104,7 @@ void registry::destroy(heap* empty) noexcept {
   const hold guard(mutex_);
   past_ += empty->statistics();
   empty->reset();
+  empty->user = detail::inside_heap::unwatched;
   __atomic_store_n(&empty->ends, empty->ends + 1, __ATOMIC_RELAXED);
   spare_.push_front(empty);
 }

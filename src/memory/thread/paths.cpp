@@ -164,6 +164,11 @@ void deallocate_slow(heap_front* front, void* block) noexcept {
   free_any(front, block, class_count, __builtin_return_address(0));
 }
 
+void report_two_threads(const heap_front* front) noexcept {
+  base::fault_two_threads(static_cast<const heaps::heap*>(front)->name, __builtin_return_address(0),
+                          platform::thread_number());
+}
+
 void report_double_free(const void* block) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
   const heap& owner = *heaps::owner_in(key);

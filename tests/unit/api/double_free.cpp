@@ -73,6 +73,26 @@ TEST(double_free, is_named_for_a_block_that_was_moved_to_a_slab_meanwhile) {
             fault(said(blocks[5], 64)));
 }
 
+#if TARN_CHECKS
+// Nobody frees twice: two threads take blocks from one heap object at once.
+TEST(double_free, is_not_said_of_two_threads_in_one_heap) {
+  tarn::heap lane({.name = "lane"});
+  const auto seen = in_child([&] {
+    const auto use = [&] {
+      for (;;) lane.deallocate(lane.allocate(64), 64);
+    };
+    std::thread second_thread(use);
+    use();
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(seen.error.substr(0, seen.error.find(" at ")), "tarn: heap \"lane\" is used") << seen;
+  EXPECT_NE(seen.error.find(" while another thread uses it: one thread at a time may, the others free by "
+                            "tarn::current()\n"),
+            std::string::npos)
+      << seen;
+}
+#endif
+
 TEST(double_free, is_named_when_two_threads_free) {
   tarn::heap lane;
   void* const block = lane.allocate(64);
