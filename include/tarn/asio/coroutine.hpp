@@ -128,7 +128,9 @@ class [[nodiscard("co_await it")]] task {
   std::coroutine_handle<promise_type> frame_;
 };
 
-/// A coroutine that starts at once, and for whose end nobody waits. Its exceptions come out of io_context::run().
+/// A coroutine that starts at once, and for whose end nobody waits. Its exceptions come out of io_context::run(). Let
+/// it run to its end, by a cancellation for example, before its io_context ends: the frame of one that waits then is
+/// not destroyed, because its owner, and the memory() that the frame came from, may have ended before.
 struct background {
   /// The compiler keeps it in the frame.
   struct promise_type : detail::background_promise {
