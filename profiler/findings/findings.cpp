@@ -156,6 +156,9 @@ const char* name(heap_category category) {
 }
 
 bool is_short_lived(const site& site) { return is_share(site.short_lived, site.freed_by_same_thread, 0.9); }
+bool is_held(const site& site) {
+  return site.peak_blocks != 0 && is_share(site.peak_blocks, site.sums[counter::blocks], 0.5);
+}
 
 void add_site(site& sum, const site& addend) {
   for (std::size_t index = 0; index < format::counter_count; ++index) sum.sums[index] += addend.sums[index];

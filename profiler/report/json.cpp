@@ -77,6 +77,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"peak_bytes", site.peak_bytes},
           {"peak_blocks", site.peak_blocks},
           {"short_lived", site.short_lived},
+          {"held", analyse::is_held(site)},
           {"reallocs", site.sums[counter::reallocs]},
           {"moved", site.sums[counter::moved]},
           {"copied_bytes", site.sums[counter::copied]},

@@ -120,6 +120,12 @@ void print_callers(const analyse::site_view& view, const paint& style) {
   }
 }
 
+// Blocks that start-up made or that are kept to the end are held anyway.
+bool is_said_held(const analyse::site& site) {
+  using enum analyse::heap_category;
+  return (site.category == transient || site.category == shared) && analyse::is_held(site);
+}
+
 void print_site(const analyse::analysis& analysis, const analyse::site_view& view, std::size_t rank,
                 bool has_alternatives, const paint& style) {
   const analyse::site& site = view.facts;
@@ -135,7 +141,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      cut(fmt::format("{}: {}{}, {} each; {}", analyse::name(site.category),
+      cut(fmt::format("{}{}: {}{}, {} each; {}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
                       counted(rounded(site.sums[counter::blocks], site.error), "allocation"),
                       view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
@@ -159,15 +165,17 @@ void print_categories(analyse::analysis& analysis) {
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
   for (const auto kind : {analyse::heap_category::transient, analyse::heap_category::shared,
                           analyse::heap_category::start_up, analyse::heap_category::kept}) {
-    std::uint64_t sites = 0, blocks = 0;
+    std::uint64_t sites = 0, blocks = 0, held = 0;
     for (const analyse::site& site : analysis.grouped_sites()) {
       if (site.category != kind) continue;
       ++sites;
       blocks += site.sums[counter::blocks];
+      if (is_said_held(site)) held += site.sums[counter::blocks];
     }
     if (sites == 0) continue;
-    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {}\n", analyse::name(kind), grouped(blocks),
-               percent(blocks, estimated), counted(sites, "site"));
+    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), grouped(blocks),
+               percent(blocks, estimated), counted(sites, "site"),
+               held == 0 ? "" : fmt::format("; {:.1f} % held", percent(held, estimated)));
   }
 }
 

@@ -106,6 +106,11 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +2\d %  500 blocks  memory\.c:\d+ keep\n")
         self.assertRegex(text, r"\nMemory never freed: 20\d\d KiB in 56\d blocks\n"
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
+        self.assertRegex(text, r"\n transient +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
+        sites = json.loads(self.tarn("report", "--quick", "--json", "rec"))["sites"]
+        held = [site["stack"][site["place"]]["function"] for site in sites if site["held"]]
+        self.assertIn("hold", held)
+        self.assertNotIn("grow", held)
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
     def test_a_sampled_sum_is_said_with_its_range(self):

@@ -35,6 +35,18 @@ TEST(findings, blocks_in_use_at_the_end_are_kept) {
   EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5}), heap_category::transient);
 }
 
+TEST(findings, blocks_that_are_in_use_at_once_are_held) {
+  const auto held = [](std::uint64_t at_peak) {
+    format::recording recording = recording_of({{.blocks = 1000, .own_frees = 1000}});
+    recording.cells[{1, 0, 0}][format::peak_blocks] = at_peak;
+    return is_held(find(recording).sites.at(0));
+  };
+  EXPECT_TRUE(held(1000));
+  EXPECT_TRUE(held(500));
+  EXPECT_FALSE(held(499));
+  EXPECT_FALSE(held(0));
+}
+
 TEST(findings, sums_are_those_of_all_sites) {
   const heap_findings findings =
       find(recording_of({{.blocks = 10, .size = 20, .own_frees = 4}, {.blocks = 5, .size = 2}}));
