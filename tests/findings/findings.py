@@ -91,7 +91,7 @@ def look_into(name, options, folder):
     wrong = 0
     for part, file in recordings.items():
         report = json.loads(programs.run([options.tarn, "report", "--quick", "--json", "--top", str(TOP), str(file)]))
-        text = programs.run([options.tarn, "report", "--quick", str(file)])
+        text = programs.run([options.tarn, "report", "--quick", "--alternatives", str(file)])
         findings = found_in(report)
         if options.show:
             print(f"--- {part}\n{text}\n{json.dumps(findings, indent=1)}")
