@@ -5,8 +5,8 @@
     src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools
         < memory/api < memory/drop_in                             the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
-    profiler/base < format < symbols < findings < predict < advise < report < report/html < export < launch < collect
-        < top < lab < cli                                         the profiler; it uses all of the engine but drop_in
+    profiler/base < unwind < format < symbols < findings < predict < advise < report < report/html < export < launch
+        < collect < top < lab < cli                               the profiler; it uses all of the engine but drop_in
     profiler/preload/base < preload/stacks < preload              beside them, inside the recorded program
 """
 
@@ -19,15 +19,16 @@ import tree
 ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools",
           "memory/api",
           "memory/drop_in"]
-PROFILER = ["base", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export", "launch",
-            "collect", "top", "lab", "cli"]
+PROFILER = ["base", "unwind", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export",
+            "launch", "collect", "top", "lab", "cli"]
 LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level in PROFILER)]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {
     "src/io": ["src/base", "src/platform", "src/reclaim"],
     "src/sync": ["src/base", "src/platform", "src/reclaim", "src/memory/thread"],
     "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],
-    "profiler/preload/stacks": ["src/base", "src/platform", "profiler/format", "profiler/preload/base"],
+    "profiler/preload/stacks": ["src/base", "src/platform", "profiler/unwind", "profiler/format",
+                                "profiler/preload/base"],
     "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base",
                          "profiler/preload/stacks"],
 }

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "profiler/preload/stacks/call_frames.hpp"
+#include "profiler/unwind/call_frames.hpp"
 
 namespace tarn::preload {
 namespace {
@@ -31,8 +31,9 @@ row find_row(std::uintptr_t address) noexcept {
   dl_find_object object;
   // The look-up must be lock-free: another thread may be inside dlopen and wait for us.
   if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_eh_frame == nullptr) return {};
-  return row_in(static_cast<const unsigned char*>(object.dlfo_eh_frame),
-                static_cast<const unsigned char*>(object.dlfo_map_end), address);
+  return unwind::row_in(static_cast<const unsigned char*>(object.dlfo_map_start),
+                        static_cast<const unsigned char*>(object.dlfo_map_end),
+                        static_cast<const unsigned char*>(object.dlfo_eh_frame), address);
 }
 
 row row_at(std::uintptr_t address) noexcept {

@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profiler/unwind/walk.hpp"
+
 namespace tarn::preload {
 
-// Holds the registers of the program's code that called us, as they are when the call returns.
-struct caller {
-  std::uintptr_t address;  // the return address
-  std::uintptr_t stack;
-  std::uintptr_t frame;
-};
+using unwind::caller;
 
 // Makes the caller of the enclosing function, which the program calls and which is compiled with a frame pointer.
 #define TARN_CALLER()                                                   \

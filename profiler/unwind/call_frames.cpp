@@ -1,9 +1,9 @@
-#include "profiler/preload/stacks/call_frames.hpp"
+#include "profiler/unwind/call_frames.hpp"
 
 #include <cstddef>
 #include <cstring>
 
-namespace tarn::preload {
+namespace tarn::unwind {
 namespace {
 
 #if defined(__x86_64__)
@@ -100,6 +100,7 @@ bool read_common(const unsigned char* start, const unsigned char* end, common& r
   const unsigned char* letter = reader.position();
   while (reader.fixed<char>() != '\0' && !reader.ended()) {
   }
+  if (reader.ended()) return false;
   result.code_step = reader.number();
   result.data_step = reader.signed_number();
   const std::uint64_t column = version == 1 ? reader.fixed<unsigned char>() : reader.number();
@@ -140,14 +141,16 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
   const auto put = [&](std::uint64_t number, decltype(rules::rule::kind) kind, std::int64_t offset = 0) {
     if (rules::rule* const rule = now.rule_of(number)) *rule = {kind, offset};
   };
+  const auto scaled = [&](auto steps) {  // without a sign, as the product may overflow in a broken file
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(steps) *
+                                     static_cast<std::uint64_t>(common_entry.data_step));
+  };
   while (!program.ended() && location <= address) {
     const auto code = program.fixed<unsigned char>();
     const std::uint64_t low = code & 0x3fU;
     switch (code >> 6) {
       case 1: location += low * common_entry.code_step; continue;
-      case 2:
-        put(low, rules::rule::stored, static_cast<std::int64_t>(program.number()) * common_entry.data_step);
-        continue;
+      case 2: put(low, rules::rule::stored, scaled(program.number())); continue;
       case 3:
         if (rules::rule* const rule = now.rule_of(low)) *rule = *const_cast<rules&>(initial).rule_of(low);
         continue;
@@ -163,7 +166,7 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
       case 0x04: location += program.fixed<std::uint32_t>() * common_entry.code_step; break;
       case 0x05: {  // offset_extended
         const std::uint64_t number = program.number();
-        put(number, rules::rule::stored, static_cast<std::int64_t>(program.number()) * common_entry.data_step);
+        put(number, rules::rule::stored, scaled(program.number()));
         break;
       }
       case 0x06: {  // restore_extended
@@ -203,17 +206,17 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
         break;      // expressions
       case 0x11: {  // offset_extended_sf
         const std::uint64_t number = program.number();
-        put(number, rules::rule::stored, program.signed_number() * common_entry.data_step);
+        put(number, rules::rule::stored, scaled(program.signed_number()));
         break;
       }
       case 0x12:  // def_cfa_sf
         now.base = program.number();
-        now.up = program.signed_number() * common_entry.data_step;
+        now.up = scaled(program.signed_number());
         now.by_expression = false;
         break;
-      case 0x13: now.up = program.signed_number() * common_entry.data_step; break;  // def_cfa_offset_sf
-      case 0x2d: break;                                                             // AArch64: negate_ra_state
-      case 0x2e: program.number(); break;                                           // GNU_args_size
+      case 0x13: now.up = scaled(program.signed_number()); break;  // def_cfa_offset_sf
+      case 0x2d: break;                                            // AArch64: negate_ra_state
+      case 0x2e: program.number(); break;                          // GNU_args_size
       default: return false;
     }
   }
@@ -245,7 +248,11 @@ row packed(const rules& source) {
 
 }  // namespace
 
-row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t address) noexcept {
+row row_in(const unsigned char* begin, const unsigned char* end, const unsigned char* header,
+           std::uintptr_t address) noexcept {
+  const auto has_word = [&](const unsigned char* place) { return place >= begin && place <= end - 4; };
+  constexpr std::ptrdiff_t header_bytes = 12;
+  if (header < begin || end - header < header_bytes) return {};
   // The header has: the version, three encodings, a pointer to .eh_frame, the number of entries, and the entries
   // sorted by start. Each entry holds a start and a description, both as offsets from `header`.
   if (header[0] != 1 || header[1] == omitted || header[2] != unsigned_4 || header[3] != table_4) return {};
@@ -270,14 +277,16 @@ row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t
   }
   if (low == 0) return {};
 
+  if (!has_word(entry(low - 1, 1))) return {};
   bytes description(entry(low - 1, 1), end);
   const auto length = description.fixed<std::uint32_t>();
   if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - description.position()))
     return {};
   description = bytes(description.position(), description.position() + length);
   const unsigned char* const back_from = description.position();
+  const unsigned char* const common_at = back_from - description.fixed<std::uint32_t>();
   common shared;
-  if (!read_common(back_from - description.fixed<std::uint32_t>(), end, shared)) return {};
+  if (!has_word(common_at) || !read_common(common_at, end, shared)) return {};
   std::uintptr_t start = 0;
   if (!description.pointer(shared.encoding, start)) return {};
   const std::uint64_t covered =
@@ -296,4 +305,4 @@ row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t
   return packed(now);
 }
 
-}  // namespace tarn::preload
+}  // namespace tarn::unwind
