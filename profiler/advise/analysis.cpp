@@ -66,7 +66,7 @@ std::string key_of(const site_view& shown) {
 }  // namespace
 
 analysis::analysis(format::recording recording, cost_model costs, analysis_options options)
-    : recording_(reconcile_calls(std::move(recording))),
+    : recording_(with_cpu_sites(reconcile_calls(std::move(recording)))),
       bytes_(std::move(options.bytes)),
       wrappers_(std::move(options.wrappers)),
       costs_(std::move(costs)),
@@ -93,6 +93,11 @@ const memory_findings& analysis::memory() {
   constexpr std::size_t intervals = 96;
   if (!memory_) memory_ = find_memory(recording_, grouped_sites(), course(intervals));
   return *memory_;
+}
+
+const cpu_findings& analysis::cpu() {
+  if (!cpu_) cpu_ = find_cpu(recording_, symbols_);
+  return *cpu_;
 }
 
 const lock_findings& analysis::locks() {

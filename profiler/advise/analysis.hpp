@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiler/advise/advice.hpp"
+#include "profiler/findings/cpu.hpp"
 #include "profiler/findings/findings.hpp"
 #include "profiler/findings/history.hpp"
 #include "profiler/findings/lock_order.hpp"
@@ -92,6 +93,7 @@ class analysis {
   const call_findings& calls() { return kept(calls_, find_calls); }
   const std::vector<quiet_view>& quiet_regions() { return kept(quiet_regions_, find_quiet_regions); }
   const memory_findings& memory();  // of grouped_sites()
+  const cpu_findings& cpu();
   // Reads the whole content of the file each time. The history is empty if that content is not known.
   history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
@@ -148,6 +150,7 @@ class analysis {
   std::optional<deciding_frames> deciding_frames_;
   std::optional<std::vector<site>> grouped_sites_;
   std::optional<memory_findings> memory_;
+  std::optional<cpu_findings> cpu_;
   std::optional<lock_findings> locks_;
   std::optional<order_findings> orders_;
   std::optional<call_findings> calls_;

@@ -35,6 +35,7 @@
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/recording_bounds.hpp"
+#include "profiler/findings/cpu.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/system_calls.hpp"
 #include "profiler/findings/unrecorded.hpp"
@@ -118,6 +119,7 @@ std::uint32_t sources_of(const record_request& request) {
   if (request.heap) sources |= source_bit(heap_kind);
   if (request.locks) sources |= source_bit(lock_kind);
   if (request.syscalls) sources |= source_bit(call_kind);
+  if (sources == 0 && request.cpu) return 0;
   const bool is_default = sources == 0;
   if (is_default) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
@@ -152,6 +154,25 @@ format::program_facts facts_of(const std::vector<std::string>& words, std::uint3
           words,
           0,
           interval};
+}
+
+std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process) {
+  auto sampler = process == 0 ? std::make_unique<cpu::sampler>() : std::make_unique<cpu::sampler>(process);
+  if (sampler->error() == 0) {
+    facts.sources.emplace_back("cpu");
+    return sampler;
+  }
+  const std::string reason =
+      fmt::format("the kernel refuses to sample the processor: {}", system_error_text(sampler->error()));
+  constexpr const char* cure =
+      "sysctl kernel.perf_event_paranoid=2, root, or in a container --cap-add=PERFMON may help";
+  if (facts.sources.empty()) fail(exit_code::missing, "--cpu: {}; {}", reason, cure);
+  fmt::print(stderr, "tarn: {}; {}\n", reason, cure);
+  return nullptr;
+}
+
+void take_samples(cpu::sampler* sampler) {
+  if (sampler != nullptr && steady::now() >= sampler->next()) sampler->take();
 }
 
 namespace {
@@ -209,6 +230,9 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   }
   add_count(heap_kind, blocks, "allocations");
   add_count(lock_kind, acquisitions, all_locks ? "locks taken" : "locks taken (estimated)");
+  std::uint64_t samples = 0;
+  for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
+  if (recording.cpu.interval_ns != 0) words += fmt::format("{}{} CPU samples", words.empty() ? "" : ", ", samples);
   add_count(call_kind, calls, all_calls ? "system calls" : "system calls (estimated)");
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites, threads;
@@ -221,6 +245,7 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   add_users(recording.cells, &format::heap_key::actor);
   add_users(recording.calls, &format::call_key::thread);
   add_users(recording.acquisitions, &format::lock_key::thread);
+  add_users(recording.cpu.cells, &format::cpu_key::thread);
   for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
     if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
   }
@@ -257,10 +282,12 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
   }
   // The figures are those of the report, which reads the file.
-  const format::recording recorded_facts = analyse::reconcile_calls(recording.in_file());
+  const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.in_file()));
   if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
     fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
   }
+  if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
+    fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
   if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
@@ -327,9 +354,11 @@ namespace {
   const bool launches = !request.follow && request.every.empty() && request.duration.empty() && is_launcher(program);
   const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
   process_recording first(sources, interval, sizes.first);
-  children child_processes;
-  if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, interval);
+  const std::unique_ptr<cpu::sampler> sampler = request.cpu ? add_cpu_source(facts, 0) : nullptr;
+  if (sampler != nullptr) first.use_sampler(*sampler);
+  children child_processes;
+  if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
   recorder_prices prices(library, sources, request.full);
   bounded_recording files(first, prices, request.output, bounds_of(request));
   try {
@@ -350,6 +379,7 @@ namespace {
   if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
   if (process == 0) start_program(words, program, method, arranged);
   arranged.in_parent(process);
+  if (sampler != nullptr && !request.follow && !launches) sampler->keep_only(process);
 
   facts.process = static_cast<std::uint64_t>(process);
   files.begin(facts);
@@ -365,9 +395,11 @@ namespace {
   while (!wait_for(process, events(), next, status, usage, input_output)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (control) obey(*control, files, first);
+    take_samples(sampler.get());
     files.write_changes();
     if (files.is_over()) {
       first.region().stop();
+      if (sampler != nullptr) sampler->stop();
       control.reset();
       files.end_early();
       print_summary(sources, first);
@@ -377,7 +409,9 @@ namespace {
       end_like(status);
     }
     next = std::min({files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
+    if (sampler != nullptr) next = std::min(next, sampler->next());
   }
+  if (sampler != nullptr) sampler->take();
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
   const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
   const format::end_facts ending{
@@ -396,8 +430,10 @@ namespace {
   while (request.follow && child_processes.any_runs() && stopped == 0) {
     std::vector<pollfd> running = child_processes.running();
     ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
+    take_samples(sampler.get());
     child_processes.write_changes(request.output, facts);
   }
+  if (sampler != nullptr) sampler->stop();
   child_processes.write_changes(request.output, facts, true);
   if (!files.is_paused()) first.write_work(prices);
   child_processes.write_work(prices);
@@ -451,6 +487,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
   CLI::Option* const calls =
       command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
+  command->add_flag("--cpu", request->cpu,
+                    "sample the stacks of threads on the processor, 199 times in each second that one runs");
   CLI::Option* const full =
       command->add_flag("--full", request->full, "count every allocation, lock and system call instead of sampling");
   command

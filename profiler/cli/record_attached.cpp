@@ -102,7 +102,7 @@ void record_attached(const record_request& request) {
   const std::string library = find_library("libtarn-record.so", request.library);
   std::uint32_t sources = request.heap ? source_bit(heap_kind) : 0;
   if (request.locks) sources |= source_bit(lock_kind);
-  if (sources == 0) sources = source_bit(heap_kind) | source_bit(lock_kind);
+  if (sources == 0 && !request.cpu) sources = source_bit(heap_kind) | source_bit(lock_kind);
   if (::kill(process, 0) == 0 && locked(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
     fail_in_use(process);
   require_attachable(process);
@@ -113,6 +113,7 @@ void record_attached(const record_request& request) {
   } catch (const std::system_error& error) {
     fail(exit_code::io_error, "{}", error.what());
   }
+  const std::unique_ptr<cpu::sampler> sampler = request.cpu ? add_cpu_source(facts, process) : nullptr;
   const watched_process watched(static_cast<std::uint32_t>(process));
   detach_on_signals();
   std::unique_ptr<process_recording> recording;
@@ -120,6 +121,7 @@ void record_attached(const record_request& request) {
     recording = open_region(path, is_new, sources, request.interval);
     return recording != nullptr;
   });
+  if (sampler != nullptr) recording->use_sampler(*sampler, std::max(recording->region().images(), 1U) - 1);
   recorder_prices prices(library, sources, false);
   bounded_recording files(*recording, prices, request.output, bounds);
   try {
@@ -132,11 +134,13 @@ void record_attached(const record_request& request) {
   fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
              process, milliseconds(attached.stopped));
   while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
-    wait_until(watched, control, files.next());
+    wait_until(watched, control, sampler == nullptr ? files.next() : std::min(files.next(), sampler->next()));
+    take_samples(sampler.get());
     if (watched.has_ended()) break;
     obey(control, files, *recording);
     files.write_changes();
   }
+  if (sampler != nullptr) sampler->stop();
   if (watched.has_ended()) {
     if (!files.is_paused()) {
       recording->write_changes();

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "profiler/collect/control.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/recording_bounds.hpp"
+#include "profiler/cpu/sampler.hpp"
 
 namespace tarn::command {
 
@@ -19,7 +21,7 @@ constexpr std::uint64_t default_interval = 128 * 1024;
 struct record_request {
   std::string output = "tarn.rec";
   std::string library;
-  bool heap = false, locks = false, syscalls = false;
+  bool heap = false, locks = false, syscalls = false, cpu = false;
   bool full = false, follow = false;
   std::uint64_t interval = default_interval;
   std::string duration, every;
@@ -30,6 +32,11 @@ struct record_request {
 recording_bounds bounds_of(const record_request& request);
 // Returns the facts without the number of the process.
 format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval);
+// Begins to sample the processor, for the next program or (not 0) for a process that runs, and adds that to the
+// sources. Returns null where the kernel refuses it, and says so; throws a failure where nothing else is recorded.
+std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process);
+// Takes the samples that have come, if that is due. `sampler` may be null.
+void take_samples(cpu::sampler* sampler);
 // Carries out a command that has come for this recording.
 void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
 void print_summary(std::uint32_t sources, const process_recording& recording);

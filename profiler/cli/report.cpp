@@ -59,6 +59,7 @@ void keep_only(const std::vector<std::string>& sources, format::recording& recor
     recording.orders.clear();
   }
   if (!wants("syscalls")) recording.calls.clear();
+  if (!wants("cpu")) recording.cpu = {};
   std::erase_if(recording.program.sources, [&](const std::string& source) {
     return !wants(source.starts_with("system calls") ? "syscalls" : std::string_view(source));
   });
@@ -130,7 +131,7 @@ void add_report(CLI::App& application) {
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false)  // else it would take FILE, too
-      ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
+      ->check(CLI::IsMember({"heap", "locks", "syscalls", "cpu"}));
   command->add_flag("--alternatives", request->has_alternatives,
                     "show also the remedies that could be taken instead of a site's first one");
   add_part(*command, request->part);

@@ -31,12 +31,14 @@ std::optional<format::end_facts> end_of(const process_recording& recording, cons
 
 }  // namespace
 
-void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes) {
+void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes,
+                        const cpu::sampler* sampler) {
   first_region_ = &first;
   children_.resize(sizes.spares);
   std::vector<int> files;
   for (child_process& child : children_) {
     child.recording = std::make_unique<process_recording>(sources, interval, sizes.spare);
+    if (sampler != nullptr) child.recording->use_sampler(*sampler);
     files.push_back(child.recording->region().file());
   }
   first.offer(files);

@@ -23,8 +23,10 @@ class children {
   // Follows no children until offer_to() is called.
   children() = default;
 
-  // Begins to follow the process of this region and every process that it starts.
-  void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes);
+  // Begins to follow the process of this region and every process that it starts. `sampler` is null where the
+  // processor is not sampled.
+  void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes,
+                const cpu::sampler* sampler);
 
   // Notices new children, and writes the changes of those that are due or have ended; with `at_once` of all. The file
   // of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that was

@@ -53,6 +53,13 @@ void process_recording::begin(const std::string& path, const format::program_fac
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
+void process_recording::read_counts() {
+  region_.read(now_);
+  if (sampler_ == nullptr || region_.begun_ns() == 0) return;
+  // A region that is used again began before the sampling, in an image of its own.
+  sampler_->read(static_cast<pid_t>(now_.program.process), region_.begun_ns(), first_sampled_image_, now_.cpu);
+}
+
 void process_recording::forget_past() {
   const std::uint64_t process = now_.program.process;
   if (const auto state = state_of(process)) {
@@ -69,6 +76,7 @@ void process_recording::forget_past() {
   region_.begin_peak();
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
+  before_.cpu.stacks.clear(), before_.cpu.modules.clear();
 }
 
 void process_recording::begin_next(const std::string& path) {
@@ -80,7 +88,7 @@ void process_recording::begin_next(const std::string& path) {
 
 void process_recording::begin_late(const std::string& path, const format::program_facts& facts) {
   begin(path, facts);
-  region_.read(now_);
+  read_counts();
   knows_all_blocks_ = false;
   forget_past();
 }
@@ -149,7 +157,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   const auto began = std::chrono::steady_clock::now();
   add_snapshot(end);
   if (!end) add_residence();
-  region_.read(now_);
+  read_counts();
   const std::uint64_t begun_ns = begun_ns_ != 0 ? begun_ns_ : region_.begun_ns();
   if (const std::uint64_t peak_ns = region_.peak_ns(now_.clock); peak_ns > begun_ns) now_.peak_ns = peak_ns - begun_ns;
   name_threads(now_);

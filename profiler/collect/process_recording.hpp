@@ -9,6 +9,7 @@
 
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/region_file.hpp"
+#include "profiler/cpu/sampler.hpp"
 #include "profiler/format/writer.hpp"
 
 namespace tarn::command {
@@ -25,6 +26,12 @@ class process_recording {
 
   const region_file& region() const { return region_; }
   region_file& region() { return region_; }
+
+  // Takes the samples of this process from there, too. `first_image` is the image that runs when the sampling begins.
+  void use_sampler(const cpu::sampler& sampler, std::uint32_t first_image = 0) {
+    sampler_ = &sampler;
+    first_sampled_image_ = first_image;
+  }
 
   // Replaces the file. Throws std::system_error when it cannot be made.
   void begin(const std::string& path, const format::program_facts& facts);
@@ -63,12 +70,15 @@ class process_recording {
 
  private:
   void forget_past();
+  void read_counts();
   template <class Step>
   void write(Step step);
   void add_snapshot(const std::optional<format::end_facts>& end);
   void add_residence();
 
   region_file region_;
+  const cpu::sampler* sampler_ = nullptr;
+  std::uint32_t first_sampled_image_ = 0;
   std::unique_ptr<format::writer> writer_;
   std::string path_;
   format::recording now_;

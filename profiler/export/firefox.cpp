@@ -22,7 +22,7 @@ struct category_info {
   const char* name;
   const char* colour;
 };
-constexpr std::array<category_info, 15> categories = {{{"other", "grey"},
+constexpr std::array<category_info, 16> categories = {{{"other", "grey"},
                                                        {"transient", "orange"},
                                                        {"shared", "red"},
                                                        {"start-up", "lightblue"},
@@ -36,7 +36,8 @@ constexpr std::array<category_info, 15> categories = {{{"other", "grey"},
                                                        {"batch", "purple"},
                                                        {"memory", "brown"},
                                                        {"waits", "green"},
-                                                       {"needed", "lightblue"}}};
+                                                       {"needed", "lightblue"},
+                                                       {"running", "green"}}};
 
 std::size_t category_of(std::string_view name) {
   const auto match =

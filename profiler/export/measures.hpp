@@ -25,6 +25,7 @@ enum measure : std::size_t {
   call_errors,
   call_bytes,
   call_time,
+  cpu_time,
   measure_count,
 };
 
@@ -62,6 +63,7 @@ constexpr std::array<measure_info, measure_count> measures = {{
     {"call_errors", unit::count, "System calls that failed"},
     {"call_bytes", unit::bytes, "Bytes that system calls moved"},
     {"call_time", unit::nanoseconds, "Time in system calls"},
+    {"cpu_time", unit::nanoseconds, "Processor time"},
 }};
 
 using values = std::array<std::uint64_t, measure_count>;

@@ -51,7 +51,8 @@ class perfetto {
   std::string file() {
     add_process();
     add_heap();
-    for (const sample_source source : {sample_source::lock, sample_source::call}) add_slices(source);
+    for (const sample_source source : {sample_source::lock, sample_source::call, sample_source::cpu})
+      add_slices(source);
     return std::move(file_);
   }
 
@@ -178,7 +179,9 @@ class perfetto {
 
   // Puts a thread's waits, or calls, end to end, the longest first.
   void add_slices(sample_source source) {
-    const measure time = source == sample_source::lock ? lock_wait : call_time;
+    const measure time = source == sample_source::lock   ? lock_wait
+                         : source == sample_source::call ? call_time
+                                                         : cpu_time;
     std::map<std::uint32_t, std::vector<const sample*>> by_thread;
     for (const sample& sample : profile_.samples()) {
       if (sample.source == source) by_thread[sample.thread].push_back(&sample);
@@ -189,8 +192,9 @@ class perfetto {
         pbf_writer track(message, packet::track);
         track.add_uint64(track::uuid, track_number);
         track.add_uint64(track::parent, track_of(owner));
-        track.add_string(track::name,
-                         source == sample_source::lock ? "lock waits, in total" : "system calls, in total");
+        track.add_string(track::name, source == sample_source::lock   ? "lock waits, in total"
+                                      : source == sample_source::call ? "system calls, in total"
+                                                                      : "running, in total");
       });
       std::stable_sort(samples.begin(), samples.end(),
                        [&](const sample* a, const sample* b) { return a->counted[time] > b->counted[time]; });

@@ -92,7 +92,7 @@ class pprof {
     label(message, "category", sample.category);
     if (sample.source == sample_source::heap && sample.freed_by != sample.thread)
       label(message, "freed_by", thread_name(recording, sample.freed_by));
-    if (sample.source != sample_source::heap) label(message, name(sample.source), sample.operation);
+    if (!sample.operation.empty()) label(message, name(sample.source), sample.operation);
   }
 
   std::uint64_t function(std::string_view called, std::string_view file) {

@@ -16,6 +16,7 @@ std::string_view name(sample_source source) {
     case sample_source::heap: return "heap";
     case sample_source::lock: return "lock";
     case sample_source::call: return "call";
+    case sample_source::cpu: return "cpu";
   }
   return "";
 }
@@ -25,6 +26,7 @@ profile::profile(analyse::analysis& analysis) : recording_(analysis.recorded()) 
   add_heap(analysis.heap());
   add_locks(analysis.locks());
   add_calls(analysis.calls());
+  add_cpu();
   for (std::size_t number = 0; number < measure_count; ++number) {
     const bool is_used = std::any_of(samples_.begin(), samples_.end(),
                                      [&](const sample& sample) { return sample.counted[number] != 0; });
@@ -121,6 +123,14 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
     activity.counted[call_errors] = value[format::errors];
     activity.counted[call_bytes] = value[format::given];
     activity.counted[call_time] = format::nanoseconds(recording_.clock, value[format::call_ticks]);
+    add(activity);
+  }
+}
+
+void profile::add_cpu() {
+  for (const auto& [key, value] : recording_.cpu.cells) {
+    sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
+    activity.counted[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
     add(activity);
   }
 }

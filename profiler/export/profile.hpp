@@ -12,7 +12,7 @@
 
 namespace tarn::exports {
 
-enum class sample_source { heap, lock, call };
+enum class sample_source { heap, lock, call, cpu };
 std::string_view name(sample_source source);
 
 // A return address, with the functions that were inlined there.
@@ -30,7 +30,7 @@ struct sample {
   std::uint32_t freed_by = 0;
   sample_source source = sample_source::heap;
   std::string_view category;   // the site's: "transient", "contended", "small" …
-  std::string_view operation;  // "mutex", "read"; empty for the heap
+  std::string_view operation;  // "mutex", "read"; empty for the heap and the processor
   values counted{};
 };
 
@@ -57,6 +57,7 @@ class profile {
   void add_heap(const analyse::heap_findings& heap);
   void add_locks(const analyse::lock_findings& locks);
   void add_calls(const analyse::call_findings& calls_made);
+  void add_cpu();
   void add(const sample& sample);
 
   const format::recording& recording_;

@@ -115,6 +115,14 @@ enum lock_counter : std::size_t {
   lock_counter_count,
 };
 
+// A cell of the processor counts the samples of one thread that found it running with one call stack.
+enum cpu_counter : std::size_t {
+  cpu_samples,
+  cpu_kernel,  // samples in the kernel; the stack is that of the code that called it
+  cpu_cut,     // samples whose stack was deeper than what was copied of it: the outermost callers are missing
+  cpu_counter_count,
+};
+
 enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
 constexpr std::uint32_t lock_types = 4;
 

@@ -37,6 +37,7 @@ class collector final : public watcher {
   void increase(const violation_key& key, const violation_counts& increase) override {
     add(part_.violations, key, increase);
   }
+  void increase(const cpu_key& key, const cpu_counts& increase) override { add(part_.cpu.cells, key, increase); }
 
   void snapshot(const recording& so_far) override {
     const snapshot_facts& now = so_far.snapshots.back();
@@ -62,6 +63,9 @@ class collector final : public watcher {
     part.sites = whole.sites;
     part.locks = whole.locks;
     part.quiet_regions = whole.quiet_regions;
+    std::map<cpu_key, cpu_counts> samples = std::move(part.cpu.cells);
+    part.cpu = whole.cpu;
+    part.cpu.cells = std::move(samples);
     part.clock = whole.clock;
     part.ended = whole.ended;
     part.end = whole.end;
@@ -150,6 +154,8 @@ recording since(const recording& before, const recording& now) {
   part.violations = increases(before.violations, now.violations);
   for (std::size_t index = 0; index < work_counter_count; ++index)
     part.work.counts[index] -= std::min(part.work.counts[index], before.work.counts[index]);
+  part.cpu.cells = increases(before.cpu.cells, now.cpu.cells);
+  part.cpu.lost -= std::min(part.cpu.lost, before.cpu.lost);
   bound_longest(part, now);
   set_peaks(part, before, now);
   for (std::size_t index = 0; index < std::min(before.threads.size(), part.threads.size()); ++index) {

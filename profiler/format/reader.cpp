@@ -39,8 +39,7 @@ void read_program(decoder& input, recording& result) {
   result.program = std::move(facts);
 }
 
-void read_modules(decoder& input, recording& result) {
-  result.images = read_small_number(input, most_images);
+void read_modules(decoder& input, std::vector<module_facts>& modules) {
   while (!input.at_end()) {
     module_facts module;
     module.image = read_small_number(input, most_images);
@@ -50,8 +49,8 @@ void read_modules(decoder& input, recording& result) {
     module.path = input.text();
     module.build_id = input.text();
     module.own_heap = read_small_number(input, own_malloc | own_new);
-    if (result.modules.size() == most_modules) throw unreadable("too many modules");
-    result.modules.push_back(std::move(module));
+    if (modules.size() == most_modules) throw unreadable("too many modules");
+    modules.push_back(std::move(module));
   }
 }
 
@@ -80,16 +79,16 @@ void read_names(decoder& input, recording& result) {
   }
 }
 
-void read_sites(decoder& input, recording& result) {
-  if (input.number() != result.sites.size()) throw unreadable("sites are missing");
+void read_sites(decoder& input, std::vector<site_facts>& sites, std::uint32_t most_frames_of_site) {
+  if (input.number() != sites.size()) throw unreadable("sites are missing");
   while (!input.at_end()) {
     site_facts site;
     site.image = read_small_number(input, most_images);
-    const std::uint32_t frames = read_small_number(input, most_frames);
+    const std::uint32_t frames = read_small_number(input, most_frames_of_site);
     std::uint64_t before = 0;
     for (std::uint32_t index = 0; index < frames; ++index) site.frames.push_back(before = input.difference(before));
-    if (result.sites.size() == most_sites) throw unreadable("too many sites");
-    result.sites.push_back(std::move(site));
+    if (sites.size() == most_sites) throw unreadable("too many sites");
+    sites.push_back(std::move(site));
   }
 }
 
@@ -144,36 +143,54 @@ void read_excerpt(decoder& input, recording& result) {
   result.excerpts.push_back(std::move(facts));
 }
 
+void read_cpu_facts(decoder& input, recording& result) {
+  result.cpu.interval_ns = input.number();
+  result.cpu.lost = input.number();
+  result.cpu.is_kernel_hidden = input.number(1) != 0;
+}
+
+void read_cpu_threads(decoder& input, recording& result) {
+  std::vector<cpu_thread>& threads = result.cpu.threads;
+  while (!input.at_end()) {
+    const std::uint32_t number = read_index(input, threads.size() + 1);
+    if (number > most_sites) throw unreadable("too many threads");
+    if (number == threads.size()) threads.emplace_back();
+    threads[number].image = read_small_number(input, most_images);
+    threads[number].id = read_small_number(input, ~0U);
+    threads[number].name = input.text();
+  }
+}
+
 // Adds the encoded step to `site`, which holds the site of the previous key.
-void read_site(decoder& input, const recording& recording, std::uint32_t& site) {
-  const std::uint32_t step = read_index(input, recording.sites.size());
-  if (step >= recording.sites.size() - site) throw unreadable("a block that refers to what was not written");
+void read_site(decoder& input, const std::vector<site_facts>& sites, std::uint32_t& site) {
+  const std::uint32_t step = read_index(input, sites.size());
+  if (step >= sites.size() - site) throw unreadable("a block that refers to what was not written");
   site += step;
 }
 void read_key(decoder& input, const recording& recording, heap_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.owner = read_index(input, recording.threads.size());
   key.actor = read_index(input, recording.threads.size());
 }
 void read_key(decoder& input, const recording& recording, call_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
   key.number = read_small_number(input, most_call_number);
 }
 void read_key(decoder& input, const recording& recording, lock_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
   key.lock = read_index(input, recording.locks.size());
 }
 void read_key(decoder& input, const recording& recording, wait_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
   key.lock = read_index(input, recording.locks.size());
   key.holder_site = read_index(input, recording.sites.size());
   key.holder = read_index(input, recording.threads.size());
 }
 void read_key(decoder& input, const recording& recording, order_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
   key.lock = read_index(input, recording.locks.size());
   key.held_site = read_index(input, recording.sites.size());
@@ -181,9 +198,14 @@ void read_key(decoder& input, const recording& recording, order_key& key) {
   key.gate = read_index(input, recording.locks.size());
 }
 void read_key(decoder& input, const recording& recording, violation_key& key) {
-  read_site(input, recording, key.site);
+  read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
   key.region = read_index(input, recording.quiet_regions.size());
+}
+
+void read_key(decoder& input, const recording& recording, cpu_key& key) {
+  read_site(input, recording.cpu.stacks, key.site);
+  key.thread = read_index(input, recording.cpu.threads.size());
 }
 
 template <class Key, class Counts>
@@ -283,10 +305,12 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
   switch (kind) {
     case block_kind::program: return read_program(input, result);
     case block_kind::end: return read_end(input, result);
-    case block_kind::modules: return read_modules(input, result);
+    case block_kind::modules:
+      result.images = read_small_number(input, most_images);
+      return read_modules(input, result.modules);
     case block_kind::threads: return read_threads(input, result);
     case block_kind::names: return read_names(input, result);
-    case block_kind::sites: return read_sites(input, result);
+    case block_kind::sites: return read_sites(input, result.sites, most_frames);
     case block_kind::locks: return read_locks(input, result);
     case block_kind::quiet_regions: return read_quiet_regions(input, result);
     case block_kind::excerpt: return read_excerpt(input, result);
@@ -300,6 +324,11 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::timestamp: return read_timestamp(input, result, watching);
     case block_kind::peak: return read_peak(input, result);
     case block_kind::residence: return read_residence(input, result);
+    case block_kind::cpu_facts: return read_cpu_facts(input, result);
+    case block_kind::cpu_modules: return read_modules(input, result.cpu.modules);
+    case block_kind::cpu_threads: return read_cpu_threads(input, result);
+    case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, most_cpu_frames);
+    case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;

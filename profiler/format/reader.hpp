@@ -19,6 +19,7 @@ class watcher {
   virtual void increase(const wait_key&, const wait_counts&) {}
   virtual void increase(const violation_key&, const violation_counts&) {}
   virtual void increase(const order_key&, const order_counts&) {}
+  virtual void increase(const cpu_key&, const cpu_counts&) {}
   // Receives the recording up to the last of its moments.
   virtual void snapshot(const recording&) {}
 };

@@ -24,7 +24,8 @@ constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes,
 enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
-                                        peak, residence, work };
+                                        peak, residence, work,
+                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -130,6 +131,29 @@ template <class Key>
 constexpr bool is_of_peak(const Key&, std::size_t counter) {
   return std::is_same_v<Key, heap_key> && is_of_peak(static_cast<format::counter>(counter));
 }
+
+// What `tarn record` sampled on the processor. The recorded program numbers its sites, threads and modules itself, so
+// these have tables of their own; analyse::with_cpu_sites() joins them.
+struct cpu_key {
+  std::uint32_t site = 0, thread = 0;  // indexes into `stacks` and `threads` of the samples
+  auto operator<=>(const cpu_key&) const = default;
+};
+using cpu_counts = std::array<std::uint64_t, cpu_counter_count>;
+struct cpu_thread {
+  std::uint32_t image = 0;
+  std::uint32_t id = 0;
+  std::string name;  // the name that was seen last, arbitrary bytes
+  auto operator<=>(const cpu_thread&) const = default;
+};
+struct cpu_recording {
+  std::uint64_t interval_ns = 0;      // processor time of a thread between two samples; 0: nothing was sampled
+  std::uint64_t lost = 0;             // records that the kernel had no room for, of all processes that were sampled
+  bool is_kernel_hidden = false;      // the kernel allowed no samples of its own code
+  std::vector<module_facts> modules;  // the modules of the stacks
+  std::vector<cpu_thread> threads;
+  std::vector<site_facts> stacks;  // stack 0 has no frames: it stands for unknown ones and those beyond the limit
+  std::map<cpu_key, cpu_counts> cells;
+};
 
 // A lock is the object at an address from its first use to its destruction, if that was seen.
 struct lock_facts {
@@ -246,6 +270,7 @@ struct recording {
   std::map<order_key, order_counts> orders;
   std::vector<quiet_facts> quiet_regions;
   std::map<violation_key, violation_counts> violations;
+  cpu_recording cpu;
   clock_facts clock;
   std::vector<snapshot_facts> snapshots;     // in order of time
   std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown

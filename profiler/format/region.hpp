@@ -34,6 +34,7 @@ constexpr std::uint32_t most_threads = 16383;  // the last one stands for all th
 constexpr std::uint32_t most_modules = 4096;
 constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
 constexpr std::uint32_t most_frames = 64;
+constexpr std::uint32_t most_cpu_frames = 128;
 constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
 constexpr std::uint32_t most_orders = 4096;     // per thread; further orders count as those of lock 0
 constexpr std::uint32_t most_call_number = 4095;

@@ -36,6 +36,9 @@ void put_key(encoder& output, const order_key& key, std::uint32_t before) {
   for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.held_site, key.held_lock, key.gate})
     output.number(word);
 }
+void put_key(encoder& output, const cpu_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread}) output.number(word);
+}
 void put_key(encoder& output, const violation_key& key, std::uint32_t before) {
   for (const std::uint32_t word : {key.site - before, key.thread, key.region}) output.number(word);
 }
@@ -130,19 +133,24 @@ void writer::modules(const recording& now) {
   if (now.modules.size() == written_.modules.size() && now.images == written_.images) return;
   encoder output;
   output.number(now.images);
-  std::for_each(now.modules.begin() + static_cast<std::ptrdiff_t>(written_.modules.size()), now.modules.end(),
-                [&](const module_facts& module) {
-                  output.number(module.image);
-                  output.number(module.start);
-                  output.number(module.end - module.start);
-                  output.number(module.bias);
-                  output.text(module.path);
-                  output.text(module.build_id);
-                  output.number(module.own_heap);
-                });
-  put_part(block_kind::modules, output.bytes());
-  written_.modules = now.modules;
+  modules(block_kind::modules, now.modules, written_.modules, std::move(output));
   written_.images = now.images;
+}
+
+// Adds the new modules to `output`, which has what precedes them.
+void writer::modules(block_kind kind, const std::vector<module_facts>& now, std::vector<module_facts>& before,
+                     encoder output) {
+  std::for_each(now.begin() + static_cast<std::ptrdiff_t>(before.size()), now.end(), [&](const module_facts& module) {
+    output.number(module.image);
+    output.number(module.start);
+    output.number(module.end - module.start);
+    output.number(module.bias);
+    output.text(module.path);
+    output.text(module.build_id);
+    output.number(module.own_heap);
+  });
+  put_part(kind, output.bytes());
+  before = now;
 }
 
 void writer::threads(const recording& now) {
@@ -177,24 +185,51 @@ void writer::names(const recording& now) {
   if (!output.bytes().empty()) put_part(block_kind::names, output.bytes());
 }
 
-void writer::sites(const recording& now) {
-  std::size_t number = written_.sites.size();
-  while (number < now.sites.size()) {
+void writer::sites(block_kind kind, const std::vector<site_facts>& now, std::vector<site_facts>& before) {
+  std::size_t number = before.size();
+  while (number < now.size()) {
     encoder output;
     output.number(number);
-    for (; number < now.sites.size() && output.bytes().size() < block_bytes; ++number) {
-      const site_facts& site = now.sites[number];
+    for (; number < now.size() && output.bytes().size() < block_bytes; ++number) {
+      const site_facts& site = now[number];
       output.number(site.image);
       output.number(site.frames.size());
-      std::uint64_t before = 0;
+      std::uint64_t inner = 0;
       for (const std::uint64_t frame : site.frames) {
-        output.difference(frame, before);
-        before = frame;
+        output.difference(frame, inner);
+        inner = frame;
       }
-      written_.sites.push_back(site);
+      before.push_back(site);
     }
-    put_part(block_kind::sites, output.bytes());
+    put_part(kind, output.bytes());
   }
+}
+
+void writer::cpu(const cpu_recording& now) {
+  cpu_recording& before = written_.cpu;
+  if (now.interval_ns != before.interval_ns || now.lost != before.lost) {
+    encoder output;
+    output.number(now.interval_ns);
+    output.number(now.lost);
+    output.number(now.is_kernel_hidden ? 1 : 0);
+    put_part(block_kind::cpu_facts, output.bytes());
+    before.interval_ns = now.interval_ns;
+    before.lost = now.lost;
+  }
+  if (now.modules.size() != before.modules.size())
+    modules(block_kind::cpu_modules, now.modules, before.modules, encoder());
+  encoder output;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const cpu_thread& thread = now.threads[number];
+    if (number < before.threads.size() && before.threads[number] == thread) continue;
+    output.number(number);
+    output.number(thread.image);
+    output.number(thread.id);
+    output.text(thread.name);
+  }
+  if (!output.bytes().empty()) put_part(block_kind::cpu_threads, output.bytes());
+  before.threads = now.threads;
+  sites(block_kind::cpu_stacks, now.stacks, before.stacks);
 }
 
 void writer::locks(const recording& now) {
@@ -329,9 +364,10 @@ void writer::changes(const recording& now) {
   modules(now);
   threads(now);
   names(now);
-  sites(now);
+  sites(block_kind::sites, now.sites, written_.sites);
   locks(now);
   quiet_regions(now);
+  cpu(now.cpu);
   // Excerpts come last, because they refer to the others.
   excerpts(now);
   const std::uint64_t before = bytes_ + snapshot_.bytes().size();
@@ -341,6 +377,7 @@ void writer::changes(const recording& now) {
   cells(block_kind::waits, now.waits, written_.waits);
   cells(block_kind::orders, now.orders, written_.orders);
   cells(block_kind::violations, now.violations, written_.violations);
+  cells(block_kind::cpu_cells, now.cpu.cells, written_.cpu.cells);
   if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
   peak(now);
   residence(now);

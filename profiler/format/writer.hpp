@@ -38,7 +38,10 @@ class writer {
   void modules(const recording& now);
   void threads(const recording& now);
   void names(const recording& now);
-  void sites(const recording& now);
+  void modules(block_kind kind, const std::vector<module_facts>& now, std::vector<module_facts>& before,
+               encoder output);
+  void sites(block_kind kind, const std::vector<site_facts>& now, std::vector<site_facts>& before);
+  void cpu(const cpu_recording& now);
   void locks(const recording& now);
   void quiet_regions(const recording& now);
   void clock(const recording& now);

@@ -262,8 +262,9 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
-  const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(),
-                                                    [](const std::string& source) { return source != "heap"; });
+  const bool recorded_any =
+      has_heap || std::any_of(sources.begin(), sources.end(),
+                              [](const std::string& source) { return source != "heap" && source != "cpu"; });
   print_verdict(analysis, recorded_any, unrecorded.empty(), style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);

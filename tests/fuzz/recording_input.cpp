@@ -63,7 +63,8 @@ bool is_same(const recording& a, const recording& b) {
   return a.modules == b.modules && a.threads == b.threads && a.sites == b.sites &&
          counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
          counted(a.acquisitions) == counted(b.acquisitions) && counted(a.waits) == counted(b.waits) &&
-         counted(a.orders) == counted(b.orders) && a.ended == b.ended;
+         counted(a.orders) == counted(b.orders) && a.cpu.threads == b.cpu.threads && a.cpu.stacks == b.cpu.stacks &&
+         a.cpu.modules == b.cpu.modules && counted(a.cpu.cells) == counted(b.cpu.cells) && a.ended == b.ended;
 }
 
 void write_again(const recording& original) {
@@ -90,6 +91,9 @@ void analyse_all(const recording& examined) {
     check(views.back().frame_index == 0 || views.back().frame_index < views.back().stack.size(),
           "a place outside of its stack");
   }
+  std::uint64_t samples = 0;
+  for (const auto& [key, counts] : examined.cpu.cells) samples += counts[cpu_samples];
+  check(analysis.cpu().samples == samples, "samples of the processor that got lost");
   std::uint64_t apart = 0, together = 0;
   for (const analyse::site& site : analysis.heap().sites) apart += site.sums[blocks];
   for (const analyse::site& site : analysis.grouped_sites()) together += site.sums[blocks];

@@ -134,6 +134,10 @@ TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording)
     }
     for (const auto& [key, value] : read.orders) ASSERT_LT(std::max(key.held_lock, key.gate), read.locks.size());
     for (const auto& [key, value] : read.violations) ASSERT_LT(key.region, read.quiet_regions.size());
+    for (const auto& [key, value] : read.cpu.cells) {
+      ASSERT_LT(key.site, read.cpu.stacks.size());
+      ASSERT_LT(key.thread, read.cpu.threads.size());
+    }
   }
   EXPECT_GT(damaged, 1000U);
 }

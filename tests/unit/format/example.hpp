@@ -39,6 +39,14 @@ inline recording example_recording() {
   recording.orders[{2, 1, 1, 1, 0, 1}] = {5, 1, 77};
   recording.quiet_regions = {{1, "parse\xff", 12}};
   recording.violations[{2, 1, 0}] = {1, 0, 3};
+  recording.cpu.interval_ns = 5'025'125;
+  recording.cpu.lost = 3;
+  recording.cpu.is_kernel_hidden = true;
+  recording.cpu.modules = {{1, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff", 0}};
+  recording.cpu.threads = {{1, 4711, "a;\n\xff"}, {0, 9, {}}};
+  recording.cpu.stacks = {{}, {1, {0x1235, 0x1200}}, {0, {~0ULL}}};
+  recording.cpu.cells[{0, 1}] = {1, 0, 0};
+  recording.cpu.cells[{1, 0}] = {199, 20, ~0ULL};
   recording.clock = {2'500'000'000, 1'000'000'000};
   recording.snapshots = {{1000, 4096, 10, 20}};
   recording.residence.at_ns = 1000;

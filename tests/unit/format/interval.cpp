@@ -18,6 +18,9 @@ class three_looks : public testing::Test {
     recording_.threads = {{0, 1, 0, 0, 0, 0, 0, "main"}};
     recording_.sites = {{}, {0, {1}}, {0, {2}}};
     recording_.locks = {{}, {0, lock_type::mutex, 1, 8}};
+    recording_.cpu.interval_ns = 1000;
+    recording_.cpu.threads = {{0, 1, "main"}};
+    recording_.cpu.stacks = {{}, {0, {7}}};
     output_.program(recording_.program);
     look(10, 1, 100, 50);
     recording_.threads.push_back({0, 2, 0, 0, 0, 0, 0, "late"});
@@ -39,6 +42,7 @@ class three_looks : public testing::Test {
     lock[wait_ticks] += waited;
     lock[longest_wait] = longest;
     recording_.waits[{1, 0, 1, 1, 0}][waits] += count;
+    recording_.cpu.cells[{1, 0}][cpu_samples] += count;
     recording_.threads[0].allocations += count;
     recording_.snapshots.push_back({index, 4096 * index, index, index / 10});
     output_.changes(recording_);
@@ -51,6 +55,16 @@ class three_looks : public testing::Test {
   recording recording_, whole_;
   std::string bytes_;
 };
+
+TEST_F(three_looks, a_part_has_the_samples_of_its_time) {
+  const recording second = interval_of(10, 20);
+  EXPECT_EQ(second.cpu.cells, (std::map<cpu_key, cpu_counts>{{{1, 0}, {10, 0, 0}}}));
+  EXPECT_EQ(second.cpu.stacks, whole_.cpu.stacks);
+  EXPECT_EQ(second.cpu.threads, whole_.cpu.threads);
+  EXPECT_EQ(second.cpu.interval_ns, 1000U);
+  EXPECT_EQ(interval_of(0, 30).cpu.cells, whole_.cpu.cells);
+  EXPECT_EQ(since(second, whole_).cpu.cells, (std::map<cpu_key, cpu_counts>{{{1, 0}, {101, 0, 0}}}));
+}
 
 TEST_F(three_looks, all_of_them_are_the_whole) {
   const recording complete = interval_of(0, 30);

@@ -30,6 +30,13 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.orders, recording.orders);
   EXPECT_EQ(read.quiet_regions, recording.quiet_regions);
   EXPECT_EQ(read.violations, recording.violations);
+  EXPECT_EQ(read.cpu.interval_ns, recording.cpu.interval_ns);
+  EXPECT_EQ(read.cpu.lost, recording.cpu.lost);
+  EXPECT_EQ(read.cpu.is_kernel_hidden, recording.cpu.is_kernel_hidden);
+  EXPECT_EQ(read.cpu.modules, recording.cpu.modules);
+  EXPECT_EQ(read.cpu.threads, recording.cpu.threads);
+  EXPECT_EQ(read.cpu.stacks, recording.cpu.stacks);
+  EXPECT_EQ(read.cpu.cells, recording.cpu.cells);
   EXPECT_EQ(read.clock, recording.clock);
   EXPECT_EQ(read.snapshots, recording.snapshots);
   EXPECT_EQ(read.residence, recording.residence);
@@ -67,6 +74,13 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.quiet_regions[0].entered = 13;
   recording.quiet_regions.push_back({1, "another", 1});
   recording.violations[{3, 3, 1}][lock_waits] = 1;
+  recording.cpu.lost = 4;
+  recording.cpu.modules.push_back({0, 0x9000, 0xa000, 0, "/lib/other.so", ""});
+  recording.cpu.threads[1].name = "worker";
+  recording.cpu.threads.push_back({1, 10, "late"});
+  recording.cpu.stacks.push_back({1, {0x77}});
+  recording.cpu.cells[{1, 0}][cpu_samples] += 7;
+  recording.cpu.cells[{3, 2}] = {1, 1, 1};
   recording.clock = {5, 2};
   recording.excerpts.push_back({0, 16384, {}});
   recording.snapshots.push_back({3000, 0, 11, 22});

@@ -1,0 +1,97 @@
+#include "profiler/cpu/elf_file.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tarn::cpu {
+namespace {
+
+constexpr std::uint64_t load_page_bytes = 4096;
+constexpr std::uint64_t most_frame_bytes = std::uint64_t{256} << 20;
+constexpr std::size_t most_rows = 1 << 18;  // cached ones
+
+}  // namespace
+
+template <class Read>
+void elf_file::load(Read read) {
+  Elf64_Ehdr header;
+  if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) return;
+  std::vector<Elf64_Phdr> program_headers(header.e_phnum);
+  if (!read(header.e_phoff, program_headers.data(), program_headers.size() * sizeof(Elf64_Phdr))) return;
+  const Elf64_Phdr* frames = nullptr;
+  low_ = ~std::uint64_t{0};
+  for (const Elf64_Phdr& entry : program_headers) {
+    if (entry.p_type == PT_GNU_EH_FRAME) frames = &entry;
+    if (entry.p_type != PT_LOAD) continue;
+    parts_.push_back({entry.p_vaddr, entry.p_offset, entry.p_filesz, (entry.p_flags & PF_X) != 0});
+    low_ = std::min(low_, entry.p_vaddr & ~(load_page_bytes - 1));
+    high_ = std::max(high_, entry.p_vaddr + entry.p_memsz);
+  }
+  if (parts_.empty() || frames == nullptr) return;
+  const auto holder = std::find_if(parts_.begin(), parts_.end(), [&](const auto& candidate) {
+    return frames->p_vaddr >= candidate.address && frames->p_vaddr - candidate.address < candidate.file_bytes;
+  });
+  if (holder == parts_.end()) return;
+  const auto offset_of = [&](std::uint64_t address) { return address - holder->address + holder->offset; };
+  // The header's second word is the distance from there to the .eh_frame, which lies before it or behind it.
+  std::array<std::int32_t, 2> words;
+  if (!read(offset_of(frames->p_vaddr), words.data(), sizeof words)) return;
+  const std::uint64_t start = frames->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{words[1]});
+  frames_at_ = std::min<std::uint64_t>(start, frames->p_vaddr);
+  const std::uint64_t end = holder->address + holder->file_bytes;
+  if (frames_at_ < holder->address || end - frames_at_ > most_frame_bytes) return;
+  frames_.resize(end - frames_at_);
+  header_ = frames->p_vaddr - frames_at_;
+  if (!read(offset_of(frames_at_), frames_.data(), frames_.size())) frames_.clear();
+}
+
+elf_file::elf_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file < 0) return;
+  load([&](std::uint64_t offset, void* to, std::size_t bytes) {
+    return ::pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  });
+  ::close(file);
+}
+
+elf_file elf_file::vdso() {
+  elf_file result;
+  // Its one part begins at the address 0, so that offsets are addresses.
+  if (const auto* const image = reinterpret_cast<const char*>(::getauxval(AT_SYSINFO_EHDR))) {
+    result.load([&](std::uint64_t offset, void* to, std::size_t bytes) {
+      std::memcpy(to, image + offset, bytes);
+      return true;
+    });
+  }
+  return result;
+}
+
+std::optional<std::uint64_t> elf_file::bias_of(std::uint64_t start, std::uint64_t offset) const {
+  for (const part& candidate : parts_) {
+    const std::uint64_t first = candidate.offset & ~(load_page_bytes - 1);
+    if (!candidate.is_code || offset < first || offset >= candidate.offset + candidate.file_bytes) continue;
+    return start - offset + candidate.offset - candidate.address;
+  }
+  return std::nullopt;
+}
+
+unwind::row elf_file::row_at(std::uint64_t address) {
+  if (frames_.empty()) return {};
+  const auto [entry, is_new] = rows_.try_emplace(address);
+  if (!is_new) return entry->second;
+  const unsigned char* const bytes = frames_.data();
+  const unwind::row found = unwind::row_in(bytes, bytes + frames_.size(), bytes + header_,
+                                           reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
+  entry->second = found;
+  if (rows_.size() > most_rows) rows_.clear();
+  return found;
+}
+
+}  // namespace tarn::cpu

@@ -1,0 +1,180 @@
+#include "profiler/cpu/perf_events.hpp"
+
+#include <asm/perf_regs.h>
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace tarn::cpu {
+namespace {
+
+constexpr std::size_t ring_page_bytes = 4096;
+// The kernel lets an ordinary user lock 516 KiB for each processor (kernel.perf_event_mlock_kb): a page, and these.
+constexpr std::size_t most_pages = 128, fewest_pages = 8;
+
+// The largest number of threads that a process may start while its others are listed, before this gives up.
+constexpr int most_listings = 100;
+
+std::set<pid_t> threads_of(pid_t process) {
+  std::set<pid_t> threads;
+  std::error_code ended;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
+  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended))
+    threads.insert(static_cast<pid_t>(std::stoi(entry->path().filename())));
+  return threads;
+}
+
+// Each thread of a running process takes a descriptor for each processor.
+void allow_more_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The ring's end may lie inside a record.
+void copy_from(const std::byte* ring, std::size_t size, std::uint64_t position, void* to, std::size_t bytes) {
+  const std::size_t start = position % size, first = std::min(bytes, size - start);
+  std::memcpy(to, ring + start, first);
+  std::memcpy(static_cast<std::byte*>(to) + first, ring, bytes - first);
+}
+
+}  // namespace
+
+int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
+#if defined(__x86_64__)
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.sample_freq = samples_per_second;
+  attributes.freq = 1;
+  attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attributes.sample_regs_user = 1U << PERF_REG_X86_BP | 1U << PERF_REG_X86_SP | 1U << PERF_REG_X86_IP;
+  attributes.sample_stack_user = stack_bytes;
+  attributes.disabled = is_next_program ? 1 : 0;
+  attributes.enable_on_exec = is_next_program ? 1 : 0;
+  attributes.inherit = 1;
+  attributes.exclude_kernel = is_kernel_hidden_ ? 1 : 0;
+  attributes.exclude_hv = 1;
+  attributes.mmap = attributes.mmap2 = 1;
+  attributes.comm = attributes.comm_exec = 1;
+  attributes.task = 1;
+  attributes.sample_id_all = 1;
+  attributes.use_clockid = 1;
+  attributes.clockid = CLOCK_MONOTONIC;
+  const auto file =
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, thread, processor, -1, PERF_FLAG_FD_CLOEXEC));
+  return file < 0 ? -errno : file;
+#else
+  static_cast<void>(thread), static_cast<void>(processor), static_cast<void>(is_next_program);
+  return -ENOSYS;
+#endif
+}
+
+bool perf_events::map(ring& mapped) {
+  for (std::size_t pages = most_pages; pages >= fewest_pages; pages /= 2) {
+    void* const start =
+        ::mmap(nullptr, (pages + 1) * ring_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.file, 0);
+    if (start == MAP_FAILED) continue;
+    mapped.start = start;
+    mapped.bytes = pages * ring_page_bytes;
+    return true;
+  }
+  return false;
+}
+
+bool perf_events::add_thread(pid_t thread, bool is_next_program) {
+  const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  for (int processor = 0; processor < processors; ++processor) {
+    int file = open_event(thread, processor, is_next_program);
+    if ((file == -EACCES || file == -EPERM) && !is_kernel_hidden_) {
+      is_kernel_hidden_ = true;  // kernel.perf_event_paranoid 2 shows an ordinary user its own code only
+      file = open_event(thread, processor, is_next_program);
+    }
+    if (file == -ENODEV) continue;    // the processor is off
+    if (file == -ESRCH) return true;  // the thread has ended
+    if (file < 0) {
+      error_ = -file;
+      return false;
+    }
+    files_.push_back(file);
+    const auto shared = std::find_if(rings_.begin(), rings_.end(),
+                                     [&](const ring& candidate) { return candidate.processor == processor; });
+    if (shared != rings_.end()) {
+      if (::ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, shared->file) != 0) error_ = errno;
+    } else if (ring added{processor, file, nullptr, 0}; map(added)) {
+      rings_.push_back(added);
+    } else {
+      error_ = errno;
+    }
+    if (error_ != 0) return false;
+  }
+  return true;
+}
+
+perf_events::perf_events() {
+  if (!add_thread(0, true)) stop();
+}
+
+perf_events::perf_events(pid_t process) {
+  allow_more_files();
+  // A thread that starts meanwhile is sampled if the one that starts it is; else the next listing has it.
+  std::set<pid_t> known;
+  for (int listings = 0; error_ == 0 && listings < most_listings; ++listings) {
+    std::set<pid_t> added = threads_of(process);
+    std::erase_if(added, [&](pid_t thread) { return known.contains(thread); });
+    if (added.empty()) break;
+    for (const pid_t thread : added) {
+      known.insert(thread);
+      if (error_ == 0) add_thread(thread, false);
+    }
+  }
+  if (error_ == 0 && rings_.empty()) error_ = ESRCH;
+  if (error_ != 0) stop();
+}
+
+perf_events::~perf_events() {
+  for (const ring& mapped : rings_) ::munmap(mapped.start, mapped.bytes + ring_page_bytes);
+  for (const int file : files_) ::close(file);
+}
+
+void perf_events::stop() {
+  for (const int file : files_) ::ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void perf_events::take(std::vector<perf_record>& records) {
+  for (const ring& mapped : rings_) {
+    auto* const positions = static_cast<perf_event_mmap_page*>(mapped.start);
+    const auto* const bytes = static_cast<const std::byte*>(mapped.start) + ring_page_bytes;
+    // Acquire: the records before this position were written before it. Release: they have been read before the kernel
+    // may write there again.
+    const std::uint64_t end = __atomic_load_n(&positions->data_head, __ATOMIC_ACQUIRE);
+    std::uint64_t position = positions->data_tail;
+    while (position < end) {
+      perf_event_header header;
+      copy_from(bytes, mapped.bytes, position, &header, sizeof header);
+      if (header.size < sizeof header) break;  // no kernel writes that
+      perf_record& record = records.emplace_back();
+      record.bytes.resize(header.size);
+      copy_from(bytes, mapped.bytes, position, record.bytes.data(), header.size);
+      position += header.size;
+    }
+    __atomic_store_n(&positions->data_tail, end, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace tarn::cpu

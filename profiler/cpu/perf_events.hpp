@@ -1,0 +1,62 @@
+// Has the kernel copy the registers and the stack of each thread of a program, 199 times in each second that the thread
+// runs, into rings that this process reads (perf_event_open). No signal reaches the program.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tarn::cpu {
+
+// A prime number, so that samples do not keep step with what a program does every millisecond.
+constexpr std::uint64_t samples_per_second = 199;
+constexpr std::uint64_t sample_interval_ns = 1'000'000'000 / samples_per_second;
+// What is copied of a stack. A ring has room for some sixty such samples.
+constexpr std::uint32_t stack_bytes = 8192;
+
+struct perf_record {
+  std::uint64_t at_ns = 0;  // by the monotonic clock
+  std::vector<std::byte> bytes;
+};
+
+class perf_events {
+ public:
+  // Samples the next program that this process starts, with its threads and children, from its exec on.
+  perf_events();
+  // Samples the threads of a running process, and the threads and children that they start.
+  explicit perf_events(pid_t process);
+  perf_events(const perf_events&) = delete;
+  perf_events& operator=(const perf_events&) = delete;
+  ~perf_events();
+
+  // Returns the errno of the refusal; 0 if the kernel samples.
+  int error() const { return error_; }
+  bool is_kernel_hidden() const { return is_kernel_hidden_; }
+
+  // Appends the records that have come, in the order of each processor.
+  void take(std::vector<perf_record>& records);
+  // Ends the sampling; what has come can still be taken.
+  void stop();
+
+ private:
+  struct ring {
+    int processor = 0;
+    int file = -1;
+    void* start = nullptr;
+    std::size_t bytes = 0;  // of the records; a page with the positions precedes them
+  };
+  // Returns a descriptor, or the errno as its negative.
+  int open_event(pid_t thread, int processor, bool is_next_program);
+  bool map(ring& mapped);
+  bool add_thread(pid_t thread, bool is_next_program);
+
+  std::vector<ring> rings_;
+  std::vector<int> files_;
+  int error_ = 0;
+  bool is_kernel_hidden_ = false;
+};
+
+}  // namespace tarn::cpu

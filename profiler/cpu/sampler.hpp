@@ -1,0 +1,47 @@
+// Samples the processor for `tarn record`: the kernel's records, and what is made of them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "profiler/cpu/perf_events.hpp"
+#include "profiler/cpu/stack_samples.hpp"
+
+namespace tarn::cpu {
+
+class sampler {
+ public:
+  // Samples the next program that this process starts, with its children.
+  sampler() = default;
+  // Samples a process that runs already.
+  explicit sampler(pid_t process);
+
+  // Returns the errno of the refusal; 0 if the kernel samples.
+  int error() const { return events_.error(); }
+  bool is_kernel_hidden() const { return events_.is_kernel_hidden(); }
+  void keep_only(pid_t process) { samples_.keep_only(process); }
+
+  using steady = std::chrono::steady_clock;
+  // Takes what has come. The rings have room for a third of a second, so call it ten times a second.
+  void take();
+  steady::time_point next() const { return next_; }
+  // Ends the sampling, and takes all that has come.
+  void stop();
+
+  // Copies the samples of a process (stack_samples::read).
+  void read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image, format::cpu_recording& target) const;
+
+ private:
+  void take_until(std::uint64_t bound_ns);
+
+  perf_events events_;
+  stack_samples samples_;
+  std::vector<perf_record> pending_;
+  steady::time_point next_{};
+  bool is_over_ = false;
+};
+
+}  // namespace tarn::cpu

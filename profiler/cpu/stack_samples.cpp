@@ -1,0 +1,335 @@
+#include "profiler/cpu/stack_samples.hpp"
+
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "profiler/format/build_id.hpp"
+#include "profiler/format/region.hpp"
+#include "profiler/unwind/walk.hpp"
+
+namespace tarn::cpu {
+namespace {
+
+constexpr std::string_view vdso_path = "linux-vdso.so.1";  // as the loader names it
+
+// Reads the words of a record, one after the other. Beyond its end they are 0.
+class record_reader {
+ public:
+  explicit record_reader(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
+
+  template <class Number>
+  Number next() {
+    Number value{};
+    if (left() >= sizeof value) std::memcpy(&value, bytes_.data() + position_, sizeof value);
+    skip(sizeof value);
+    return value;
+  }
+  void skip(std::size_t bytes) { position_ = bytes > left() ? bytes_.size() : position_ + bytes; }
+  std::size_t left() const { return bytes_.size() - position_; }
+  const std::byte* position() const { return bytes_.data() + position_; }
+  std::string text() const {
+    const auto* const start = reinterpret_cast<const char*>(position());
+    return {start, std::find(start, start + left(), '\0')};
+  }
+
+ private:
+  const std::vector<std::byte>& bytes_;
+  std::size_t position_ = 0;
+};
+
+perf_event_header header_of(const std::vector<std::byte>& record) {
+  return record_reader(record).next<perf_event_header>();
+}
+
+}  // namespace
+
+std::uint64_t time_of(const std::vector<std::byte>& record) {
+  constexpr std::size_t sample_at = sizeof(perf_event_header) + 2 * sizeof(std::uint32_t);
+  const bool is_sample = header_of(record).type == PERF_RECORD_SAMPLE;
+  if (record.size() < sample_at + sizeof(std::uint64_t)) return 0;
+  std::uint64_t time = 0;
+  std::memcpy(&time, record.data() + (is_sample ? sample_at : record.size() - sizeof time), sizeof time);
+  return time;
+}
+
+// The copied part of a thread's stack, from its stack pointer up.
+class stack_samples::copied_stack {
+ public:
+  copied_stack(std::uintptr_t low, const std::byte* bytes, std::size_t size) : low_(low), bytes_(bytes), size_(size) {}
+
+  bool is_cut() const { return is_cut_; }
+  bool has(std::uintptr_t address) const {
+    return size_ >= sizeof address && address >= low_ && address - low_ <= size_ - sizeof address;
+  }
+  std::uintptr_t read(std::uintptr_t address) const {
+    std::uintptr_t value = 0;
+    std::memcpy(&value, bytes_ + (address - low_), sizeof value);
+    return value;
+  }
+  bool reaches(std::uintptr_t stack) {
+    const bool is_inside = stack - low_ <= size_;
+    is_cut_ = is_cut_ || !is_inside;
+    return is_inside;
+  }
+  std::uintptr_t room_above(std::uintptr_t stack) const { return size_ - (stack - low_); }
+  // A signal may have interrupted another stack, of which there is no copy.
+  bool enter_interrupted(std::uintptr_t stack, std::uintptr_t frame_end) {
+    const bool is_inside = stack > frame_end && stack - low_ <= size_;
+    is_cut_ = is_cut_ || !is_inside;
+    return is_inside;
+  }
+  void note(std::uintptr_t, std::uintptr_t) {}
+  void note_frame_register() {}
+
+ private:
+  std::uintptr_t low_;
+  const std::byte* bytes_;
+  std::size_t size_;
+  bool is_cut_ = false;
+};
+
+stack_samples::process_state& stack_samples::state_of(pid_t process) {
+  const auto [entry, is_new] = processes_.try_emplace(process);
+  if (is_new) entry->second.samples.stacks.emplace_back();  // stack 0
+  return entry->second;
+}
+
+void stack_samples::add_mapping(process_state& state, std::uint64_t start, std::uint64_t bytes, std::uint64_t offset,
+                                std::string path) {
+  const std::uint64_t end = start + bytes;
+  auto entry = state.mappings.upper_bound(start);
+  if (entry != state.mappings.begin() && std::prev(entry)->second.end > start) --entry;
+  while (entry != state.mappings.end() && entry->first < end) entry = state.mappings.erase(entry);
+  if (path == "[vdso]") path = vdso_path;
+  const bool is_module = path == vdso_path || (path.starts_with('/') && !path.starts_with("//anon"));
+  if (is_module) state.mappings[start] = {start, end, offset, std::move(path), nullptr, 0, false};
+}
+
+void stack_samples::open(pid_t process, mapping& opened) {
+  std::unique_ptr<elf_file>& file = files_[opened.path];
+  if (file == nullptr) {
+    // The process may have another root, and may have ended.
+    const std::string inside = fmt::format("/proc/{}/root{}", process, opened.path);
+    std::error_code ignored;
+    file = opened.path == vdso_path                   ? std::make_unique<elf_file>(elf_file::vdso())
+           : std::filesystem::exists(inside, ignored) ? std::make_unique<elf_file>(inside)
+                                                      : std::make_unique<elf_file>(opened.path);
+  }
+  opened.file = file.get();
+  opened.bias = opened.path == vdso_path
+                    ? opened.start
+                    : file->bias_of(opened.start, opened.offset).value_or(opened.start - opened.offset);
+}
+
+stack_samples::mapping* stack_samples::mapping_at(pid_t process, process_state& state, std::uint64_t address) {
+  auto entry = state.mappings.upper_bound(address);
+  if (entry == state.mappings.begin() || std::prev(entry)->second.end <= address) return nullptr;
+  --entry;
+  if (entry->second.file == nullptr) open(process, entry->second);
+  return &entry->second;
+}
+
+std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames) {
+  const auto image = static_cast<std::uint32_t>(state.execs.size());
+  if (frames.empty() || state.samples.stacks.size() == format::most_sites) return 0;
+  for (const std::uint64_t frame : frames) {
+    mapping* const module = mapping_at(process, state, frame - 1);
+    if (module == nullptr || module->is_noted || state.samples.modules.size() == format::most_modules) continue;
+    module->is_noted = true;
+    const elf_file& file = *module->file;
+    const bool has_parts = file.high() > file.low();
+    const std::uint64_t start = module->bias + file.low(), end = module->bias + file.high();
+    const std::string build_id = module->path == vdso_path ? std::string() : format::build_id_of(module->path);
+    state.samples.modules.push_back({image, has_parts ? start : module->start, has_parts ? end : module->end,
+                                     module->bias, module->path, build_id, 0});
+  }
+  format::site_facts stack{image, std::move(frames)};
+  const auto [number, is_new] =
+      state.stack_numbers.try_emplace(stack, static_cast<std::uint32_t>(state.samples.stacks.size()));
+  if (is_new) state.samples.stacks.push_back(std::move(stack));
+  return number->second;
+}
+
+std::uint32_t stack_samples::thread_number(process_state& state, pid_t thread) {
+  const auto image = static_cast<std::uint32_t>(state.execs.size());
+  const auto [number, is_new] =
+      state.thread_numbers.try_emplace({image, thread}, static_cast<std::uint32_t>(state.samples.threads.size()));
+  if (is_new) state.samples.threads.push_back({image, static_cast<std::uint32_t>(thread), state.names[thread]});
+  return number->second;
+}
+
+void stack_samples::name(process_state& state, pid_t thread, std::string text) {
+  const auto number = state.thread_numbers.find({static_cast<std::uint32_t>(state.execs.size()), thread});
+  if (number != state.thread_numbers.end()) state.samples.threads[number->second].name = text;
+  state.names[thread] = std::move(text);
+}
+
+void stack_samples::add_sample(const perf_record& record) {
+  record_reader words(record.bytes);
+  const auto header = words.next<perf_event_header>();
+  const auto process = words.next<pid_t>(), thread = words.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  words.next<std::uint64_t>();  // the time
+  const auto abi = words.next<std::uint64_t>();
+  unwind::caller registers{};
+  if (abi != PERF_SAMPLE_REGS_ABI_NONE) {  // in the order of their numbers
+    registers.frame = words.next<std::uint64_t>();
+    registers.stack = words.next<std::uint64_t>();
+    registers.address = words.next<std::uint64_t>() + 1;  // a walk begins at a return address, behind its instruction
+  }
+  std::size_t copied = words.next<std::uint64_t>();
+  const std::byte* const bytes = words.position();
+  words.skip(copied);
+  copied = std::min<std::size_t>(copied == 0 ? 0 : words.next<std::uint64_t>(), words.position() - bytes);
+
+  process_state& state = state_of(process);
+  std::vector<std::uint64_t> frames;
+  copied_stack memory(registers.stack, bytes, copied);
+  if (abi == PERF_SAMPLE_REGS_ABI_64) {
+    std::array<std::uintptr_t, format::most_cpu_frames> walked;
+    const auto row_of = [&](std::uint64_t address) {
+      const mapping* const module = mapping_at(process, state, address);
+      return module == nullptr ? unwind::row() : module->file->row_at(address - module->bias);
+    };
+    const std::size_t count = unwind::walk(registers, memory, row_of, walked.data(), walked.size());
+    frames.assign(walked.begin(), walked.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  const bool is_cut = memory.is_cut() || frames.size() == format::most_cpu_frames;
+  const std::uint32_t stack = stack_number(process, state, std::move(frames));
+  format::cpu_counts& counts = state.samples.cells[{stack, thread_number(state, thread)}];
+  ++counts[format::cpu_samples];
+  if ((header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) ++counts[format::cpu_kernel];
+  if (is_cut) ++counts[format::cpu_cut];
+}
+
+// A thread has a name, which an exec sets.
+void stack_samples::add_command(const perf_record& record) {
+  record_reader words(record.bytes);
+  const auto header = words.next<perf_event_header>();
+  const auto process = words.next<pid_t>(), thread = words.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  process_state& state = state_of(process);
+  if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0) {
+    state.execs.push_back(record.at_ns);
+    state.mappings.clear();
+    state.names.clear();
+  }
+  name(state, thread, words.text());
+}
+
+void stack_samples::add_module(const perf_record& record) {
+  record_reader words(record.bytes);
+  words.next<perf_event_header>();
+  const auto process = words.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  words.next<pid_t>();
+  const auto start = words.next<std::uint64_t>(), bytes = words.next<std::uint64_t>();
+  const auto offset = words.next<std::uint64_t>();
+  constexpr std::size_t inode_and_protection = 32;
+  words.skip(inode_and_protection);
+  add_mapping(state_of(process), start, bytes, offset, words.text());
+}
+
+void stack_samples::add_fork(const perf_record& record) {
+  record_reader words(record.bytes);
+  words.next<perf_event_header>();
+  const auto process = words.next<pid_t>(), parent = words.next<pid_t>();
+  const auto thread = words.next<pid_t>(), creator = words.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  process_state& before = state_of(parent);
+  std::string inherited = before.names[creator];
+  if (process != parent) {
+    processes_.erase(process);  // an earlier one had this number
+    process_state& state = state_of(process);
+    state.mappings = before.mappings;
+    for (auto& [start, copy] : state.mappings) copy.is_noted = false;
+  }
+  name(state_of(process), thread, std::move(inherited));
+}
+
+void stack_samples::add_exit(const perf_record& record) {
+  record_reader words(record.bytes);
+  words.next<perf_event_header>();
+  const auto process = words.next<pid_t>();
+  words.next<pid_t>();
+  const auto thread = words.next<pid_t>();
+  const auto entry = processes_.find(process);
+  if (entry == processes_.end()) return;
+  entry->second.names.erase(thread);
+  if (process == thread && entry->second.samples.cells.empty()) processes_.erase(entry);
+}
+
+void stack_samples::add(const perf_record& record) {
+  switch (header_of(record.bytes).type) {
+    case PERF_RECORD_SAMPLE: return add_sample(record);
+    case PERF_RECORD_COMM: return add_command(record);
+    case PERF_RECORD_MMAP2: return add_module(record);
+    case PERF_RECORD_FORK: return add_fork(record);
+    case PERF_RECORD_EXIT: return add_exit(record);
+    case PERF_RECORD_LOST: {
+      record_reader words(record.bytes);
+      words.skip(sizeof(perf_event_header) + sizeof(std::uint64_t));
+      lost_ += words.next<std::uint64_t>();
+      return;
+    }
+    default: return;
+  }
+}
+
+void stack_samples::add_running(pid_t process) {
+  process_state& state = state_of(process);
+  std::ifstream maps(fmt::format("/proc/{}/maps", process));
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::uint64_t start = 0, end = 0, offset = 0;
+    char dash = 0;
+    std::string access, device, inode, path;
+    words >> std::hex >> start >> dash >> end >> access >> offset >> device >> inode >> std::ws;
+    std::getline(words, path);
+    if (access.find('x') != std::string::npos && end > start) add_mapping(state, start, end - start, offset, path);
+  }
+  std::error_code ended;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
+  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended)) {
+    std::ifstream file(entry->path() / "comm", std::ios::binary);
+    std::string text;
+    std::getline(file, text);
+    state.names[static_cast<pid_t>(std::stoi(entry->path().filename()))] = text;
+  }
+}
+
+void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image,
+                         format::cpu_recording& target) const {
+  target.lost = lost_;
+  const auto entry = processes_.find(process);
+  if (entry == processes_.end()) return;
+  const process_state& state = entry->second;
+  const auto earlier_images = static_cast<std::uint32_t>(std::count_if(
+      state.execs.begin(), state.execs.end(), [&](std::uint64_t exec_ns) { return exec_ns <= begun_ns; }));
+  const auto number = [&](std::uint32_t& image) {
+    image = first_image + (image > earlier_images ? image - earlier_images : 0);
+  };
+  target.modules = state.samples.modules;
+  target.threads = state.samples.threads;
+  target.stacks = state.samples.stacks;
+  target.cells.clear();
+  for (const auto& [key, counts] : state.samples.cells) {
+    if (key.site == 0 || target.stacks[key.site].image >= earlier_images) target.cells.emplace(key, counts);
+  }
+  // Modules of earlier images must not stand for those of the first recorded one.
+  std::erase_if(target.modules, [&](const format::module_facts& module) { return module.image < earlier_images; });
+  for (format::module_facts& module : target.modules) number(module.image);
+  for (format::cpu_thread& thread : target.threads) number(thread.image);
+  for (format::site_facts& stack : target.stacks) number(stack.image);
+}
+
+}  // namespace tarn::cpu

@@ -1,0 +1,74 @@
+// Makes call stacks and counts of the records in which the kernel copied a thread's registers and stack.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/cpu/elf_file.hpp"
+#include "profiler/cpu/perf_events.hpp"
+#include "profiler/format/recording.hpp"
+
+namespace tarn::cpu {
+
+// Returns the time of a record; 0 for one that is too short to have one.
+std::uint64_t time_of(const std::vector<std::byte>& record);
+
+class stack_samples {
+ public:
+  // Takes the modules and the names of the threads of a process that runs already, as /proc has them.
+  void add_running(pid_t process);
+  // Leaves out the records of all other processes.
+  void keep_only(pid_t process) { only_ = process; }
+  // Takes the next record in the order of time.
+  void add(const perf_record& record);
+
+  // Copies the samples of a process. Its images are counted from the one that ran at `begun_ns`, which is
+  // `first_image`; what was sampled in earlier ones is left out.
+  void read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image, format::cpu_recording& target) const;
+
+ private:
+  struct mapping {
+    std::uint64_t start = 0, end = 0, offset = 0;
+    std::string path;
+    elf_file* file = nullptr;  // null until a stack needs it
+    std::uint64_t bias = 0;
+    bool is_noted = false;  // in `samples.modules`
+  };
+  struct process_state {
+    std::map<std::uint64_t, mapping> mappings;  // of code, by start
+    std::vector<std::uint64_t> execs;           // their times; the number of the image is how many there were
+    std::map<pid_t, std::string> names;         // of threads
+    format::cpu_recording samples;
+    std::map<format::site_facts, std::uint32_t> stack_numbers;
+    std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
+  };
+  class copied_stack;
+
+  process_state& state_of(pid_t process);
+  mapping* mapping_at(pid_t process, process_state& state, std::uint64_t address);
+  void open(pid_t process, mapping& opened);
+  static void add_mapping(process_state& state, std::uint64_t start, std::uint64_t bytes, std::uint64_t offset,
+                          std::string path);
+  std::uint32_t stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames);
+  static std::uint32_t thread_number(process_state& state, pid_t thread);
+  static void name(process_state& state, pid_t thread, std::string text);
+  void add_sample(const perf_record& record);
+  void add_command(const perf_record& record);
+  void add_module(const perf_record& record);
+  void add_fork(const perf_record& record);
+  void add_exit(const perf_record& record);
+
+  pid_t only_ = 0;  // 0: all processes
+  std::uint64_t lost_ = 0;
+  std::map<pid_t, process_state> processes_;
+  std::map<std::string, std::unique_ptr<elf_file>> files_;
+};
+
+}  // namespace tarn::cpu

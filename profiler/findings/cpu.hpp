@@ -1,0 +1,38 @@
+// Finds where a program's processor time goes, function by function.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+// Gives the stacks and threads of the processor's samples numbers among the recording's sites and threads, and their
+// modules a place among its modules. The recording's other parts stay as they are.
+format::recording with_cpu_sites(format::recording recording);
+
+struct cpu_function {
+  code_location location;                  // of the sample that came first: the line is one of several
+  std::uint64_t self = 0;                  // samples in the function itself
+  std::uint64_t total = 0;                 // samples in it or in what it called
+  double self_error = 0, total_error = 0;  // of the shares of all samples: what 95 of 100 recordings do not exceed
+};
+
+struct cpu_findings {
+  std::uint64_t samples = 0, kernel = 0, cut = 0, lost = 0;
+  std::uint64_t interval_ns = 0;  // processor time that a sample stands for; 0: the processor was not sampled
+  bool is_kernel_hidden = false;
+  std::uint64_t recorder = 0;                      // samples in libtarn-record.so itself
+  std::vector<cpu_function> functions;             // the most samples of their own first
+  std::map<std::uint32_t, std::uint64_t> threads;  // samples by thread
+};
+
+// `recording` comes from with_cpu_sites(). Inlined functions count as functions.
+cpu_findings find_cpu(const format::recording& recording, symbols& symbols);
+
+// Returns the error of a share that `part` of `whole` samples shows.
+double share_error(std::uint64_t part, std::uint64_t whole);
+
+}  // namespace tarn::analyse
