@@ -55,8 +55,8 @@ void elf_file::load(Read read) {
 elf_file::elf_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (file < 0) return;
-  load([&](std::uint64_t offset, void* to, std::size_t bytes) {
-    return ::pread(file, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  load([&](std::uint64_t offset, void* target, std::size_t bytes) {
+    return ::pread(file, target, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
   });
   ::close(file);
 }
@@ -65,8 +65,8 @@ elf_file elf_file::vdso() {
   elf_file result;
   // Its one part begins at the address 0, so that offsets are addresses.
   if (const auto* const image = reinterpret_cast<const char*>(::getauxval(AT_SYSINFO_EHDR))) {
-    result.load([&](std::uint64_t offset, void* to, std::size_t bytes) {
-      std::memcpy(to, image + offset, bytes);
+    result.load([&](std::uint64_t offset, void* target, std::size_t bytes) {
+      std::memcpy(target, image + offset, bytes);
       return true;
     });
   }
@@ -87,11 +87,11 @@ unwind::row elf_file::row_at(std::uint64_t address) {
   const auto [entry, is_new] = rows_.try_emplace(address);
   if (!is_new) return entry->second;
   const unsigned char* const bytes = frames_.data();
-  const unwind::row found = unwind::row_in(bytes, bytes + frames_.size(), bytes + header_,
-                                           reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
-  entry->second = found;
+  const unwind::row result = unwind::row_in(bytes, bytes + frames_.size(), bytes + header_,
+                                            reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
+  entry->second = result;
   if (rows_.size() > most_rows) rows_.clear();
-  return found;
+  return result;
 }
 
 }  // namespace tarn::cpu

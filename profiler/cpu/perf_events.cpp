@@ -46,10 +46,10 @@ void allow_more_files() {
 }
 
 // The ring's end may lie inside a record.
-void copy_from(const std::byte* ring, std::size_t size, std::uint64_t position, void* to, std::size_t bytes) {
+void copy_from(const std::byte* ring, std::size_t size, std::uint64_t position, void* target, std::size_t bytes) {
   const std::size_t start = position % size, first = std::min(bytes, size - start);
-  std::memcpy(to, ring + start, first);
-  std::memcpy(static_cast<std::byte*>(to) + first, ring, bytes - first);
+  std::memcpy(target, ring + start, first);
+  std::memcpy(static_cast<std::byte*>(target) + first, ring, bytes - first);
 }
 
 }  // namespace
@@ -133,13 +133,13 @@ perf_events::perf_events() {
 perf_events::perf_events(pid_t process) {
   allow_more_files();
   // A thread that starts meanwhile is sampled if the one that starts it is; else the next listing has it.
-  std::set<pid_t> known;
+  std::set<pid_t> sampled;
   for (int listings = 0; error_ == 0 && listings < most_listings; ++listings) {
     std::set<pid_t> added = threads_of(process);
-    std::erase_if(added, [&](pid_t thread) { return known.contains(thread); });
+    std::erase_if(added, [&](pid_t thread) { return sampled.contains(thread); });
     if (added.empty()) break;
     for (const pid_t thread : added) {
-      known.insert(thread);
+      sampled.insert(thread);
       if (error_ == 0) add_thread(thread, false);
     }
   }

@@ -12,18 +12,18 @@ namespace {
 
 constexpr std::string_view recorder_library = "/libtarn-record.so";
 
-// A function is known by its name and module; without a name, by its module alone.
+// A function is recorded by its name and module; without a name, by its module alone.
 using function_key = std::pair<std::string, std::string>;
 
 // Finds the recorded thread of each sampled one, and adds those that the recorder did not see.
 std::vector<std::uint32_t> thread_numbers(format::recording& recording) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;  // by image and id; the newest one counts
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> recorded;  // by image and id; the newest one counts
   for (std::uint32_t number = 0; number < recording.threads.size(); ++number)
-    known[{recording.threads[number].image, recording.threads[number].id}] = number;
+    recorded[{recording.threads[number].image, recording.threads[number].id}] = number;
   std::vector<std::uint32_t> numbers;
   for (const format::cpu_thread& sampled : recording.cpu.threads) {
     const auto [number, is_new] =
-        known.try_emplace({sampled.image, sampled.id}, static_cast<std::uint32_t>(recording.threads.size()));
+        recorded.try_emplace({sampled.image, sampled.id}, static_cast<std::uint32_t>(recording.threads.size()));
     if (is_new) recording.threads.push_back({.image = sampled.image, .id = sampled.id});
     std::string& name = recording.threads[number->second].name;
     if (name.empty()) name = sampled.name;
@@ -46,12 +46,13 @@ format::recording with_cpu_sites(format::recording recording) {
     format::cpu_counts& sum = cells[{key.site == 0 ? 0 : first + key.site, threads[key.thread]}];
     for (std::size_t index = 0; index < counts.size(); ++index) sum[index] += counts[index];
   }
-  const std::size_t known = recording.modules.size();
+  const std::size_t recorded = recording.modules.size();
   for (format::module_facts& module : cpu.modules) {
-    const auto is_same = [&](const format::module_facts& other) {
-      return other.image == module.image && other.start < module.end && module.start < other.end;
+    const auto is_same = [&](const format::module_facts& module_recorded) {
+      return module_recorded.image == module.image && module_recorded.start < module.end &&
+             module.start < module_recorded.end;
     };
-    const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(known);
+    const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(recorded);
     if (std::none_of(recording.modules.begin(), end, is_same)) recording.modules.push_back(std::move(module));
   }
   cpu.stacks.clear();
@@ -65,7 +66,7 @@ double share_error(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return 0;
   constexpr double deviations = 1.96;
   const auto count = static_cast<double>(whole);
-  // One sample more or less is the least that is not known.
+  // One sample more or less is the least that is not recorded.
   const double share = static_cast<double>(part) / count;
   return std::max(deviations * std::sqrt(share * (1 - share) / count), 1 / count);
 }

@@ -132,8 +132,8 @@ constexpr bool is_of_peak(const Key&, std::size_t counter) {
   return std::is_same_v<Key, heap_key> && is_of_peak(static_cast<format::counter>(counter));
 }
 
-// What `tarn record` sampled on the processor. The recorded program numbers its sites, threads and modules itself, so
-// these have tables of their own; analyse::with_cpu_sites() joins them.
+// Holds the samples of the processor, which `tarn record` takes. The recorded program numbers its sites, threads and
+// modules itself, so these have tables of their own; analyse::with_cpu_sites() joins them.
 struct cpu_key {
   std::uint32_t site = 0, thread = 0;  // indexes into `stacks` and `threads` of the samples
   auto operator<=>(const cpu_key&) const = default;

@@ -44,8 +44,8 @@ int main(int count, char** arguments) {
     std::fflush(stdout);
     std::getchar();
   }
-  std::thread other(work, rounds);
+  std::thread second(work, rounds);
   work(rounds);
-  other.join();
+  second.join();
   return result == 0 ? 1 : 0;
 }

@@ -22,7 +22,7 @@ struct copied_frames {
 copied_frames frames_of_the_vdso_or_program() {
   copied_frames result;
   ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
+      [](dl_phdr_info* info, std::size_t, void* target) {
         const ElfW(Phdr)* frames = nullptr;
         for (unsigned index = 0; index < info->dlpi_phnum; ++index) {
           if (info->dlpi_phdr[index].p_type == PT_GNU_EH_FRAME) frames = &info->dlpi_phdr[index];
@@ -32,10 +32,10 @@ copied_frames frames_of_the_vdso_or_program() {
           if (part.p_type != PT_LOAD || frames->p_vaddr < part.p_vaddr ||
               frames->p_vaddr >= part.p_vaddr + part.p_filesz)
             continue;
-          auto& target = *static_cast<copied_frames*>(to);
-          target.address = info->dlpi_addr + frames->p_vaddr;
-          const auto* const start = reinterpret_cast<const unsigned char*>(target.address);
-          target.bytes.assign(start, start + (part.p_vaddr + part.p_filesz - frames->p_vaddr));
+          auto& result_frames = *static_cast<copied_frames*>(target);
+          result_frames.address = info->dlpi_addr + frames->p_vaddr;
+          const auto* const start = reinterpret_cast<const unsigned char*>(result_frames.address);
+          result_frames.bytes.assign(start, start + (part.p_vaddr + part.p_filesz - frames->p_vaddr));
         }
         return 1;  // the first object is the program
       },
@@ -82,8 +82,8 @@ TEST(elf_file, of_the_program_knows_its_bias_and_its_rows) {
   elf_file file("/proc/self/exe");
   std::uint64_t bias = 0;
   ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        *static_cast<std::uint64_t*>(to) = info->dlpi_addr;
+      [](dl_phdr_info* info, std::size_t, void* target) {
+        *static_cast<std::uint64_t*>(target) = info->dlpi_addr;
         return 1;
       },
       &bias);

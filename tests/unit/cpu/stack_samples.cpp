@@ -92,32 +92,32 @@ format::cpu_recording recording_of(const stack_samples& samples, pid_t of_proces
 
 TEST(stack_samples, count_by_stack_and_thread) {
   stack_samples samples;
-  records made(samples);
-  made.exec(process, 10);
-  made.fork(process, process, worker, process, 30);
-  made.rename(worker, "worker", 31);
-  made.sample(process, process, user, 40, 0x1000, {0x2000, 0x3000});
-  made.sample(process, process, kernel, 41, 0x1000, {0x2000, 0x3000});
-  made.sample(process, worker, user, 42, 0x1000, {0x2000, 0x3000});
-  made.sample(process, worker, user, 43, 0x1000, {});
-  const format::cpu_recording found = recording_of(samples);
-  ASSERT_EQ(found.stacks.size(), 3U);
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.fork(process, process, worker, process, 30);
+  from_kernel.rename(worker, "worker", 31);
+  from_kernel.sample(process, process, user, 40, 0x1000, {0x2000, 0x3000});
+  from_kernel.sample(process, process, kernel, 41, 0x1000, {0x2000, 0x3000});
+  from_kernel.sample(process, worker, user, 42, 0x1000, {0x2000, 0x3000});
+  from_kernel.sample(process, worker, user, 43, 0x1000, {});
+  const format::cpu_recording recorded = recording_of(samples);
+  ASSERT_EQ(recorded.stacks.size(), 3U);
   // An instruction stands as if it were a return address.
-  EXPECT_EQ(found.stacks[1].frames, (std::vector<std::uint64_t>{0x1001, 0x2000, 0x3000}));
-  EXPECT_EQ(found.stacks[2].frames, (std::vector<std::uint64_t>{0x1001}));
-  ASSERT_EQ(found.threads.size(), 2U);
-  EXPECT_EQ(found.threads[0], (format::cpu_thread{0, process, "program"}));
-  EXPECT_EQ(found.threads[1], (format::cpu_thread{0, worker, "worker"}));
+  EXPECT_EQ(recorded.stacks[1].frames, (std::vector<std::uint64_t>{0x1001, 0x2000, 0x3000}));
+  EXPECT_EQ(recorded.stacks[2].frames, (std::vector<std::uint64_t>{0x1001}));
+  ASSERT_EQ(recorded.threads.size(), 2U);
+  EXPECT_EQ(recorded.threads[0], (format::cpu_thread{0, process, "program"}));
+  EXPECT_EQ(recorded.threads[1], (format::cpu_thread{0, worker, "worker"}));
   const std::map<format::cpu_key, format::cpu_counts> expected = {
       {{1, 0}, {2, 1, 0}}, {{1, 1}, {1, 0, 0}}, {{2, 1}, {1, 0, 0}}};
-  EXPECT_EQ(found.cells, expected);
+  EXPECT_EQ(recorded.cells, expected);
 }
 
 TEST(stack_samples, without_registers_count_at_no_stack) {
   stack_samples samples;
-  records made(samples);
-  made.exec(process, 10);
-  made.word(process, process, std::uint64_t{40}, std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE}, std::uint64_t{0})
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.word(process, process, std::uint64_t{40}, std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE}, std::uint64_t{0})
       .end(PERF_RECORD_SAMPLE, kernel, 40);
   EXPECT_EQ(recording_of(samples).cells, (std::map<format::cpu_key, format::cpu_counts>{{{0, 0}, {1, 1, 0}}}));
 }
@@ -126,11 +126,11 @@ TEST(stack_samples, of_another_process_are_left_out_or_kept_apart) {
   for (const bool only_one : {true, false}) {
     stack_samples samples;
     if (only_one) samples.keep_only(process);
-    records made(samples);
-    made.exec(process, 10);
-    made.fork(child, process, child, process, 25);
-    made.sample(process, process, user, 40, 0x1000, {});
-    made.sample(child, child, user, 41, 0x2000, {});
+    records from_kernel(samples);
+    from_kernel.exec(process, 10);
+    from_kernel.fork(child, process, child, process, 25);
+    from_kernel.sample(process, process, user, 40, 0x1000, {});
+    from_kernel.sample(child, child, user, 41, 0x2000, {});
     EXPECT_EQ(recording_of(samples).cells.size(), 1U);
     EXPECT_EQ(recording_of(samples, child).cells.size(), only_one ? 0U : 1U);
   }
@@ -139,41 +139,41 @@ TEST(stack_samples, of_another_process_are_left_out_or_kept_apart) {
 // The recorder counts images from the first one that it is in.
 TEST(stack_samples, of_images_before_the_recorder_are_left_out) {
   stack_samples samples;
-  records made(samples);
-  made.sample(process, process, user, 5, 0x1000, {});
-  made.exec(process, 10);
-  made.sample(process, process, user, 15, 0x2000, {});  // the loader, before the recorder began at 20
-  made.exec(process, 50);
-  made.sample(process, process, user, 55, 0x3000, {});
-  const format::cpu_recording found = recording_of(samples);
+  records from_kernel(samples);
+  from_kernel.sample(process, process, user, 5, 0x1000, {});
+  from_kernel.exec(process, 10);
+  from_kernel.sample(process, process, user, 15, 0x2000, {});  // the loader, before the recorder began at 20
+  from_kernel.exec(process, 50);
+  from_kernel.sample(process, process, user, 55, 0x3000, {});
+  const format::cpu_recording recorded = recording_of(samples);
   std::map<std::uint64_t, std::uint32_t> images;
-  for (const auto& [key, counts] : found.cells) {
-    const format::site_facts& stack = found.stacks[key.site];
+  for (const auto& [key, counts] : recorded.cells) {
+    const format::site_facts& stack = recorded.stacks[key.site];
     images[stack.frames[0]] = stack.image;
-    EXPECT_EQ(found.threads[key.thread].image, stack.image);
+    EXPECT_EQ(recorded.threads[key.thread].image, stack.image);
   }
   EXPECT_EQ(images, (std::map<std::uint64_t, std::uint32_t>{{0x2001, 0}, {0x3001, 1}}));
 }
 
 TEST(stack_samples, name_the_modules_of_their_stacks) {
   stack_samples samples;
-  records made(samples);
-  made.exec(process, 10);
-  made.module(0x1000, 0x1000, 0, "/nonexistent/first");
-  made.module(0x4000, 0x1000, 0x2000, "/nonexistent/second");
-  made.module(0x8000, 0x1000, 0, "//anon");
-  made.sample(process, process, user, 40, 0x1800, {0x8100});
-  const format::cpu_recording found = recording_of(samples);
-  ASSERT_EQ(found.modules.size(), 1U);
-  EXPECT_EQ(found.modules[0].path, "/nonexistent/first");
-  EXPECT_EQ(found.modules[0].start, 0x1000U);
-  EXPECT_EQ(found.modules[0].end, 0x2000U);
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.module(0x1000, 0x1000, 0, "/nonexistent/first");
+  from_kernel.module(0x4000, 0x1000, 0x2000, "/nonexistent/second");
+  from_kernel.module(0x8000, 0x1000, 0, "//anon");
+  from_kernel.sample(process, process, user, 40, 0x1800, {0x8100});
+  const format::cpu_recording recorded = recording_of(samples);
+  ASSERT_EQ(recorded.modules.size(), 1U);
+  EXPECT_EQ(recorded.modules[0].path, "/nonexistent/first");
+  EXPECT_EQ(recorded.modules[0].start, 0x1000U);
+  EXPECT_EQ(recorded.modules[0].end, 0x2000U);
 }
 
 TEST(stack_samples, that_are_broken_break_nothing) {
   stack_samples samples;
-  records made(samples);
-  made.exec(process, 10);
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
   for (std::uint32_t type = 1; type < 20; ++type) {
     for (std::size_t words = 0; words < 12; ++words) {
       perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * words, std::byte{0xff})};
@@ -183,8 +183,8 @@ TEST(stack_samples, that_are_broken_break_nothing) {
       samples.add(record);
     }
   }
-  made.sample(process, process, user, 40, ~0ULL, {~0ULL, ~0ULL});
-  made.sample(process, process, user, 40, 0, {0});
+  from_kernel.sample(process, process, user, 40, ~0ULL, {~0ULL, ~0ULL});
+  from_kernel.sample(process, process, user, 40, 0, {0});
   EXPECT_FALSE(recording_of(samples).cells.empty());
 }
 
@@ -207,18 +207,18 @@ TEST(cpu_findings, have_the_shares_of_each_function_and_their_errors) {
   EXPECT_EQ(joined.threads[1].name, "other");
   EXPECT_EQ(analyse::with_cpu_sites(joined).cpu.cells, joined.cpu.cells) << "it has been joined already";
   analyse::symbols symbols(joined);
-  const analyse::cpu_findings found = analyse::find_cpu(joined, symbols);
-  EXPECT_EQ(found.samples, 100U);
-  EXPECT_EQ(found.kernel, 10U);
-  EXPECT_EQ(found.cut, 3U);
-  EXPECT_EQ(found.threads, (std::map<std::uint32_t, std::uint64_t>{{0, 70}, {1, 30}}));
-  ASSERT_EQ(found.functions.size(), 2U);
-  EXPECT_EQ(found.functions[0].location.module, "/nonexistent/first");
-  EXPECT_EQ(found.functions[0].self, 60U);
-  EXPECT_EQ(found.functions[0].total, 60U);
-  EXPECT_EQ(found.functions[1].self, 30U);
-  EXPECT_EQ(found.functions[1].total, 90U);
-  EXPECT_NEAR(found.functions[0].self_error, 1.96 * 0.04899, 1e-4);  // sqrt(0.6 * 0.4 / 100)
+  const analyse::cpu_findings findings = analyse::find_cpu(joined, symbols);
+  EXPECT_EQ(findings.samples, 100U);
+  EXPECT_EQ(findings.kernel, 10U);
+  EXPECT_EQ(findings.cut, 3U);
+  EXPECT_EQ(findings.threads, (std::map<std::uint32_t, std::uint64_t>{{0, 70}, {1, 30}}));
+  ASSERT_EQ(findings.functions.size(), 2U);
+  EXPECT_EQ(findings.functions[0].location.module, "/nonexistent/first");
+  EXPECT_EQ(findings.functions[0].self, 60U);
+  EXPECT_EQ(findings.functions[0].total, 60U);
+  EXPECT_EQ(findings.functions[1].self, 30U);
+  EXPECT_EQ(findings.functions[1].total, 90U);
+  EXPECT_NEAR(findings.functions[0].self_error, 1.96 * 0.04899, 1e-4);  // sqrt(0.6 * 0.4 / 100)
   EXPECT_EQ(analyse::share_error(100, 100), 0.01);
 }
 

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""`tarn record --cpu`: the shares of a program's functions are those of the work that they do."""
+
+import ctypes
+import errno
+import json
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import prices
+from paths import HANG_S, PATHS, main
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-cpu-")
+SHARES = {"spin<60>": 0.6, "spin<30>": 0.3, "spin<10>": 0.1}
+BOUND = 0.03
+# A sample of a share p among n errs by sqrt(p (1 - p) / n). Five times that is at most the bound with so many samples,
+# which one of a million recordings exceeds.
+ENOUGH = math.ceil(25 * 0.6 * 0.4 / BOUND ** 2)
+PERF_EVENT_OPEN = 298  # on x86-64
+
+
+def setUpModule():
+    prices.measure(PATHS.tarn, SHARED.name)
+
+
+def refusal():
+    """The errno with which this kernel refuses to sample the own code of a process; 0 if it does not."""
+    attributes = (ctypes.c_uint64 * 17)()
+    attributes[0] = 1 | len(bytes(attributes)) << 32  # a software event
+    attributes[1] = 0  # the clock of the processor
+    attributes[5] = 1 | 1 << 5 | 1 << 6  # disabled, without the kernel's code, without a hypervisor's
+    libc = ctypes.CDLL(None, use_errno=True)
+    file = libc.syscall(PERF_EVENT_OPEN, ctypes.byref(attributes), 0, -1, -1, 0)
+    if file < 0:
+        return ctypes.get_errno()
+    os.close(file)
+    return 0
+
+
+class Filter(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint32)]
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filters", ctypes.POINTER(Filter))]
+
+
+def refuse_perf_events():
+    """Lets perf_event_open fail in this process, as containers do."""
+    load, equal, give_back = 0x20, 0x15, 0x06
+    allow, error = 0x7fff0000, 0x00050000 | errno.EPERM
+    filters = (Filter * 4)(Filter(load, 0, 0, 0), Filter(equal, 0, 1, PERF_EVENT_OPEN),
+                           Filter(give_back, 0, 0, error), Filter(give_back, 0, 0, allow))
+    no_new_privileges, seccomp, filter_mode = 38, 22, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(no_new_privileges, 1, 0, 0, 0)
+    libc.prctl(seccomp, filter_mode, ctypes.byref(Program(4, filters)), 0, 0)
+
+
+class Processor(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-cpu-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def tarn(self, *words, code=0, **options):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
+                                cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name}, **options)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def cpu(self, name="rec"):
+        return json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name).stdout)["cpu"]
+
+    def is_refused(self):
+        """Where the kernel refuses to sample, there is nothing to measure, and tarn says so."""
+        if refusal() == 0:
+            return False
+        self.assertIn("the kernel refuses to sample the processor",
+                      self.tarn("record", "--cpu", "--", "true", code=5).stderr)
+        return True
+
+    def samples_of(self, record):
+        """The samples of a recording that is long enough: `record` gets a number of rounds."""
+        rounds = 4000
+        while True:
+            record(rounds)
+            cpu = self.cpu()
+            if cpu["samples"] >= ENOUGH:
+                return cpu
+            rounds = rounds * 4 if cpu["samples"] < ENOUGH / 8 else int(rounds * 1.2 * ENOUGH / cpu["samples"])
+
+    def check_shares(self, cpu):
+        functions = {function["function"]: function for function in cpu["functions"]}
+        for name, share in SHARES.items():
+            self.assertAlmostEqual(functions[name]["self"] / cpu["samples"], share, delta=BOUND, msg=name)
+            self.assertEqual(functions[name]["self"], functions[name]["total"])
+            self.assertLess(functions[name]["self_error"], BOUND)
+        # Everything but the start of the program and of the thread is in here.
+        for name in ("take_turns", "work"):
+            self.assertGreater(functions[name]["total"] / cpu["samples"], 1 - BOUND, name)
+        self.assertEqual(cpu["cut"], 0)
+
+    def test_shares_are_those_of_the_work(self):
+        if self.is_refused():
+            return
+        cpu = self.samples_of(lambda rounds: self.tarn("record", "--cpu", "-o", "rec", "--", PATHS.shares, str(rounds)))
+        self.check_shares(cpu)
+        busy = sorted(thread["samples"] for thread in cpu["threads"])
+        self.assertEqual(len(busy), 2)
+        # Both threads do the same work, so their samples differ by chance only.
+        self.assertLess(busy[1] - busy[0], 5 * math.sqrt(cpu["samples"]) + BOUND * cpu["samples"])
+        text = self.tarn("report", "--quick", "rec").stdout
+        self.assertIn(f"CPU: {cpu['samples']:,} samples", text)
+        self.assertIn("shares.cpp", text)
+        collapsed = self.tarn("export", "--format", "collapsed", "rec").stdout
+        sums = dict.fromkeys(SHARES, 0)
+        for line in collapsed.splitlines():
+            stack, nanoseconds = line.rsplit(" ", 1)
+            for name in SHARES:
+                sums[name] += int(nanoseconds) if stack.endswith(f";work;take_turns;{name};[running]") else 0
+        for name in SHARES:
+            self.assertAlmostEqual(sums[name] / cpu["interval_ns"] / cpu["samples"], SHARES[name], delta=BOUND)
+        for form in ("speedscope", "firefox"):
+            self.assertIn("Processor time", self.tarn("export", "--format", form, "rec").stdout)
+        without = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
+        self.assertIsNone(without["cpu"])
+
+    def test_a_program_that_runs_is_sampled_with_the_threads_that_it_starts(self):
+        if self.is_refused():
+            return
+
+        def record(rounds):
+            with subprocess.Popen([PATHS.shares, str(rounds), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True) as program:
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                with subprocess.Popen([PATHS.tarn, "record", "--cpu", "-o", "rec", "--pid", str(program.pid)],
+                                      stderr=subprocess.PIPE, text=True, cwd=self.folder) as recorder:
+                    line = recorder.stderr.readline()
+                    self.assertIn("tarn: recording process", line)
+                    program.stdin.write("\n")
+                    program.stdin.close()
+                    end = recorder.stderr.read()
+                    self.assertEqual(recorder.wait(timeout=HANG_S), 0, line + end)
+                    self.assertIn("CPU samples", end)
+                program.wait(timeout=HANG_S)
+
+        rounds = 4000
+        record(rounds)
+        cpu = self.cpu()
+        self.assertEqual(len(cpu["threads"]), 2)
+        functions = {function["function"]: function for function in cpu["functions"]}
+        self.assertEqual(set(SHARES) - set(functions), set())
+        self.assertGreater(functions["work"]["total"], cpu["samples"] / 2)
+
+    def test_the_program_that_a_launcher_becomes_or_starts_is_sampled(self):
+        if self.is_refused():
+            return
+        for script in ('exec "$0" 4000', '"$0" 4000; true'):
+            self.tarn("record", "--cpu", "--heap", "-o", "rec", "--", "sh", "-c", script, PATHS.shares)
+            cpu = self.cpu()
+            functions = {function["function"]: function for function in cpu["functions"]}
+            self.assertEqual(set(SHARES) - set(functions), set(), script)
+            self.assertGreater(functions["work"]["total"], cpu["samples"] / 2, script)
+
+    def test_files_of_parts_add_up(self):
+        if self.is_refused():
+            return
+        self.tarn("record", "--cpu", "-o", "rec", "--every", "200ms", "--", PATHS.shares, "8000")
+        names = sorted(path.name for path in self.folder.glob("rec.*"))
+        processor_us, samples = 0, 0
+        for name in names:
+            report = json.loads(self.tarn("report", "--json", "--quick", name).stdout)
+            processor_us += report["end"]["user_us"]
+            samples += report["cpu"]["samples"]
+        interval_us = report["cpu"]["interval_ns"] / 1000
+        self.assertGreater(samples, 0)
+        # A thread that ends, or moves to another processor, leaves less than one sample behind on each.
+        self.assertLess(samples * interval_us, processor_us * 1.1 + 100 * interval_us)
+
+    def test_a_kernel_that_refuses_is_named(self):
+        error = self.tarn("record", "--cpu", "-o", "rec", "--", "true", code=5, preexec_fn=refuse_perf_events).stderr
+        self.assertIn("--cpu: the kernel refuses to sample the processor: Operation not permitted", error)
+        self.assertIn("perf_event_paranoid", error)
+        self.assertFalse((self.folder / "rec").exists())
+        error = self.tarn("record", "--cpu", "--heap", "-o", "rec", "--", "true", preexec_fn=refuse_perf_events).stderr
+        self.assertIn("tarn: the kernel refuses to sample the processor: Operation not permitted", error)
+        report = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        self.assertEqual(report["recorder"]["sources"], ["heap"])
+        self.assertIsNone(report["cpu"])
+
+
+if __name__ == "__main__":
+    main("tarn", "shares")
