@@ -147,9 +147,13 @@ perf_events::perf_events(pid_t process) {
   if (error_ != 0) stop();
 }
 
-perf_events::~perf_events() {
+perf_events::~perf_events() { close(); }
+
+void perf_events::close() {
   for (const ring& mapped : rings_) ::munmap(mapped.start, mapped.bytes + ring_page_bytes);
   for (const int file : files_) ::close(file);
+  rings_.clear();
+  files_.clear();
 }
 
 void perf_events::stop() {

@@ -40,6 +40,8 @@ class perf_events {
   void take(std::vector<perf_record>& records);
   // Ends the sampling; what has come can still be taken.
   void stop();
+  // Gives everything back: no further program that this process starts is sampled.
+  void close();
 
  private:
   struct ring {

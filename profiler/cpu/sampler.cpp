@@ -41,6 +41,7 @@ void sampler::stop() {
   is_over_ = true;
   events_.stop();
   take_until(std::numeric_limits<std::uint64_t>::max());
+  events_.close();
   next_ = steady::time_point::max();
 }
 
