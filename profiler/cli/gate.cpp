@@ -56,15 +56,11 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
       }
     }
   } catch (const toml::parse_error& error) {
+    if (error.source().begin.line == 0) fail(exit_code::io_error, "{}: {}", path, error.description());
     fail(exit_code::io_error, "{}:{}: {}", path, error.source().begin.line, error.description());
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::io_error, "{}: {}", path, error.what());
   }
-}
-
-const char* unit_of(const limit& limit) {
-  if (limit.metric == limit::metric_kind::growth) return " bytes/s";
-  return analyse::is_of_memory(limit.metric) ? " bytes" : "";
 }
 
 // The remedies of a site are for the time that it takes.
@@ -76,7 +72,8 @@ std::string limit_text(const limit& limit, double value) {
   if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
   const std::string number =
       limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
-  return number + unit_of(limit);
+  if (!analyse::is_of_memory(limit.metric)) return number;
+  return number + (number == "1" ? " byte" : " bytes") + (limit.metric == limit::metric_kind::growth ? "/s" : "");
 }
 
 void print_broken(const limit_check& check) {
@@ -87,7 +84,7 @@ void print_broken(const limit_check& check) {
     fmt::print("; largest at {}:{} {}", analyse::file_name(check.largest->file), check.largest->line,
                check.largest->function);
     const std::string remedy = remedy_of(check);
-    if (!remedy.empty()) fmt::print(": {}", remedy);
+    if (!remedy.empty()) fmt::print("; {}", remedy);
   }
   fmt::print("\n");
 }

@@ -63,6 +63,11 @@ int run(std::vector<std::string> words) {
       "  tarn record -- PROGRAM    # writes tarn.rec\n"
       "  tarn report               # shows what it holds\n");
 
+  if (!words.empty() && !words.front().starts_with('-') &&
+      application.get_subcommands([&](const CLI::App* subcommand) { return subcommand->check_name(words.front()); })
+          .empty()) {
+    tarn::command::fail(exit_code::usage, "there is no subcommand '{}'; see tarn --help", words.front());
+  }
   std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
   try {
     application.parse(std::move(words));

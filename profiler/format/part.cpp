@@ -23,7 +23,7 @@ std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
     if (error != std::errc() || name != unit || !std::isfinite(value) || value < 0) continue;
     return static_cast<std::uint64_t>(std::min(value * factor, whole));
   }
-  fail(exit_code::usage, "invalid time '{}'; write 2s, 500ms, 1.5min or 20%", text);
+  fail(exit_code::usage, "invalid time '{}'; write it as in 2s, 500ms or 1.5min", text);
 }
 
 void add_part(CLI::App& command, part_request& request) {

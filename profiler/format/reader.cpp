@@ -370,7 +370,7 @@ std::string take_block(std::string_view& bytes, block_kind& kind) {
 recording parse(std::string_view bytes, watcher* watching) {
   file_header header;
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), recording_magic.data(), recording_magic.size()) != 0) {
-    throw unreadable("is not a recording of tarn");
+    throw unreadable("not a recording of tarn");
   }
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != recording_version) {

@@ -34,6 +34,11 @@ void require_process(pid_t process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::io_error, "process {} does not exist", process);
 }
 
+// Returns what helps where the kernel refuses.
+const char* cure() {
+  return ::geteuid() == 0 ? "root of a container has too few capabilities for it" : "try the same command with sudo";
+}
+
 // Throws a failure where the kernel's Yama forbids `action` to this process.
 void fail_by_scope(pid_t process, const char* action, const char* command) {
   switch (const int scope = ptrace_scope()) {
@@ -41,8 +46,7 @@ void fail_by_scope(pid_t process, const char* action, const char* command) {
     case 1:
       fail(exit_code::io_error,
            "no permission to {} process {}: kernel.yama.ptrace_scope is 1, so only its parents and root may; try sudo "
-           "{} "
-           "--pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
+           "{} --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
            action, process, command, process);
     case 2:
       fail(exit_code::io_error,
@@ -66,17 +70,17 @@ void require_readable(pid_t process) {
   struct stat facts {};
   if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
     require_process(process);  // it may have ended meanwhile; otherwise it is hidden
-    fail(exit_code::io_error, "no permission to inspect process {} as {}; try sudo tarn top --pid {}", process,
-         name_of_user(::geteuid()), process);
+    fail(exit_code::io_error, "no permission to inspect process {} as {}; {}", process, name_of_user(::geteuid()),
+         cure());
   }
   if (facts.st_uid == ::geteuid()) {
     fail(exit_code::io_error,
          "no permission to inspect process {}, although it belongs to {}: it has capabilities, changed its user, or "
-         "cleared PR_SET_DUMPABLE; try sudo tarn top --pid {}",
-         process, name_of_user(facts.st_uid), process);
+         "cleared PR_SET_DUMPABLE; {}",
+         process, name_of_user(facts.st_uid), cure());
   }
-  fail(exit_code::io_error, "no permission to inspect process {} of {} as {}; try sudo tarn top --pid {}", process,
-       name_of_user(facts.st_uid), name_of_user(::geteuid()), process);
+  fail(exit_code::io_error, "no permission to inspect process {} of {} as {}; {}", process, name_of_user(facts.st_uid),
+       name_of_user(::geteuid()), cure());
 }
 
 pid_t tracer_of(pid_t process) {
@@ -91,8 +95,8 @@ pid_t tracer_of(pid_t process) {
 void fail_unreadable_memory(pid_t process, int error) {
   require_process(process);
   fail_by_scope(process, "read the memory of", "tarn top");
-  fail(exit_code::io_error, "no permission to read the memory of process {} as {}: {}; try sudo tarn top --pid {}",
-       process, name_of_user(::getuid()), system_error_text(error), process);
+  fail(exit_code::io_error, "no permission to read the memory of process {} as {}: {}; {}", process,
+       name_of_user(::getuid()), system_error_text(error), cure());
 }
 
 void fail_untraceable(pid_t process, int error) {
@@ -104,9 +108,8 @@ void fail_untraceable(pid_t process, int error) {
   fail_by_scope(process, "trace", "tarn record");
   fail(exit_code::io_error,
        "no permission to trace process {} as {}: {}; it has capabilities or another user, or this is a container "
-       "without "
-       "--cap-add=SYS_PTRACE; try sudo tarn record --pid {}",
-       process, name_of_user(::getuid()), system_error_text(error), process);
+       "without --cap-add=SYS_PTRACE; {}",
+       process, name_of_user(::getuid()), system_error_text(error), cure());
 }
 
 }  // namespace tarn::command
