@@ -27,7 +27,7 @@ std::map<int, session> sessions;
 
 session& find(int id) {
   const std::lock_guard held(sessions_lock);
-  return sessions[id];  // the bug: the caller uses the session after the lock is open
+  return sessions[id];  // the bug: the caller uses the session after the unlock
 }
 int hit(int id) { return ++find(id).hits; }
 
