@@ -51,10 +51,14 @@ struct side {
   std::vector<analyse::use> locks, calls;
 };
 
-// Returns the range that both bounds allow: from the least of one minus the most of the other.
-range saved_cpu(const side& before, const side& after) {
+// Returns the range that both bounds allow: from the least of one minus the most of the other. CPU times of one run
+// each are widened by what two runs of the same work differ by on a machine that does other work, too.
+range saved_cpu(const side& before, const side& after, const diff_request& request) {
+  constexpr double run_to_run_share = 0.1;
   const range cpu_before = before.analysis.whole().cpu_ns, cpu_after = after.analysis.whole().cpu_ns;
-  return {cpu_before.low - cpu_after.high, cpu_before.high - cpu_after.low};
+  const double run_to_run =
+      request.cpu_seconds.empty() ? run_to_run_share * std::max(cpu_before.middle(), cpu_after.middle()) : 0;
+  return {cpu_before.low - cpu_after.high - run_to_run, cpu_before.high - cpu_after.low + run_to_run};
 }
 
 range predicted_of(const analyse::difference& difference) {
@@ -185,8 +189,7 @@ void print_memory(const memory_difference& memory, std::size_t top, const paint&
 
 // Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
 // taken off.
-std::string saving_text(const side& before, const side& after) {
-  const range saved = saved_cpu(before, after);
+std::string saving_text(const side& before, const side& after, const range& saved) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)
     return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
@@ -216,15 +219,17 @@ void print_text(const side& before, const side& after, const analyse::difference
   const paint style;
   const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
   const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
-  const bool is_unchanged =
-      difference.changes.empty() && memory.changes.empty() && locks.changes.empty() && calls.changes.empty();
-  if (is_unchanged) fmt::print("{}\n", style.bold("No change."));
+  const bool is_unchanged = difference.changes.empty() && memory.changes.empty() && !analyse::is_other_work(locks) &&
+                            !analyse::is_other_work(calls);
+  const bool is_equal = is_unchanged && locks.changes.empty() && calls.changes.empty();
+  if (is_unchanged) fmt::print("{}\n", style.bold(is_equal ? "No change." : "No change that matters."));
   // Without a change, the difference would come from the recorders' own time and from the machine.
-  if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
+  if (!is_unchanged || !request.cpu_seconds.empty())
+    fmt::print("{}\n", style.bold(saving_text(before, after, saved_cpu(before, after, request))));
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
-        "The CPU times leave out what recording took, within a quarter of it.\n"
-        "For exact figures measure without a recorder: --cpu.\n");
+        "The CPU times are of one run each, without what recording took. The range allows for 10 % between runs.\n"
+        "For exact figures measure several runs without a recorder, and state their medians: --cpu.\n");
   }
   if (std::any_of(difference.changes.begin(), difference.changes.end(),
                   [](const change& change) { return change.is_taken; })) {
@@ -314,7 +319,7 @@ json json_of(const memory_difference& memory, std::size_t top) {
 }
 
 json json_of(const side& before, const side& after, const analyse::difference& difference,
-             const memory_difference& memory, std::size_t top) {
+             const memory_difference& memory, const range& saved, std::size_t top) {
   json categories = json::object(), changes = json::array();
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
     categories[analyse::name(static_cast<analyse::heap_category>(index))] = {{"before", difference.before[index]},
@@ -326,7 +331,7 @@ json json_of(const side& before, const side& after, const analyse::difference& d
   return {{"version", 2},
           {"allocations", categories},
           {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
-          {"saved_cpu_ns", json_of(saved_cpu(before, after))},
+          {"saved_cpu_ns", json_of(saved)},
           {"predicted_ns", json_of(predicted_of(difference))},
           {"warning", warning_of(before, after, difference)},
           {"changes", changes},
@@ -380,12 +385,13 @@ void diff(const diff_request& request) {
   side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
   const memory_difference memory(before, after);
+  const range saved = saved_cpu(before, after, request);
   if (!request.page.empty()) {
     write_difference(
-        json_of(before, after, difference, memory, std::max(difference.changes.size(), memory.changes.size())), before,
-        after, request);
+        json_of(before, after, difference, memory, saved, std::max(difference.changes.size(), memory.changes.size())),
+        before, after, request);
   } else if (request.as_json) {
-    const json text = json_of(before, after, difference, memory, request.top);
+    const json text = json_of(before, after, difference, memory, saved, request.top);
     fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
   } else {
     print_text(before, after, difference, memory, request);

@@ -201,6 +201,24 @@ bool is_writing(std::string_view name) {
   return is_one_of(name, std::to_array<std::string_view>({"write", "pwrite64", "writev", "pwritev", "pwritev2"}));
 }
 
+namespace {
+
+// No thread is inside the kernel for longer than the run. The sum of samples may be: one long wait that a window has
+// seen stands for all those that it has not.
+void bound_times(format::recording& recording) {
+  const std::uint64_t run_ns = recording.ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
+  std::map<std::uint32_t, std::uint64_t> ticks;
+  for (const auto& [key, value] : recording.calls) ticks[key.thread] += value[call_counter::call_ticks];
+  for (auto& [key, value] : recording.calls) {
+    const std::uint64_t sum_ns = format::nanoseconds(recording.clock, ticks[key.thread]);
+    if (run_ns == 0 || sum_ns <= run_ns) continue;
+    value[call_counter::call_ticks] = rounded(static_cast<double>(value[call_counter::call_ticks]) *
+                                              static_cast<double>(run_ns) / static_cast<double>(sum_ns));
+  }
+}
+
+}  // namespace
+
 format::recording reconcile_calls(format::recording recording) {
   for (const call_family& family : families_of(recording)) {
     const double estimate = static_cast<double>(family.calls), variance = family.error.variance();
@@ -225,6 +243,7 @@ format::recording reconcile_calls(format::recording recording) {
           rounded(static_cast<double>(value[call_counter::call_spread]) * factor_of_cell);
     }
   }
+  bound_times(recording);
   return recording;
 }
 

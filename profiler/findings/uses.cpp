@@ -100,4 +100,12 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
   return result;
 }
 
+bool is_other_work(const use_difference& uses) {
+  constexpr double least_count = 100, least_share = 0.01;
+  const double least = std::max(least_count, least_share * static_cast<double>(uses.before.count));
+  return std::any_of(uses.changes.begin(), uses.changes.end(), [&](const use_change& change) {
+    return std::fabs(difference_of(count_of(change.before), count_of(change.after))) >= least;
+  });
+}
+
 }  // namespace tarn::analyse

@@ -20,14 +20,17 @@ double least_ns(const call_site& site, const call_costs& costs) {
 }
 
 // Returns the processor time of the site without the recorder. A waiting call takes none, and the site waited no
-// longer than all threads of the program did, including the time in which other processes had the processor.
+// longer than all threads of the program did, including the time in which other processes had the processor. All calls
+// together take no more than the time in the kernel, which some kernels count in ticks.
 range time_of(const call_site& site, const format::recording& recording, const cost_model& costs) {
   const double recorded = as_double(site.nanoseconds);
   const double cpu_ns = as_double(recording.end.user_us + recording.end.system_us) * 1e3;
   const double waited = std::max(
       as_double(recording.end.wall_us) * 1e3 * as_double(std::max<std::size_t>(recording.threads.size(), 1)) - cpu_ns,
       0.0);
-  const double largest = recorded / costs.calls.slowdown;
+  constexpr double two_ticks_ns = 8e6;
+  const double kernel_ns = as_double(recording.end.system_us) * 1e3 + two_ticks_ns;
+  const double largest = std::min(recorded / costs.calls.slowdown, kernel_ns);
   const double least = as_double(site.sums[call_counter::calls]) * least_ns(site, costs.calls);
   return {std::min(std::max((recorded - waited) / costs.calls.slowdown, least), largest), largest};
 }

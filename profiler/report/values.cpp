@@ -63,9 +63,12 @@ std::string counted(std::uint64_t number, std::string_view noun) {
 }
 
 std::string estimated(std::uint64_t count, double error, std::string_view noun) {
-  return error == 0
-             ? counted(count, noun)
-             : fmt::format("about {} (± {:.0f} %)", counted(rounded(count, error), noun), std::ceil(error * 100));
+  if (error == 0) return counted(count, noun);
+  if (error >= 1) {  // too few samples for a figure
+    return "at most " +
+           counted(rounded(static_cast<std::uint64_t>(static_cast<double>(count) * (1 + error)), error), noun);
+  }
+  return fmt::format("about {} (± {:.0f} %)", counted(rounded(count, error), noun), std::ceil(error * 100));
 }
 
 std::string bytes_text(double bytes) {

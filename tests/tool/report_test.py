@@ -306,6 +306,15 @@ class Diff(ReportTest):
         self.assertEqual(self.diff("--cpu", "2,1.5", "rec", "half").splitlines()[0], "Faster: saves 25 % of CPU.")
         self.assertEqual(self.diff("--cpu", "1.5,3", "rec", "half").splitlines()[0], "Slower: costs 100 % of CPU more.")
 
+    def test_cpu_times_of_one_run_each_allow_for_the_machine(self):
+        before, after = (json.loads(self.tarn("report", "--json", name).stdout)["recorder"]["program_cpu_ns"]
+                         for name in ("rec", "half"))
+        between_runs = 0.1 * max(sum(before) / 2, sum(after) / 2)
+        low, high = json.loads(self.diff("--json", "rec", "half"))["saved_cpu_ns"]
+        self.assertAlmostEqual(low, before[0] - after[1] - between_runs, delta=2)
+        self.assertAlmostEqual(high, before[1] - after[0] + between_runs, delta=2)
+        self.assertTrue(any("10 % between runs" in line for line in self.diff("rec", "half").splitlines()))
+
     def test_no_clear_difference_is_more_or_less(self):
         self.assertEqual(self.diff("--cpu", "2,2", "rec", "half").splitlines()[0],
                          "No clear difference: the CPU time is the same.")

@@ -64,6 +64,16 @@ TEST(call_savings, a_call_that_waited_took_no_processor_time_but_no_less_than_on
   EXPECT_DOUBLE_EQ(saving(read, recording).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * least_factor);
 }
 
+TEST(call_savings, calls_take_no_more_than_the_time_in_the_kernel) {
+  format::recording recording = busy_program();
+  call_site read = site_of("read", call_category::small);
+  read.nanoseconds = 40'000'000;  // of a preempted thread, say
+  recording.end.system_us = 1'000;
+  const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;
+  EXPECT_DOUBLE_EQ(saving(read, recording).ns.high, (spared * (9'000'000 - copying) - 30'000 - copying) * most_factor)
+      << "and two ticks of 4 ms";
+}
+
 TEST(call_savings, equal_questions_are_asked_of_memory) {
   call_site site = site_of("newfstatat", call_category::repeated);
   site.sums[format::same_arguments] = 9'000;

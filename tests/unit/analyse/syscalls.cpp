@@ -112,6 +112,18 @@ TEST(syscalls, counts_of_many_threads_are_scaled_to_the_exact_sum) {
   EXPECT_EQ(site.sums[format::errors], site.sums[format::calls]) << "all figures of a call";
 }
 
+TEST(syscalls, a_thread_is_inside_the_kernel_no_longer_than_the_run) {
+  format::recording recording = recording_with(poll_number, 30, counts_of({{format::call_ticks, 6000}}));
+  recording.calls[{1, 1, read_number}] = counts_of({{format::calls, 1}, {format::call_ticks, 100}});
+  recording.ended = true;
+  recording.end.wall_us = 2;
+  const call_findings findings = find_calls(reconcile_calls(recording));
+  ASSERT_EQ(findings.sites.size(), 2U);
+  EXPECT_EQ(findings.sites[0].nanoseconds, 2000U) << "3,000 by the samples of its first thread";
+  EXPECT_EQ(findings.sites[1].nanoseconds, 50U) << "the other thread's";
+  EXPECT_EQ(findings.nanoseconds, 2050U);
+}
+
 TEST(syscalls, many_that_move_little_want_a_buffer) {
   const auto counts = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
   EXPECT_EQ(only_site(recording_with(read_number, 2000, counts)).category, call_category::small);

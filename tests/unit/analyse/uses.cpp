@@ -29,6 +29,19 @@ TEST(uses, estimates_that_differ_by_chance_are_left_out) {
   EXPECT_EQ(compare({before}, {after}).changes.size(), 1U) << "more than five";
 }
 
+TEST(uses, are_other_work_only_where_many_counts_differ) {
+  const auto compared = [](std::uint64_t before, std::uint64_t after) {
+    return compare({use_of("write", "f", 150'000, 100), use_of("mprotect", "g", before, 5)},
+                   {use_of("write", "f", 150'000, 100), use_of("mprotect", "g", after, 5)});
+  };
+  EXPECT_EQ(compared(3, 2).changes.size(), 1U);
+  EXPECT_FALSE(is_other_work(compared(3, 2)));
+  EXPECT_FALSE(is_other_work(compared(1'400, 0))) << "below 1 % of all";
+  EXPECT_TRUE(is_other_work(compared(1'600, 0)));
+  EXPECT_TRUE(is_other_work(compare({use_of("write", "f", 200, 100)}, {use_of("write", "f", 100, 50)})));
+  EXPECT_FALSE(is_other_work(compare({use_of("write", "f", 200, 100)}, {use_of("write", "f", 101, 50)})));
+}
+
 TEST(uses, the_largest_change_is_first) {
   const use_difference total =
       compare({use_of("write", "f", 10, 100), use_of("write", "f", 5, 50), use_of("read", "f", 9, 9),
