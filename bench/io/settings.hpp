@@ -46,7 +46,7 @@ struct form {
   bool is_slow = false;
 };
 
-/// The figure of `of`, divided by that of `over`.
+/// Limits the figure of the form `measured`, divided by that of `baseline`.
 struct goal {
   std::string words, measured, baseline;
   double wanted;

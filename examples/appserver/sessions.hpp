@@ -48,7 +48,7 @@ class session_manager {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Opens a session; returns none when `most` sessions are open already.
+  /// Opens a session; returns none when `most_sessions` are open already.
   std::optional<session_id> open(const user_name& user, std::chrono::seconds lasts, std::size_t most_sessions);
   /// Counts a visit; returns none when the session does not exist or has ended.
   std::optional<visit> count(const session_id& id);
@@ -63,7 +63,7 @@ class session_manager {
   struct hash {  // the bits are random already
     std::size_t operator()(const session_id& id) const noexcept { return id.low; }
   };
-  /// Each session of `all` is once in `oldest_first`.
+  /// Each session of `by_id` is once in `oldest_first`.
   struct table {
     std::unordered_map<session_id, session, hash> by_id;
     std::deque<session_id> oldest_first;

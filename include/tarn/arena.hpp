@@ -262,7 +262,7 @@ class arena_allocator {
  public:
   using value_type = T;
 
-  /// Allocates from `of`, for the life of the container.
+  /// Allocates from `owner`, for the life of the container.
   arena_allocator(arena& owner) noexcept : owner_(&owner) {}
   template <class U>
   arena_allocator(const arena_allocator<U>& source) noexcept : owner_(source.owner_) {}

@@ -108,7 +108,7 @@ class arena_string {
  private:
   static constexpr std::size_t least = 64;
 
-  /// Makes room for `more` bytes.
+  /// Makes room for `extra` bytes.
   [[gnu::noinline]] void grow(std::size_t extra) {
     if (extra > std::numeric_limits<std::ptrdiff_t>::max() - size_) {
       detail::throw_bad_alloc();

@@ -132,7 +132,7 @@ class fixed_pool {
   /// Like clear(), and returns the memory to the upstream.
   void release() noexcept;
 
-  /// Calls `each(void*)` for every block in use, in the order of addresses. `each` must not use the pool. Sorts the
+  /// Calls `visit(void*)` for every block in use, in the order of addresses. `visit` must not use the pool. Sorts the
   /// free blocks first, in O(n log n). Reports double frees and blocks of other pools as faults.
   template <class Each>
   void for_each_live(Each visit) {
@@ -172,7 +172,7 @@ class fixed_pool {
   void* try_allocate_slow() noexcept;
   void spill(void* block) noexcept;
   bool refill() noexcept;
-  /// Takes up to `most` free blocks at once, as many as one refill provides; returns 0 without memory. The blocks are
+  /// Takes up to `count` free blocks at once, as many as one refill provides; returns 0 without memory. The blocks are
   /// neither marked nor counted as in use.
   std::size_t take_many(void** target, std::size_t count, const void* site) noexcept;
   void give_many(void* const* blocks, std::size_t count, const void* site) noexcept;

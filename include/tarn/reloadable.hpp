@@ -215,7 +215,7 @@ class reloadable {
   /// Destroys the versions that nobody reads; returns how many replaced versions are left.
   std::size_t collect() noexcept { return versions_.collect(); }
   /// Waits until nobody reads a replaced version and returns true; returns false when somebody still does after
-  /// `most`.
+  /// `longest`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
     return versions_.wait_for_readers(std::chrono::steady_clock::now() +

@@ -53,7 +53,7 @@ std::string json_of_bare(std::string_view text) {
   return is_simple && value.dump() == text ? std::string(text) : json_text(text);
 }
 
-// Takes a value in quotes from the front of `rest`; `rest` begins with the quote. Returns nothing if it does not end.
+// Takes a value in quotes from the front of `unread`, which begins with the quote. Returns nothing if it does not end.
 std::optional<std::string> take_quoted(std::string_view& unread) {
   std::string value;
   for (std::size_t index = 1; index < unread.size(); ++index) {

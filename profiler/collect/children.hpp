@@ -28,9 +28,9 @@ class children {
   void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes,
                 const cpu::sampler* sampler);
 
-  // Notices new children, and writes the changes of those that are due or have ended; with `at_once` of all. The file
-  // of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that was
-  // started. Returns the time of the next call.
+  // Notices new children, and writes the changes of those that are due or have ended; with `immediately` those of all.
+  // The file of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that
+  // was started. Returns the time of the next call.
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
                                                       bool immediately = false);
 

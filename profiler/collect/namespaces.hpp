@@ -23,7 +23,7 @@ std::uint32_t own_pid_namespace();
 std::optional<pid_t> find_process(const namespace_process& process);
 
 // Returns a name for a file: "123", or "1@4026532177.5" for a process that is not found here. The inode of an ended
-// namespace may be used again, so `place` is added: the process's index among all of the recording.
+// namespace may be used again, so `index` is added: the process's index among all of the recording.
 std::string name_of(const namespace_process& process, const std::optional<pid_t>& number, std::size_t index);
 
 }  // namespace tarn::command

@@ -218,8 +218,8 @@ std::vector<wait_chain> chains_in(const format::recording& recording) {
     std::uint32_t lock = 0, site = 0;
     std::uint64_t waits = 0, ticks = 0;
   };
-  // `then`: the longest wait of a thread while it held a lock from a site. `holders`: for a waiting thread its main
-  // holder.
+  // `next_waits`: the longest wait of a thread while it held a lock from a site. `holders`: for a waiting thread its
+  // main holder.
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, next_wait> next_waits;
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, std::pair<format::wait_key, std::uint64_t>> holders;
   for (const auto& [key, value] : recording.orders) {

@@ -76,7 +76,7 @@ static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 
               life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
 
 // For the first threads of a process, the recorder also keeps excerpts: lists of single heap events. One excerpt
-// starts after `excerpt_events` allocations, one after four times as many, and so on. See profiler/predict/trace.hpp
+// starts after `excerpt_capacity` allocations, one after four times as many, and so on. See profiler/predict/trace.hpp
 // for their use.
 constexpr std::uint32_t excerpt_capacity = 8192, most_excerpts = 8, most_excerpted = 8;
 enum class excerpt_kind : std::uint32_t {

@@ -122,8 +122,8 @@ struct thread_record {
   std::atomic<offset> cells[kind_count];  // the first chunk of each kind
   // Exact counts of allocated and freed blocks, with and without sampling.
   std::atomic<std::uint64_t> allocations, frees;
-  // `until`: what remains to be allocated until the next sample, in the units of profiler/preload/base/sampler.hpp;
-  // `drawn`: the sum of all intervals drawn so far.
+  // `until_sample`: what remains to be allocated until the next sample, in the units of
+  // profiler/preload/base/sampler.hpp; `drawn_sum`: the sum of all intervals drawn so far.
   std::atomic<std::int64_t> until_sample, drawn_sum;
   std::atomic<std::uint64_t> unknown;  // frees of blocks that were not recorded
   std::atomic<std::uint64_t> dropped;  // dropped events: the region had no room for them

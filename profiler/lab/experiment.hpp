@@ -39,7 +39,8 @@ struct original_curve {
   std::vector<std::pair<double, double>> points;
 };
 
-// The time of `over` divided by that of `under`, at each x. "best other" stands for the fastest of the others.
+// The time of the form `dividend` divided by that of `divisor`, at each x. "best other" stands for the fastest of the
+// others.
 struct ratio {
   std::string name, dividend, divisor;
 };

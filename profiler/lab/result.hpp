@@ -44,8 +44,8 @@ struct result {
   std::optional<double> ns(std::size_t sweep, const std::string& form, std::uint64_t x) const;
   std::optional<double> count(std::size_t sweep, const std::string& form, std::uint64_t x,
                               const std::string& name) const;
-  // Returns the time of `over` divided by that of `under` at one x: the median of the rounds' ratios, because both
-  // sides of a round met the same machine.
+  // Returns the time of `dividend` divided by that of `divisor` at one x: the median of the rounds' ratios, because
+  // both sides of a round met the same machine.
   std::optional<double> ratio(std::size_t sweep, const std::string& dividend, const std::string& divisor,
                               std::uint64_t x) const;
   // Returns the ratio at each x of the sweep that has one.

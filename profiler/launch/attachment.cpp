@@ -96,7 +96,7 @@ class safe_places {
     }
   }
 
-  // `reads` is how many bytes above the stack pointer are searched for return addresses of the loader.
+  // `bytes` is how far above the stack pointer are searched for return addresses of the loader.
   bool has(const user_regs_struct& registers, std::size_t bytes) const {
     const auto call = static_cast<std::int64_t>(registers.orig_rax);
     if (!program_.empty() && (call < 0 || may_be_of_allocator(call))) return false;

@@ -100,7 +100,7 @@ struct cost_model {
   using by_size = std::array<double, format::size_bucket_count>;
 
   cost_facts facts;
-  // Nanoseconds of an allocation with its free; `none` if an allocator does not have the pattern.
+  // Nanoseconds of an allocation with its free; `unmeasured` if an allocator does not have the pattern.
   std::array<std::array<by_size, pattern_count>, allocator_count> pairs;
   range copy_ns;  // a copied byte: from near memory, and from far memory
   call_costs calls;
@@ -110,7 +110,7 @@ struct cost_model {
   double pair_ns(allocator_kind allocator, lifetime_pattern pattern, std::size_t bucket) const;
 };
 
-// These convert to JSON and back. `costs_from` throws nlohmann::json::exception if something is missing or has the
+// These convert to JSON and back. `cost_model_from` throws nlohmann::json::exception if something is missing or has the
 // wrong type.
 nlohmann::json to_json(const cost_model& costs);
 cost_model cost_model_from(const nlohmann::json& text);

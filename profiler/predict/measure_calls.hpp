@@ -7,7 +7,7 @@
 
 namespace tarn::command {
 
-// Measures the costs in this process; `stretch` stays 0. The calls are made so that stretch_of() finds them in a
+// Measures the costs in this process; `slowdown` stays 0. The calls are made so that stretch_of() finds them in a
 // recording of this process. Takes about ten milliseconds.
 analyse::call_costs measure_calls();
 

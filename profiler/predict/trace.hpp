@@ -56,7 +56,7 @@ replay_job whole_job_of(const format::recording& recording, const std::vector<st
 // Sets reserved_bytes, or sets it to 0 if that many bytes for each chosen block exceed the memory limit of the
 // report.
 void reserve(replay_job& job, std::uint64_t bytes);
-// These convert jobs to bytes for the pipe, and back. `jobs_from` throws format::unreadable.
+// These convert jobs to bytes for the pipe, and back. `decode_jobs` throws format::unreadable.
 std::string encode(const std::vector<replay_job>& jobs);
 std::vector<replay_job> decode_jobs(std::string_view bytes);
 

@@ -137,7 +137,7 @@ TARN_EXPORT int unshare(int flags) noexcept {
   return next_unshare()(flags);
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): `rest` is a declaration
+// NOLINTBEGIN(bugprone-macro-parentheses): `list` is a declaration
 // Collects a call's arguments, which end with a null, into the array `arguments`. `list` then points behind them.
 #define TARN_ARGUMENTS(first, list)                                                            \
   std::size_t count = 1;                                                                       \

@@ -80,7 +80,7 @@ long number_in(const char* text) noexcept {
 
 long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
 
-// Maps the pages of `file` as shared memory; returns an errno as its negative. `there` is the mapping to replace, or
+// Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
 // null.
 long map_shared(long file, std::size_t bytes, void* address) noexcept {
   return raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
@@ -139,7 +139,7 @@ void forget_places() noexcept {
   }
 }
 
-// Maps the region of the file, and closes the file. `there` is the earlier region that it replaces, or null.
+// Maps the region of the file, and closes the file. `address` is the earlier region that it replaces, or null.
 bool map_region(long file, void* address) noexcept {
   if (file < 0) return false;
   const std::size_t bytes = region_bytes(file);

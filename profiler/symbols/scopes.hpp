@@ -22,7 +22,7 @@ class scopes {
  private:
   struct scope {
     Dwarf_Die die;
-    std::size_t outer;  // index in scopes_; `none` for a function that is not inlined
+    std::size_t outer;  // index in scopes_; `no_scope` for a function that is not inlined
   };
   static constexpr std::size_t no_scope = ~std::size_t{0};
 

@@ -22,7 +22,7 @@ char lower(char letter) noexcept {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-// Removes the part before the next `mark` from `rest` and returns it; all of `rest` if there is no mark.
+// Removes the part before the next `mark` from `unread` and returns it; all of `unread` if there is no mark.
 std::string_view cut(std::string_view& unread, char mark) noexcept {
   std::size_t length = 0;
   while (length < unread.size() && unread[length] != mark) ++length;
@@ -31,7 +31,7 @@ std::string_view cut(std::string_view& unread, char mark) noexcept {
   return part;
 }
 
-// Removes the decimal digits at the start of `rest`. Returns none without a digit, or for a number above 2^64 - 1.
+// Removes the decimal digits at the start of `unread`. Returns none without a digit, or for a number above 2^64 - 1.
 std::optional<std::uint64_t> take_number(std::string_view& unread) noexcept {
   std::uint64_t number = 0;
   std::size_t digits = 0;

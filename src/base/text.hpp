@@ -27,7 +27,7 @@ class text {
   // Appends 0x and the lower-case digits without leading zeros: 0x7f00c0de.
   text& hex(std::uint64_t number) noexcept;
   text& pointer(const void* address) noexcept { return hex(reinterpret_cast<std::uintptr_t>(address)); }
-  // Appends at most `most` of the bytes, then `...`. Bytes that are not printable ASCII appear as \xNN. So a hostile
+  // Appends at most `limit` of the bytes, then `...`. Bytes that are not printable ASCII appear as \xNN. So a hostile
   // name or value cannot end the line, control a terminal or flood it.
   text& escaped(std::string_view bytes, std::size_t limit = 64) noexcept;
   // Appends a quoted JSON string. Bytes that are not ASCII appear as the code points U+0080..U+00FF, so that the

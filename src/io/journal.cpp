@@ -53,8 +53,8 @@ unsigned own_lane() noexcept {
 
 }  // namespace
 
-// Written by the thread that has `busy`, and by no other. `at` is null in a lane that has no chunk; the file of a lane
-// that has one stays, as reopen() passes through all lanes before it destroys a file.
+// Written by the thread that has `busy`, and by no other. `write_position` is null in a lane that has no chunk; the
+// file of a lane that has one stays, as reopen() passes through all lanes before it destroys a file.
 struct alignas(128) journal::lane {
   std::atomic<bool> busy{false};
   char* write_position = nullptr;  // where the next line begins; there is a mark of 0, if there is room for one

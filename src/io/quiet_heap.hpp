@@ -3,7 +3,7 @@
 
 namespace tarn::quiet_heap {
 
-/// `name` of the function; `from`: where its call returns to.
+/// `name` is that of the function; its call returns to `caller`.
 using heap_listener = void (*)(const char* name, const void* caller) noexcept;
 
 void listen(heap_listener heard) noexcept;

@@ -20,7 +20,7 @@ constexpr std::size_t most_reported = 8;  // by one region
 constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
-// Walks the stack from the frame that continues at `from`; the frames above it are ours.
+// Walks the stack from the frame that continues at `caller`; the frames above it are ours.
 void take_stack(noise& heard, const void* caller) noexcept {
   struct walk {
     noise& heard;

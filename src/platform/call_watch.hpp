@@ -3,7 +3,7 @@
 
 namespace tarn::platform {
 
-/// `number` is as in <sys/syscall.h>; `first` and `second` are arguments; `from` is the call's return address. It
+/// `number` is as in <sys/syscall.h>; `first` and `second` are arguments; `caller` is the call's return address. It
 /// runs in a signal handler and must be safe there. Its own calls are not observed.
 using call_listener = void (*)(long number, long first, long second, const void* caller) noexcept;
 

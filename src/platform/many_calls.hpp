@@ -52,8 +52,8 @@ class many_calls {
   virtual call* next() noexcept = 0;
 };
 
-/// Allows at most `most` calls in flight, and as many slots, which the end of the object closes. Returns null where
-/// the system has no io_uring or does not allow it, and where Tarn was built without liburing.
+/// Allows at most `most_calls` calls in flight, and as many slots, which the end of the object closes. Returns null
+/// where the system has no io_uring or does not allow it, and where Tarn was built without liburing.
 std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept;
 /// Does the same with a system call each.
 std::unique_ptr<many_calls> plain_calls(unsigned most_calls);

@@ -1,7 +1,10 @@
-"""Comments in C and C++ are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none."""
+"""Comments in C and C++ are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none. A name
+in backticks is one that some code has: a name that was changed stays behind in comments otherwise.
+"""
 
 import re
 
+import names
 import tree
 
 FOLDERS = ["include", "src", "profiler", "bench", "examples", "tests"]
@@ -15,6 +18,13 @@ TOKEN = re.compile(
 FRAGMENT = re.compile(r"(What|Whether|Of|Who|Whose|Whom|Which|Where|How|Why|The same|As|Not|But|By|From|So many)\b")
 # A subordinate clause may open a sentence; a comma then separates it from the main clause.
 FIRST_SENTENCE = re.compile(r"[^.:;?]*")
+BACKTICKED = re.compile(r"`~?(?:\w+::)*([A-Za-z_]\w+)(?:\(\))?`")
+# Names of no code of ours: programs, an instruction, a variable of the environment, patterns of names.
+FOREIGN = frozenset(("addr2line", "env", "int3", "sh", "call_N", "next_NAME", "NO_COLOR"))
+
+
+def code_names(text):
+    return {token["name"] for token in names.TOKEN.finditer(text) if token["name"]}
 
 
 def comments(text):
@@ -28,8 +38,14 @@ def comments(text):
 
 def check(root):
     findings = []
-    for path in tree.files(root, tree.CODE, FOLDERS):
-        for line, text in comments(tree.read(root, path)):
+    texts = {path: tree.read(root, path) for path in tree.files(root, tree.CODE, FOLDERS)}
+    in_code = FOREIGN.union(*map(code_names, texts.values()))
+    for path, code in texts.items():
+        for line, text in comments(code):
+            for name in BACKTICKED.findall(text):
+                if name not in in_code:
+                    findings.append(tree.Finding(path, line, f"a comment names `{name}`, which no code has",
+                                                 "write the name that it has now"))
             opening = FRAGMENT.match(text)
             if opening and "," not in FIRST_SENTENCE.match(text)[0]:
                 findings.append(tree.Finding(path, line, f'a comment opens with "{opening[0]}"',

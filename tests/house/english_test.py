@@ -74,6 +74,12 @@ class English(small_tree.SmallTree):
                    'const char* a = "// What"; const char* b = R"(\n// What\n)"; char c = \'"\';\n')
         self.assertEqual(self.findings(), [])
 
+    def test_name_in_backticks_that_no_code_has(self):
+        self.write("src/base/text.hpp", "// Adds `left` and `of`, as `sum()` does.\n#pragma once\n\n"
+                                        "int sum(int left, int right);\n")
+        self.assertEqual([str(finding).split(": ")[1] for finding in self.findings()],
+                         ["a comment names `of`, which no code has"])
+
     def test_name(self):
         for text in ("void f(int of);\n", "struct s { int of_; };\n", "void f() { int of = 0; }\n",
                      "template <class T> void f(unknown<T>& of);\n", "enum class e { of };\n",

@@ -18,7 +18,7 @@ std::uint64_t count(const mapped_file& file, char wanted);
 /// Counts from the reader's position to the end.
 std::uint64_t count(reader& input, char wanted);
 
-/// Returns the position of the first `wanted` from `from` on, or std::string_view::npos. An empty `wanted` is found
+/// Returns the position of the first `wanted` from `begin` on, or std::string_view::npos. An empty `wanted` is found
 /// at once. The cost is at most a small multiple of bytes.size() steps, whatever the texts are.
 std::size_t find(std::string_view bytes, std::string_view wanted, std::size_t begin = 0) noexcept;
 std::optional<std::uint64_t> find(const mapped_file& file, std::string_view wanted, std::uint64_t begin = 0);

@@ -15,8 +15,8 @@ using namespace tarn;
 
 extern "C" {
 
-/// Returns 1 if memory went back to the system. Free memory of other threads' heaps stays with them. `pad` is taken
-/// for 0.
+/// Returns 1 if memory went back to the system. Free memory of other threads' heaps stays with them. The bytes to
+/// keep are taken for 0.
 TARN_EXPORT int malloc_trim(std::size_t) noexcept { return api::trim() ? 1 : 0; }
 
 /// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have

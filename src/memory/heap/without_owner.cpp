@@ -109,8 +109,8 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
       idle_heap->lose(adopted, false);
       idle_heap->taken_bytes.subtract(in_use * detail::size_of(index));
       taken_bytes.add(in_use * detail::size_of(index));
-      // A thread that frees a block meanwhile may still post the slab to `other`. The collector of `other` finds the
-      // new key and sends the slab on.
+      // A thread that frees a block meanwhile may still post the slab to `idle_heap`. The collector of `idle_heap`
+      // finds the new key and sends the slab on.
       pages::page_map::set(adopted->start, adopted->units, address() | index, adopted);
     }
     idle_heap->stock.clear();  // of the arrays of batches

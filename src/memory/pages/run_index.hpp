@@ -18,7 +18,7 @@ namespace tarn::pages {
 
 /// The lock of its owner guards it. Invariant, for every segment of the index:
 ///   it lies in the bin of its longest free run, or in none if it has no free unit
-///   it lies in `dirty` if it has dirty units, otherwise in `clean`
+///   it lies in `dirty_` if it has dirty units, otherwise in `clean_`
 class run_index {
  public:
   void insert(segment& added) noexcept;

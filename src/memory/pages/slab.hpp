@@ -164,8 +164,8 @@ struct slab : remote_frees, base::list_links<slab> {
   /// Cuts the slab into blocks of class `index_`, all free.
   void cut(detail::size_class index_) noexcept;
 
-  /// Takes up to `most` free blocks, lowest first, and writes them downwards from
-  /// `end`, so that a magazine hands them out in order; returns how many.
+  /// Takes up to `limit` free blocks, lowest first, and writes them downwards from `end`, so that a magazine hands them
+  /// out in order; returns how many.
   std::size_t take(void** end, std::size_t limit) noexcept;
 
   /// Gives a block back. Reports a fault if no block starts there, or if it is already free.

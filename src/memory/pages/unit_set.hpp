@@ -48,9 +48,9 @@ class unit_set {
     return count;
   }
 
-  /// Returns the first member at or after `from`; most_units if there is none.
+  /// Returns the first member at or after `first`; most_units if there is none.
   std::size_t next_member(std::size_t first) const noexcept { return next<0>(first); }
-  /// Returns the first unit at or after `from` that is not a member; most_units if there is none.
+  /// Returns the first unit at or after `first` that is not a member; most_units if there is none.
   std::size_t next_gap(std::size_t first) const noexcept { return next<~std::uint64_t{0}>(first); }
 
   /// Returns the start of the run of members that ends at `unit`, which is a member.

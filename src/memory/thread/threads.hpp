@@ -8,7 +8,7 @@ namespace tarn::threads {
 /// Gives the calling thread a heap if it has none yet. Null: no memory for it.
 heaps::heap* start() noexcept;
 
-/// Returns the heap behind `at`, which is a value of detail::local; if there is none, the heap that start() returns.
+/// Returns the heap behind `front`, which is a value of detail::local; if there is none, the heap that start() returns.
 inline heaps::heap* ready(detail::heap_front* front) noexcept {
   return front != &heaps::nobody ? static_cast<heaps::heap*>(front) : start();
 }

@@ -23,7 +23,7 @@ std::string said(const void* block, int bytes) {
   return "tarn: free(" + written(block) + "): double free of a block of " + std::to_string(bytes) + " bytes";
 }
 
-// Frees a block of `from` twice, and others between, so that the block is not the newest free one.
+// Frees a block of `owner` twice, and others between, so that the block is not the newest free one.
 template <class Heap>
 void expect_named(Heap& owner, int bytes) {
   const auto size = static_cast<std::size_t>(bytes);

@@ -55,7 +55,7 @@ class slab_test : public testing::Test {
 };
 segment* slab_test::home = nullptr;
 
-/// Takes `most` blocks and compares them with the lowest of `free`.
+/// Takes `wanted` blocks and compares them with the lowest of `free`.
 std::vector<void*> take(slab& source, std::set<std::size_t>& free, std::size_t wanted) {
   std::vector<void*> magazine(wanted);
   const std::size_t expected = std::min(wanted, free.size());
