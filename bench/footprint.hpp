@@ -158,7 +158,12 @@ void destroyed_heap() {
 
 template <class Front>
 int run_footprint(const char* kind) {
-  const auto is_kind = [kind](const char* word) { return std::strcmp(kind, word) == 0; };
+  bool is_known = false;
+  const auto is_kind = [&](const char* word) {
+    const bool matches = std::strcmp(kind, word) == 0;
+    is_known = is_known || matches;
+    return matches;
+  };
   std::setvbuf(stdout, nullptr, _IOFBF, 4096);
   std::printf("{\"form\":\"%s\",\"footprint\":\"%s\",\"malloc\":\"%s\",", Front::name, kind, malloc_provider());
   if (is_kind("peak")) peak<Front>(allocated_by::main_thread);
@@ -171,7 +176,9 @@ int run_footprint(const char* kind) {
     if (is_kind("destroyed")) destroyed_heap<Front>();
   }
   std::printf("}\n");
-  return 0;
+  if (is_known) return 0;
+  std::fprintf(stderr, "bench: the form %s has no footprint '%s'\n", Front::name, kind);
+  return 2;
 }
 
 }  // namespace bench

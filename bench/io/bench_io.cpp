@@ -127,7 +127,8 @@ int main(int count, char** words) {
                 .files = 600,
                 .kills = 10,
                 .patience = 0};
-    } else if (word[0] != '-') {
+    } else if (const std::string_view all_groups = " count pipe lines log memo batch kills ";
+               word[0] != '-' && all_groups.find(" " + std::string(word) + " ") != std::string_view::npos) {
       groups.push_back(word);
     } else {
       fmt::print(stderr,

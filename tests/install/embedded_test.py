@@ -57,6 +57,7 @@ class Embedded(unittest.TestCase):
         self.assertNotRegex(targets, r"(?m)^(test_|bench|lab|example|tarn_command|tarn_record|appserver)")
         names = re.findall(r"^([^#/:\n]+):[A-Z]+=", (build / "CMakeCache.txt").read_text(encoding="utf-8"),
                            re.MULTILINE)
+        self.assertGreater(len(names), 100)
         strangers = [name for name in names if not re.match(r"(?i)tarn_", name) and not FOREIGN.match(name)]
         self.assertEqual(strangers, [])
 

@@ -44,28 +44,32 @@ bool is_atomic(const unsigned char* code) {
 
 /// Counts from the child's first SIGUSR1 to its second.
 tally follow(pid_t child) {
+  const auto fail = [&](const std::string& reason) {
+    kill(child, SIGKILL);
+    lab::give_up("atomics", reason);
+  };
   const auto wait = [&](int expected) {
     int status = 0;
     if (waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status) && WSTOPSIG(status) == expected) return;
-    kill(child, SIGKILL);
-    lab::give_up("atomics", WIFEXITED(status) ? "to trace a process is not permitted here"
-                                              : "the child did not stop as it should");
+    fail(WIFEXITED(status) ? "ptrace is not permitted here"
+                           : "the child did not stop at signal " + std::to_string(expected));
   };
   wait(SIGSTOP);
-  if (ptrace(PTRACE_CONT, child, nullptr, nullptr) != 0)
-    lab::give_up("atomics", std::string("ptrace: ") + std::strerror(errno));
+  if (ptrace(PTRACE_CONT, child, nullptr, nullptr) != 0) fail(std::string("ptrace: ") + std::strerror(errno));
   wait(SIGUSR1);
   tally counted;
   for (;;) {
-    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
     int status = 0;
-    if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) break;
+    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0 || waitpid(child, &status, 0) != child ||
+        !WIFSTOPPED(status)) {
+      fail("the child ended before its second SIGUSR1");
+    }
     if (WSTOPSIG(status) == SIGUSR1) break;
     errno = 0;
     const long place =
         ptrace(PTRACE_PEEKUSER, child, reinterpret_cast<void*>(offsetof(user_regs_struct, rip)), nullptr);
     const long word = ptrace(PTRACE_PEEKTEXT, child, reinterpret_cast<void*>(place), nullptr);
-    if (errno != 0) break;
+    if (errno != 0) fail(std::string("the child's code cannot be read: ") + std::strerror(errno));
     unsigned char code[sizeof word];
     std::memcpy(code, &word, sizeof word);
     ++counted.instructions;

@@ -11,7 +11,10 @@ int main() {
   tarn::shared<int> a(0), b(0);
   tarn::reloadable<std::string> text("ok");
   app.on_work([&](tarn::worker&) { tarn::with(a, b, [](int& x, int& y) { ++x, ++y; }); });
-  if (app.run() == 0 && a.unsafe_unlocked() + b.unsafe_unlocked() == 4) {
-    std::puts(text.with([](const std::string& t) { return t; }).c_str());
+  const int result = app.run();
+  if (const int sum = a.unsafe_unlocked() + b.unsafe_unlocked(); result != 0 || sum != 4) {
+    std::printf("run() returned %d, and the sum is %d; expected 0, and 4 by two workers\n", result, sum);
+    return 1;
   }
+  std::puts(text.with([](const std::string& t) { return t; }).c_str());
 }

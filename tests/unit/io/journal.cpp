@@ -413,6 +413,7 @@ TEST(journal, kills_lose_no_line) {
   const io_test::folder folder;
   const char* const wanted = std::getenv("TARN_JOURNAL_KILLS");
   const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100;
+  ASSERT_GT(kills, 0u) << "TARN_JOURNAL_KILLS=" << wanted << " is no number";
   for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(folder, seed);
 }
 

@@ -48,7 +48,7 @@ TEST(LabSettings, NamedExperimentAlone) {
   EXPECT_TRUE(values["second"].empty());
 }
 
-TEST(LabSettings, RefusesInOneLine) {
+TEST(LabSettings, RefusalsNameTheRange) {
   using testing::HasSubstr;
   EXPECT_THAT(refusal("total"), HasSubstr("not [EXPERIMENT.]KEY=NUMBER"));
   EXPECT_THAT(refusal("none=1"), HasSubstr("no chosen experiment has it"));
