@@ -349,17 +349,17 @@ namespace {
   const std::string program = find_program(words.front());
   const start method = check_preloadable(words.front(), program, file);
   const std::uint32_t sources = sources_of(request);
-  const std::uint64_t interval = request.full ? 0 : request.interval;
+  const std::uint64_t interval = request.full || request.leaks ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
   const bool launches = !request.follow && request.every.empty() && request.duration.empty() && is_launcher(program);
-  const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
+  const region_sizes sizes = sizes_within_limits(interval == 0, request.follow || launches);
   process_recording first(sources, interval, sizes.first);
   format::program_facts facts = facts_of(words, sources, interval);
   const std::unique_ptr<cpu::sampler> sampler = request.cpu ? add_cpu_source(facts, 0) : nullptr;
   if (sampler != nullptr) first.use_sampler(*sampler);
   children child_processes;
   if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
-  recorder_prices prices(library, sources, request.full);
+  recorder_prices prices(library, sources, interval == 0);
   bounded_recording files(first, prices, request.output, bounds_of(request));
   try {
     files.begin(facts);
@@ -368,6 +368,7 @@ namespace {
   }
   std::optional<recorder_control> control;
   if (!request.follow && !launches) control.emplace(first.region());
+  if (request.leaks && control) first.region().leaks().step.store(format::leak_step::wanted);
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
@@ -396,6 +397,7 @@ namespace {
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (control) obey(*control, files, first);
     take_samples(sampler.get());
+    if (request.leaks) first.search_leaks();
     files.write_changes();
     if (files.is_over()) {
       first.region().stop();
@@ -408,7 +410,10 @@ namespace {
       std::fflush(nullptr);
       end_like(status);
     }
-    next = std::min({files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
+    constexpr std::chrono::milliseconds longest_exit{20};  // that it waits for the search to begin
+    const auto next_look = request.leaks ? steady::now() + longest_exit : steady::time_point::max();
+    next =
+        std::min({next_look, files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
     if (sampler != nullptr) next = std::min(next, sampler->next());
   }
   if (sampler != nullptr) sampler->take();
@@ -425,6 +430,9 @@ namespace {
       input_output.reads,
       input_output.writes};
   files.end(ending);
+  if (request.leaks && first.region().leaks().step.load() <= format::leak_step::wanted)
+    fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n",
+               launches ? "the program starts others" : "the program did not end by exit()");
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follow && child_processes.any_runs() && stopped == 0) {
@@ -491,27 +499,34 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
                     "sample the stacks of threads on the processor, 199 times in each second that one runs");
   CLI::Option* const full =
       command->add_flag("--full", request->full, "count every allocation, lock and system call instead of sampling");
+  CLI::Option* const leaks = command->add_flag(
+      "--leaks", request->leaks,
+      "when the program exits, look for blocks that no pointer reaches; counts every allocation, as with --full");
   command
       ->add_option("--sample", request->interval,
                    fmt::format("mean bytes between samples (a block of N bytes counts as N + {}); default {}",
                                format::cost_of_a_block, default_interval))
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
-      ->excludes(full);
+      ->excludes(full)
+      ->excludes(leaks);
   CLI::Option* const follow = command->add_flag("--follow", request->follow,
                                                 "also record child processes, each in a file of its own: FILE.PID");
+  leaks->excludes(follow);
   command
       ->add_option(
           "--for", request->duration,
           "end the recording after this time: 30s, 500ms, 2min; the program goes on; with --pid: then leave it")
       ->type_name("TIME")
-      ->excludes(follow);
+      ->excludes(follow)
+      ->excludes(leaks);
   CLI::Option* const every =
       command
           ->add_option("--every", request->every,
                        "begin a new file after each such time: FILE.1, FILE.2 …; each has what happened in its time")
           ->type_name("TIME")
-          ->excludes(follow);
+          ->excludes(follow)
+          ->excludes(leaks);
   command->add_option("--keep", request->keep, "with --every: keep the last N files; default all")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->type_name("N")
@@ -532,6 +547,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->type_name("PID")
       ->excludes(full)
+      ->excludes(leaks)
       ->excludes(follow)
       ->excludes(calls);
   command->callback([request, command, &after_dashes] {
@@ -543,6 +559,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
         fail(exit_code::usage, "--pid and PROGRAM exclude each other; see tarn record --help");
       return record_attached(*request);
     }
+    if (request->leaks && !request->heap && (request->locks || request->syscalls || request->cpu))
+      fail(exit_code::usage, "--leaks needs --heap");
     record(*request, program_arguments(*command, after_dashes));
   });
 }

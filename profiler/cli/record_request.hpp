@@ -22,7 +22,7 @@ struct record_request {
   std::string output = "tarn.rec";
   std::string library;
   bool heap = false, locks = false, syscalls = false, cpu = false;
-  bool full = false, follow = false;
+  bool full = false, leaks = false, follow = false;
   std::uint64_t interval = default_interval;
   std::string duration, every;
   std::size_t keep = 0;

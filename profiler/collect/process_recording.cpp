@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/collect/leak_search.hpp"
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/thread_names.hpp"
 #include "profiler/format/clock.hpp"
@@ -170,6 +171,16 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   });
   const auto ended = std::chrono::steady_clock::now();
   next_snapshot_ = ended + pause_after(now_, ended - began);
+}
+
+void process_recording::search_leaks() {
+  if (region_.leaks().step.load(std::memory_order_acquire) != format::leak_step::exiting) return;
+  try {
+    now_.leaks = command::search_leaks(static_cast<pid_t>(now_.program.process), region_);
+    now_.has_leaks = true;
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n", reason.what());
+  }
 }
 
 void process_recording::write_unrecorded(const format::unrecorded_facts& facts) {

@@ -48,6 +48,8 @@ class process_recording {
   // Returns the part of a program's end that belongs to the current file, and the state of a program that still runs.
   format::end_facts of_file(const format::end_facts& end) const;
   format::end_facts so_far() const;
+  // Looks for lost blocks once the process, which the region asked for that, exits.
+  void search_leaks();
   void write_unrecorded(const format::unrecorded_facts& facts);
   // Writes what recording cost so far, at these prices. Call it once for each file, at its end.
   void write_work(recorder_prices& prices);

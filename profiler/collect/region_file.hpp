@@ -93,6 +93,9 @@ class region_file {
   // until it changes after the peak.
   void begin_peak();
 
+  // The steps of the search for lost blocks.
+  format::leak_search& leaks() { return header_->leaks; }
+
   // Returns what the recorder noted of the addresses of the present image.
   memory_uses uses() const;
   // Returns the requested bytes in use, as far as recorded.

@@ -119,6 +119,28 @@ bool has_malloc_of_c_library(const format::recording& recording) {
   });
 }
 
+std::vector<lost_memory> lost_in(const format::recording& recording, const std::vector<site>& sites) {
+  std::vector<lost_memory> lost;
+  if (recording.leaks.empty()) return lost;
+  for (const site& site : sites) {
+    lost_memory sum{&site, {}};
+    const auto add = [&](std::uint32_t number) {
+      const auto match = recording.leaks.find(number);
+      if (match == recording.leaks.end()) return;
+      sum.facts.blocks += match->second.blocks;
+      sum.facts.bytes += match->second.bytes;
+      sum.facts.first_blocks += match->second.first_blocks;
+    };
+    add(site.number);
+    for (const std::uint32_t number : site.merged_sites) add(number);
+    if (sum.facts.blocks != 0) lost.push_back(sum);
+  }
+  std::sort(lost.begin(), lost.end(), [](const lost_memory& a, const lost_memory& b) {
+    return std::pair(b.facts.bytes, a.origin->number) < std::pair(a.facts.bytes, b.origin->number);
+  });
+  return lost;
+}
+
 }  // namespace
 
 const char* name(trend trend) {
@@ -156,6 +178,7 @@ std::optional<heap_residence> heap_in(const format::residence_facts& residence, 
 memory_findings find_memory(const format::recording& recording, const std::vector<site>& sites, const history& course) {
   memory_findings result;
   result.peak_ns = recording.peak_ns;
+  result.lost = lost_in(recording, sites);
   result.has_trends = course.intervals.size() >= least_intervals;
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);

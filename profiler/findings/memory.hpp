@@ -35,6 +35,12 @@ struct heap_residence {
   std::uint64_t untouched = 0;  // in use, and not in memory: never touched, or swapped
 };
 
+// Sums the blocks of a site that no pointer reached when the program exited.
+struct lost_memory {
+  const site* origin = nullptr;
+  format::leak_facts facts;
+};
+
 struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
   std::uint64_t peak_ns = 0;                      // since the recording's start
@@ -42,6 +48,7 @@ struct memory_findings {
   std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
   bool has_trends = false;           // there are enough intervals to judge the course of a site
   std::optional<double> rounding;    // by the allocator, of each byte in use at the end, about; none if it is unknown
+  std::vector<lost_memory> lost;     // the most bytes first; empty, too, if nobody looked for lost blocks
   std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
 };
 

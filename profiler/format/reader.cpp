@@ -259,6 +259,17 @@ void read_residence(decoder& input, recording& result) {
   if (facts.sum() >= result.most_resident.sum()) result.most_resident = facts;
 }
 
+void read_leaks(decoder& input, recording& result) {
+  result.has_leaks = true;
+  result.leaks.clear();
+  while (!input.at_end()) {
+    leak_facts& facts = result.leaks[read_index(input, result.sites.size())];
+    facts.blocks = input.number();
+    facts.bytes = input.number();
+    facts.first_blocks = input.number(facts.blocks);
+  }
+}
+
 void read_unrecorded(decoder& input, recording& result) {
   unrecorded_facts facts;
   facts.became = input.text();
@@ -329,6 +340,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::cpu_threads: return read_cpu_threads(input, result);
     case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, most_cpu_frames);
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
+    case block_kind::leaks: return read_leaks(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;

@@ -25,7 +25,7 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
-                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells };
+                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -251,6 +251,13 @@ struct residence_facts {
   }
 };
 
+// The blocks of a site that no pointer reached when the program exited.
+struct leak_facts {
+  std::uint64_t blocks = 0, bytes = 0;
+  std::uint64_t first_blocks = 0;  // those that no other of these blocks points to
+  auto operator<=>(const leak_facts&) const = default;
+};
+
 struct interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
   auto operator<=>(const interval&) const = default;
@@ -275,6 +282,8 @@ struct recording {
   std::vector<snapshot_facts> snapshots;     // in order of time
   std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown
   residence_facts residence, most_resident;  // the last one seen, and the one with the most bytes; all 0: none
+  bool has_leaks = false;  // `tarn record` has looked for lost blocks: those of each site that has any
+  std::map<std::uint32_t, leak_facts> leaks;
   interval part;  // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
   bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block

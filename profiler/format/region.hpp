@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 5;
+constexpr std::uint32_t region_version = 6;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -174,6 +174,27 @@ struct recorder_pipe {
   std::atomic<std::uint32_t> is_recording, answers;
 };
 
+// The search for lost blocks when the program exits (`tarn record --leaks`). Each step waits for the one before.
+enum class leak_step : std::uint32_t {
+  unwanted,
+  wanted,   // tarn record does
+  exiting,  // a thread of the program is in exit(), and waits
+  stopped,  // tarn record has stopped all other threads
+  listed,   // the thread has listed the blocks in use
+  ended     // the program goes on
+};
+struct leak_search {
+  std::atomic<leak_step> step;
+  std::atomic<std::uint32_t> thread;        // the one in exit()
+  std::atomic<std::uint64_t> stack;         // its stack pointer
+  std::atomic<std::uint64_t> list, blocks;  // the address of the list in the program, and the number of blocks in it
+  std::atomic<std::uint32_t> granule;       // a block begins in this many bytes from its listed address on
+};
+struct listed_block {
+  std::uint64_t address, bytes;
+  std::uint32_t site, reserved;
+};
+
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
@@ -220,9 +241,10 @@ struct region_header {
   std::atomic<offset> site_at[most_sites];
   std::atomic<offset> lock_at[most_locks];
   std::atomic<offset> quiet_at[most_quiet_regions];
-  // These tell what the pages of the image are for: the stacks, the recorder's own addresses, and a set of the
+  // The others tell what the pages of the image are for: the stacks, the recorder's own addresses, and a set of the
   // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
   // on.
+  leak_search leaks;
   std::atomic<std::uint64_t> started_threads;  // the next one has the entry of this number, modulo their count
   thread_stack thread_stacks[most_stacks];
   own_range own_ranges[most_own_ranges];

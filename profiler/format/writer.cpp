@@ -347,6 +347,19 @@ void writer::residence(const recording& now) {
   written_.residence = facts;
 }
 
+void writer::leaks(const recording& now) {
+  if (!now.has_leaks || written_.has_leaks) return;
+  encoder output;
+  for (const auto& [site, facts] : now.leaks) {
+    output.number(site);
+    output.number(facts.blocks);
+    output.number(facts.bytes);
+    output.number(facts.first_blocks);
+  }
+  put_part(block_kind::leaks, output.bytes());
+  written_.has_leaks = true;
+}
+
 void writer::timestamp(const recording& now) {
   if (now.snapshots.size() == written_.snapshots.size()) return;
   const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
@@ -381,6 +394,7 @@ void writer::changes(const recording& now) {
   if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
   peak(now);
   residence(now);
+  leaks(now);
   timestamp(now);
   end_snapshot();
 }

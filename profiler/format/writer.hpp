@@ -47,6 +47,7 @@ class writer {
   void clock(const recording& now);
   void peak(const recording& now);
   void residence(const recording& now);
+  void leaks(const recording& now);
   void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>

@@ -55,6 +55,27 @@ class live_blocks {
     return leaf != nullptr && leaf[index_of(block)].load(std::memory_order_relaxed) != 0;
   }
 
+  // The bytes of address space in which a block may begin; in each of them at most one does, or one at an odd multiple
+  // of 8 and one at another address.
+  static std::uint32_t granule() noexcept { return 1U << granule_shift; }
+
+  // Calls take(address, bytes, site) for each block of a mebibyte of addresses, with the address rounded down to the
+  // granule. No other thread may run.
+  template <class Take>
+  static void for_each(std::uintptr_t mebibyte, Take take) noexcept {
+    word* const leaf = table[mebibyte & (leaves - 1)].load(std::memory_order_acquire);
+    if (leaf == nullptr) return;
+    constexpr std::size_t half_words = leaf_words / 2;
+    for (std::size_t index = 0; index < leaf_words; ++index) {
+      const auto record = std::bit_cast<packed>(leaf[index].load(std::memory_order_relaxed));
+      if (record.used == 0) continue;
+      const std::uintptr_t address =
+          mebibyte << leaf_shift | (index % half_words) << granule_shift | (index < half_words ? 0U : 8U);
+      take(address, load_size(size_of_block(leaf, reinterpret_cast<const void*>(address))),
+           static_cast<std::uint32_t>(record.site));
+    }
+  }
+
   // Returns the record of the block and removes it. The weight is 0 when there was none.
   static allocation_record take(const void* block) noexcept {
     word* const leaf = leaf_of(block).load(std::memory_order_acquire);

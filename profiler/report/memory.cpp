@@ -57,8 +57,18 @@ std::vector<const memory_site*> growing(const memory_findings& memory) {
   return sites;
 }
 
-std::string place_of(analyse::analysis& analysis, const memory_site& site, std::size_t columns) {
-  const analyse::site_view view = analysis.view(*site.origin);
+format::leak_facts sum_of(const std::vector<analyse::lost_memory>& lost) {
+  format::leak_facts sum;
+  for (const analyse::lost_memory& site : lost) {
+    sum.blocks += site.facts.blocks;
+    sum.bytes += site.facts.bytes;
+    sum.first_blocks += site.facts.first_blocks;
+  }
+  return sum;
+}
+
+std::string place_of(analyse::analysis& analysis, const analyse::site& site, std::size_t columns) {
+  const analyse::site_view view = analysis.view(site);
   return view.location() == nullptr ? "sites beyond the recorder's limit" : place_text(*view.location(), columns);
 }
 
@@ -71,7 +81,8 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
   if (error == 0) text += "  " + counted(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
   text += "  ";
-  return text + place_of(analysis, site, std::max(text_width - std::min(text.size(), text_width), least_columns));
+  return text +
+         place_of(analysis, *site.origin, std::max(text_width - std::min(text.size(), text_width), least_columns));
 }
 
 // Prints the sites that hold at least a hundredth of the sum, the most first.
@@ -90,6 +101,16 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
   }
 }
 
+// Says how much was lost of the memory, and where most of it came from.
+void print_lost_summary(analyse::analysis& analysis) {
+  if (!analysis.recorded().has_leaks) return;
+  const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
+  if (lost.empty()) return fmt::print("No memory was lost: a pointer reached each block when the program exited.\n");
+  const format::leak_facts sum = sum_of(lost);
+  fmt::print("{} in {} at the exit, most at {}.\n", paint().bold("Memory lost: " + amount_text(sum.bytes)),
+             counted(sum.blocks, "block"), place_of(analysis, *lost.front().origin, 30));
+}
+
 void print_memory_summary(analyse::analysis& analysis) {
   const memory_findings& memory = analysis.memory();
   if (memory.sites.empty()) return;
@@ -102,13 +123,14 @@ void print_memory_summary(analyse::analysis& analysis) {
     text += recording.program.interval == 0 ? "; " : ";\n        ";
   }
   fmt::print("Memory: {}{} {}.\n", text, sum_text(recording, memory.end_bytes), end_name(recording));
+  print_lost_summary(analysis);
   const std::vector<const memory_site*> sites = growing(memory);
   if (sites.empty()) return;
   const paint style;
   double sum = 0;
   for (const memory_site* const site : sites) sum += site->bytes_per_second;
   fmt::print("{} by about {}/s to the end, at {}, most at {}.\n", style.bold("Memory grows"), bytes_text(sum),
-             counted(sites.size(), "site"), place_of(analysis, *sites.front(), 30));
+             counted(sites.size(), "site"), place_of(analysis, *sites.front()->origin, 30));
 }
 
 struct named_kind {
@@ -184,6 +206,42 @@ json json_of(const format::residence_facts& seen, const memory_findings& memory)
   return text;
 }
 
+// Prints the sites that lost memory, the most first.
+void print_lost(analyse::analysis& analysis, std::size_t top) {
+  const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
+  if (lost.empty()) return;
+  const format::leak_facts sum = sum_of(lost);
+  fmt::print("\nMemory lost: {} in {} that no pointer reached\n", amount_text(sum.bytes), counted(sum.blocks, "block"));
+  for (std::size_t index = 0; index < std::min(top, lost.size()); ++index) {
+    const auto& [origin, facts] = lost[index];
+    std::string text = fmt::format("   {:>9}  {}", amount_text(facts.bytes), counted(facts.blocks, "block"));
+    if (facts.first_blocks < facts.blocks)
+      text += fmt::format(", {} of them behind other lost ones", grouped(facts.blocks - facts.first_blocks));
+    text += "  ";
+    fmt::print("{}{}\n", text,
+               place_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), least_columns)));
+  }
+}
+
+json json_of_lost(analyse::analysis& analysis, std::size_t top) {
+  if (!analysis.recorded().has_leaks) return nullptr;
+  const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
+  json sites = json::array();
+  for (std::size_t index = 0; index < std::min(top, lost.size()); ++index) {
+    const analyse::site_view view = analysis.view(*lost[index].origin);
+    json stack = json::array();
+    for (const analyse::code_location& location : view.stack) stack.push_back(json_of_location(location));
+    const format::leak_facts& facts = lost[index].facts;
+    sites.push_back({{"bytes", facts.bytes},
+                     {"blocks", facts.blocks},
+                     {"first_blocks", facts.first_blocks},
+                     {"stack", stack},
+                     {"place", view.frame_index}});
+  }
+  const format::leak_facts sum = sum_of(lost);
+  return {{"bytes", sum.bytes}, {"blocks", sum.blocks}, {"first_blocks", sum.first_blocks}, {"sites", sites}};
+}
+
 void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
   const format::recording& recording = analysis.recorded();
@@ -199,6 +257,7 @@ void print_memory(analyse::analysis& analysis, std::size_t top) {
     print_rows(analysis, top, &analyse::site::live_bytes, &analyse::site::live, memory.end_bytes,
                &memory_site::live_error);
   }
+  print_lost(analysis, top);
   print_residence(analysis);
 }
 
@@ -233,6 +292,7 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
           {"end_range", json_of_range(analysis.recorded(), memory.end_bytes)},
           {"end_bytes", memory.end_bytes},
           {"end_blocks", memory.end_blocks},
+          {"lost", json_of_lost(analysis, top)},
           {"resident_bytes", memory.resident_bytes},
           {"most_resident", json_of(analysis.recorded().most_resident, memory)},
           {"last_resident", json_of(analysis.recorded().residence, memory)},

@@ -95,6 +95,91 @@ __attribute__((noinline)) static void have_each_kind(const char* path) {
   pthread_join(thread, NULL);
 }
 
+struct node {
+  struct node* next;
+  char text[40];
+};
+// Volatile, as the compiler drops what is never read.
+static struct node* volatile list;
+static _Thread_local struct node* volatile of_thread;
+
+// Returns a list of as many nodes.
+__attribute__((noinline)) static struct node* make_list(int nodes) {
+  struct node* first = NULL;
+  for (int number = 0; number < nodes; ++number) {
+    struct node* const node = malloc(sizeof *node);
+    node->next = first;
+    first = node;
+  }
+  return first;
+}
+__attribute__((noinline)) static struct node* hold_list(int nodes) { return make_list(nodes); }
+__attribute__((noinline)) static void lose_list(int nodes) {
+  struct node* volatile lost = make_list(nodes);
+  lost = NULL;
+  (void)lost;
+}
+__attribute__((noinline)) static void lose_circle(void) {
+  struct node* volatile lost = make_list(2);
+  lost->next->next = lost;
+  lost = NULL;
+}
+// A pointer to the middle of a block holds it as well.
+__attribute__((noinline)) static char* hold_middle(void) { return (char*)malloc(1000) + 500; }
+static char* volatile middle;
+// Overwrites what earlier calls have left below on the stack.
+__attribute__((noinline)) static void clear_stack(void) {
+  volatile char below[65536];
+  for (size_t index = 0; index < sizeof below; ++index) below[index] = 0;
+}
+
+// Holds lists on its stack and in its own variable, and waits for an end that does not come.
+static pthread_barrier_t has_lists;
+__attribute__((noinline)) static struct node* hold_on_stack(int nodes) { return make_list(nodes); }
+static void* hold_and_wait(void* unused) {
+  struct node* volatile on_stack = hold_on_stack(30);
+  of_thread = hold_on_stack(20);
+  pthread_barrier_wait(&has_lists);
+  for (;;) pause();
+  return on_stack == unused ? NULL : unused;
+}
+static void* spin_with_list(void* unused) {
+  struct node* volatile first = hold_on_stack(10);
+  pthread_barrier_wait(&has_lists);
+  for (;;) {
+    struct node* const moved = first;
+    first = NULL;
+    __asm__ volatile("" : : "r"(moved) : "memory");  // for a moment a register alone has it
+    first = moved;
+  }
+  return unused;
+}
+static void* lose_and_end(void* unused) {
+  lose_list(7);
+  clear_stack();
+  return unused;
+}
+
+__attribute__((noinline)) static void hold_memory(void) {
+  list = hold_list(100);
+  middle = hold_middle();
+}
+__attribute__((noinline)) static void lose_memory(int has_threads) {
+  hold_memory();
+  lose_list(50);
+  lose_circle();
+  if (has_threads) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, lose_and_end, NULL);
+    pthread_join(thread, NULL);
+    pthread_barrier_init(&has_lists, NULL, 3);
+    pthread_create(&thread, NULL, hold_and_wait, NULL);
+    pthread_create(&thread, NULL, spin_with_list, NULL);
+    pthread_barrier_wait(&has_lists);
+  }
+  clear_stack();
+}
+
 // It is called until standard input ends.
 __attribute__((noinline)) static void leak(void) { kept[0] = malloc(10000); }
 
@@ -148,6 +233,13 @@ int main(int count, char** words) {
     hold_sizes();
   } else if (strcmp(which, "kinds") == 0 && count > 2) {
     have_each_kind(words[2]);
+  } else if (strcmp(which, "lost") == 0 || strcmp(which, "lost-threads") == 0) {
+    lose_memory(strcmp(which, "lost-threads") == 0);
+    exit(5);
+  } else if (strcmp(which, "held") == 0) {
+    hold_memory();
+  } else if (strcmp(which, "abandoned") == 0) {
+    abort();
   } else if (strcmp(which, "untouched") == 0) {
     kept[0] = malloc(310000000);
     await_end_of_input();

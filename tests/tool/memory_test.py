@@ -134,6 +134,44 @@ class Memory(unittest.TestCase):
         self.assertEqual(memory["peak_range"], [memory["peak_bytes"]] * 2)
         self.assertEqual(memory["end_range"], [memory["end_bytes"]] * 2)
 
+    def lost(self, case):
+        self.tarn("record", "--heap", "--leaks", "-o", "rec", "--", PATHS.memory, case, code=5)
+        lost = self.memory()["lost"]
+        self.assertEqual(sum(site["blocks"] for site in lost["sites"]), lost["blocks"])
+        return lost["bytes"], lost["blocks"], lost["first_blocks"]
+
+    def test_blocks_that_no_pointer_reaches_are_lost(self):
+        self.assertEqual(self.lost("lost"), (52 * 48, 50 + 2, 1 + 1))
+        text = self.tarn("report", "--quick", "rec")
+        self.assertRegex(text, r"\nMemory lost: 2496 bytes in 52 blocks at the exit, "
+                               r"most at memory\.c:\d+ make_list\.\n")
+        self.assertRegex(text, r"\nMemory lost: 2496 bytes in 52 blocks that no pointer reached\n"
+                               r" +2496 bytes  52 blocks, 50 of them behind other lost ones  "
+                               r"memory\.c:\d+ make_list\n")
+
+    def test_what_other_threads_hold_at_the_exit_is_not_lost(self):
+        self.assertEqual(self.lost("lost-threads"), (59 * 48, 50 + 2 + 7, 1 + 1 + 1))
+
+    def test_a_program_that_loses_nothing_is_said_to(self):
+        self.tarn("record", "--leaks", "-o", "rec", "--", PATHS.memory, "held")
+        self.assertEqual(self.memory()["lost"]["blocks"], 0)
+        self.assertIn("\nNo memory was lost: ", self.tarn("report", "--quick", "rec"))
+        self.record("kept", "--full")
+        self.assertIsNone(self.memory()["lost"])
+
+    def test_a_search_that_cannot_be_is_said_in_one_line(self):
+        for words, reason in (((PATHS.memory, "abandoned"), "did not end by exit()"),
+                              (("sh", "-c", "true"), "starts others")):
+            command = [PATHS.tarn, "record", "--heap", "--leaks", "-o", "rec", "--", *words]
+            result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=HANG_S,
+                                    check=False)
+            self.assertIn(reason, result.stderr)
+        for options in (["--locks"], ["--sample", "4096"], ["--follow"], ["--for", "1s"], ["--every", "1s"]):
+            command = [PATHS.tarn, "record", "--leaks", *options, "-o", "rec", "--", PATHS.memory, "kept"]
+            result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=HANG_S,
+                                    check=False)
+            self.assertEqual(result.returncode, 2, result.stderr)
+
     def await_deep_stack(self):
         """Waits for a snapshot after the program had all of its memory: its stack comes last."""
         def is_deep(report):

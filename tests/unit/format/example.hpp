@@ -56,6 +56,8 @@ inline recording example_recording() {
   recording.residence.shared_bytes = 4;
   recording.residence.huge_page_bytes = 5;
   recording.residence.swapped_bytes = 6;
+  recording.has_leaks = true;
+  recording.leaks = {{1, {3, 96, 1}}, {2, {1, 8, 1}}};
   recording.excerpts = {{1,
                          8192,
                          {{excerpt_kind::allocate, 2, 100, 0x7f0012345670},

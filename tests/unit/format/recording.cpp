@@ -41,6 +41,8 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.snapshots, recording.snapshots);
   EXPECT_EQ(read.residence, recording.residence);
   EXPECT_EQ(read.most_resident, recording.residence);
+  EXPECT_EQ(read.has_leaks, recording.has_leaks);
+  EXPECT_EQ(read.leaks, recording.leaks);
   EXPECT_EQ(read.program.sources, recording.program.sources);
   EXPECT_EQ(read.ended, recording.ended);
   EXPECT_EQ(read.end, recording.end);

@@ -1,0 +1,232 @@
+#include "profiler/collect/leak_search.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/collect/reachability.hpp"
+#include "profiler/format/region.hpp"
+#include "profiler/launch/remote_process.hpp"
+#include "profiler/launch/traced_thread.hpp"
+
+namespace tarn::command {
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096, red_zone = 128;
+
+// Stack pointers by thread, of the threads that stand still.
+using stack_pointers = std::map<std::uint32_t, std::uint64_t>;
+
+class stopped_threads {
+ public:
+  // A thread may begin while others are stopped, so it looks again until it finds none that runs.
+  stopped_threads(const remote_process& process, pid_t exiting) {
+    const std::string tasks = fmt::format("/proc/{}/task", process.number());
+    for (bool is_any_new = true; is_any_new;) {
+      is_any_new = false;
+      std::error_code gone;
+      for (const auto& entry : std::filesystem::directory_iterator(tasks, gone)) {
+        const auto thread = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+        if (thread == exiting || stacks_.contains(static_cast<std::uint32_t>(thread))) continue;
+        traced_thread& traced = threads_.emplace_back(process, thread, remote_instructions{});
+        if (!traced.is_stopped()) {
+          threads_.pop_back();
+          continue;
+        }
+        is_any_new = true;
+        const user_regs_struct& now = traced.registers();
+        stacks_[static_cast<std::uint32_t>(thread)] = now.rsp;
+        for (const std::uint64_t word : {now.rax, now.rbx, now.rcx, now.rdx, now.rsi, now.rdi, now.rbp, now.r8, now.r9,
+                                         now.r10, now.r11, now.r12, now.r13, now.r14, now.r15})
+          words_.push_back(word);
+      }
+    }
+  }
+
+  const stack_pointers& stacks() const { return stacks_; }
+  const std::vector<std::uint64_t>& words() const { return words_; }
+
+ private:
+  std::list<traced_thread> threads_;
+  stack_pointers stacks_;
+  std::vector<std::uint64_t> words_;
+};
+
+// Removes [start, end) from the ranges.
+void take_off(std::vector<address_range>& ranges, std::uint64_t start, std::uint64_t end) {
+  std::vector<address_range> left;
+  for (const address_range& range : ranges) {
+    if (range.start < std::min(start, range.end)) left.push_back({range.start, std::min(start, range.end)});
+    if (std::max(end, range.start) < range.end) left.push_back({std::max(end, range.start), range.end});
+  }
+  ranges = std::move(left);
+}
+
+// Returns the parts of a range whose pages are in memory or swapped: the others hold nothing. Returns all of it where
+// that cannot be told.
+std::vector<address_range> used_parts(int pagemap, const address_range& range) {
+  std::vector<address_range> parts;
+  std::array<std::uint64_t, 8192> entries;
+  for (std::uint64_t page = range.start / page_bytes; page < (range.end + page_bytes - 1) / page_bytes;) {
+    const std::uint64_t wanted =
+        std::min<std::uint64_t>(entries.size(), (range.end + page_bytes - 1) / page_bytes - page);
+    const ssize_t got =
+        ::pread(pagemap, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (got < static_cast<ssize_t>(sizeof entries[0])) return {range};
+    const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
+    for (std::size_t index = 0; index < count; ++index, ++page) {
+      if (entries[index] >> 62 == 0) continue;
+      const std::uint64_t start = std::max(range.start, page * page_bytes);
+      const std::uint64_t end = std::min(range.end, (page + 1) * page_bytes);
+      if (!parts.empty() && parts.back().end == start) {
+        parts.back().end = end;
+      } else {
+        parts.push_back({start, end});
+      }
+    }
+  }
+  return parts;
+}
+
+struct writable_mapping {
+  address_range place;
+  std::string path;
+};
+std::vector<writable_mapping> writable_mappings(pid_t process) {
+  std::vector<writable_mapping> list;
+  std::ifstream file(fmt::format("/proc/{}/maps", process));
+  for (std::string line; std::getline(file, line);) {
+    writable_mapping mapping;
+    std::array<char, 5> rights{};
+    int path_begin = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %*s %*s %*s %n", &mapping.place.start, &mapping.place.end, rights.data(),
+                    &path_begin) < 3)
+      continue;
+    if (rights[0] != 'r' || rights[1] != 'w') continue;
+    mapping.path = line.substr(std::min(line.size(), static_cast<std::size_t>(path_begin)));
+    list.push_back(std::move(mapping));
+  }
+  return list;
+}
+
+// Returns what the program may hold pointers in, besides its blocks: all that it may write, without the heap of the C
+// library (what is no block in it was freed), the recorder, the stacks of ended threads and what lies below the stack
+// pointers of the others.
+std::vector<address_range> roots_of(pid_t process, const memory_uses& uses, const stack_pointers& stacks) {
+  std::vector<address_range> ranges;
+  for (const auto& [place, path] : writable_mappings(process)) {
+    const bool is_device =
+        path.starts_with("/dev/") && !path.starts_with("/dev/shm/") && !path.starts_with("/dev/zero");
+    if (is_device || path == "[heap]" || path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so"))
+      continue;
+    if (path == "[stack]") {
+      const auto first = stacks.find(static_cast<std::uint32_t>(process));
+      const bool is_here =
+          first != stacks.end() && first->second >= place.start + red_zone && first->second < place.end;
+      ranges.push_back({is_here ? first->second - red_zone : place.start, place.end});
+      continue;
+    }
+    ranges.push_back(place);
+  }
+  for (const address_range& range : uses.recorder) take_off(ranges, range.start, range.end);
+  for (const auto& [thread, range] : uses.stacks) {
+    const auto running = stacks.find(thread);
+    const bool is_reused = std::any_of(stacks.begin(), stacks.end(), [&](const auto& stack) {
+      return stack.first != thread && range.start <= stack.second && stack.second < range.end;
+    });
+    if (is_reused) continue;
+    if (running == stacks.end()) {
+      take_off(ranges, range.start, range.end);
+    } else if (running->second >= range.start + red_zone && running->second < range.end) {
+      take_off(ranges, range.start, running->second - red_zone);
+    }
+  }
+  const int pagemap = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
+  std::vector<address_range> used;
+  for (const address_range& range : ranges) {
+    for (const address_range& part : used_parts(pagemap, range)) used.push_back(part);
+  }
+  if (pagemap >= 0) ::close(pagemap);
+  return used;
+}
+
+// The C library's allocator keeps the size of a block, with what it adds, in the word before it; the lowest three bits
+// are flags, the second of which tells a mapping of its own.
+bool is_block_of_c_library(const remote_process& process, std::uint64_t address, std::uint64_t bytes) {
+  std::uint64_t size = 0;
+  if (!process.read(address - sizeof size, &size, sizeof size)) return false;
+  constexpr std::uint64_t flags = 7, is_mapped = 2, least = 32;
+  const std::uint64_t needed = std::max((bytes + 8 + 15) / 16 * 16, least);
+  const std::uint64_t chunk = size & ~flags;
+  return chunk >= needed && (chunk < needed + least || (size & is_mapped) != 0);
+}
+
+std::vector<heap_block> blocks_of(const remote_process& process, const format::leak_search& search) {
+  std::vector<format::listed_block> listed(search.blocks.load());
+  if (!listed.empty() && !process.read(search.list.load(), listed.data(), listed.size() * sizeof listed[0]))
+    fail(exit_code::io_error, "the blocks in use cannot be read");
+  std::vector<heap_block> blocks;
+  blocks.reserve(listed.size());
+  const bool is_rounded = search.granule.load() > 16;  // then a block begins at the address, or 16 bytes behind it
+  for (const format::listed_block& block : listed) {
+    const bool is_here = !is_rounded || is_block_of_c_library(process, block.address, block.bytes);
+    blocks.push_back({block.address + (is_here ? 0U : 16U), block.bytes, block.site});
+  }
+  return blocks;
+}
+
+// Acquire: what the thread in exit() did before the step can be read.
+void await_step(pid_t process, const format::leak_search& search, format::leak_step step) {
+  while (search.step.load(std::memory_order_acquire) < step) {
+    const char state = state_of_thread(process, static_cast<pid_t>(search.thread.load()));
+    if (state == 'Z' || state == 'X' || state == '\0') fail(exit_code::io_error, "process {} ended meanwhile", process);
+    ::usleep(200);
+  }
+}
+
+}  // namespace
+
+std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_file& region) {
+  format::leak_search& search = region.leaks();
+  // The process goes on in any case, once the others do.
+  const auto go_on = [](format::leak_search* ended) {
+    ended->step.store(format::leak_step::ended, std::memory_order_release);
+  };
+  const std::unique_ptr<format::leak_search, decltype(go_on)> guard(&search, go_on);
+  const remote_process memory(process);
+  const std::uint32_t exiting = search.thread.load();
+  const stopped_threads others(memory, static_cast<pid_t>(exiting));
+  // Release: a thread that reads the step runs alone.
+  search.step.store(format::leak_step::stopped, std::memory_order_release);
+  await_step(process, search, format::leak_step::listed);
+  if (search.step.load() != format::leak_step::listed) fail(exit_code::io_error, "the process has no memory left");
+  stack_pointers stacks = others.stacks();
+  stacks[exiting] = search.stack.load() + red_zone;
+  memory_uses uses = region.uses();
+  uses.recorder.push_back(
+      {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
+  return find_lost(
+      blocks_of(memory, search), {roots_of(process, uses, stacks), others.words()},
+      [&](std::uint64_t address, void* target, std::size_t bytes) { return memory.read(address, target, bytes); });
+}
+#else
+std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t, region_file& region) {
+  region.leaks().step.store(format::leak_step::ended, std::memory_order_release);
+  fail(exit_code::missing, "lost blocks are found on x86-64 only");
+}
+#endif
+
+}  // namespace tarn::command
