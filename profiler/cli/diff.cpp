@@ -402,7 +402,7 @@ void diff(const diff_request& request) {
 
 void add_diff(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("diff", "Compare two recordings: what a change saved, and what was predicted.");
+      application.add_subcommand("diff", "Compare two recordings: what was saved, and what was predicted.");
   const auto request = std::make_shared<diff_request>();
   command->add_option("BEFORE", request->before, "recording before the change")->required();
   command->add_option("AFTER", request->after, "recording of the same work after the change")->required();

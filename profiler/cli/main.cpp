@@ -1,6 +1,7 @@
 // The tarn command: reads the command line, runs one subcommand, and turns a failure into one line and an exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -87,7 +88,9 @@ int run(std::vector<std::string> words) {
 
 int main(int count, char** words) {
   try {
-    return run(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+    const int code = run(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), "standard output");
   } catch (const tarn::command::failure& failure) {
     return report(failure.code(), failure.what());
   } catch (const std::bad_alloc&) {

@@ -341,7 +341,7 @@ class ExitCodes(CommandTest):
         with open("/dev/full", "w", encoding="utf-8") as full:
             result = subprocess.run([PATHS.tarn, "options"], stdout=full, stderr=subprocess.PIPE, text=True,
                                     timeout=60, check=False, cwd=self.folder, env=self.environment)
-        self.assertEqual((result.returncode, result.stderr), (3, "tarn: No space left on device\n"))
+        self.assertEqual((result.returncode, result.stderr), (3, "tarn: standard output: No space left on device\n"))
 
     def test_something_that_is_missing(self):
         self.assertEqual(self.tarn("top", "--", "true", stdin=subprocess.DEVNULL).returncode, 5)
