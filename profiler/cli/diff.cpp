@@ -228,7 +228,7 @@ void print_text(const side& before, const side& after, const analyse::difference
     fmt::print("{}\n", style.bold(saving_text(before, after, saved_cpu(before, after, request))));
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
-        "The CPU times are of one run each, without what recording took. The range allows for 10 % between runs.\n"
+        "CPU times are of one run each, less what recording took; the range allows for 10 % between runs.\n"
         "For exact figures measure several runs without a recorder, and state their medians: --cpu.\n");
   }
   if (std::any_of(difference.changes.begin(), difference.changes.end(),
