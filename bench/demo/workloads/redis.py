@@ -11,7 +11,6 @@ import random
 import re
 import shutil
 import signal
-from pathlib import Path
 
 from allocators import neutral_environment
 from figures import CPU, PEAK, requests
@@ -101,10 +100,11 @@ class Redis:
     def _use(self, context, server, socket_path):
         """Load, benchmark, check and shut down; gives (result, rates)."""
         server.await_listener(socket_path, TIMEOUT_S)
-        Path(context.folder, "commands").write_bytes(b"".join(encode(*words) for words in data_set()))
+        with open(os.path.join(context.folder, "commands"), "wb") as commands:  # one by one: see runner.process.Ended
+            commands.writelines(encode(*words) for words in data_set())
         loaded = client(context, socket_path, "-n", 1, "--pipe", input_name="commands")
-        commands = re.search(r"errors: 0, replies: (\d+)", loaded)
-        if not commands:
+        counted = re.search(r"errors: 0, replies: (\d+)", loaded)
+        if not counted:
             raise Failed(f"redis-cli --pipe: {loaded}")
         before = client(context, socket_path, "-n", 1, "DEBUG", "DIGEST")
         rates = self._benchmark(context, socket_path, ["set", "get", "lpush"], REQUESTS)
@@ -118,7 +118,7 @@ class Redis:
         missing = [name for name in TESTS.values() if name not in rates]
         if missing:
             raise Failed("redis-benchmark gave no figure for " + ", ".join(missing))
-        return f"{commands[1]} commands, digest {before}, after the load {after}, list of {length}", rates
+        return f"{counted[1]} commands, digest {before}, after the load {after}, list of {length}", rates
 
     def _benchmark(self, context, socket_path, tests, count):
         ended = context.supervisor.run("redis-benchmark", [
