@@ -186,10 +186,11 @@ void stack_samples::add_sample(const perf_record& record) {
     registers.stack = words.next<std::uint64_t>();
     registers.address = words.next<std::uint64_t>() + 1;  // a walk begins at a return address, behind its instruction
   }
-  std::size_t copied = words.next<std::uint64_t>();
+  const std::size_t reserved = words.next<std::uint64_t>();
   const std::byte* const bytes = words.position();
-  words.skip(copied);
-  copied = std::min<std::size_t>(copied == 0 ? 0 : words.next<std::uint64_t>(), words.position() - bytes);
+  const std::size_t room = std::min(reserved, words.left());
+  words.skip(reserved);
+  const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(words.next<std::uint64_t>(), room);
 
   process_state& state = state_of(process);
   std::vector<std::uint64_t> frames;
