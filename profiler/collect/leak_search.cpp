@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <list>
 #include <memory>
 #include <string>
@@ -101,39 +100,22 @@ std::vector<address_range> used_parts(int pagemap, const address_range& range) {
   return parts;
 }
 
-struct writable_mapping {
-  address_range place;
-  std::string path;
-};
-std::vector<writable_mapping> writable_mappings(pid_t process) {
-  std::vector<writable_mapping> list;
-  std::ifstream file(fmt::format("/proc/{}/maps", process));
-  for (std::string line; std::getline(file, line);) {
-    writable_mapping mapping;
-    std::array<char, 5> rights{};
-    int path_begin = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %*s %*s %*s %n", &mapping.place.start, &mapping.place.end, rights.data(),
-                    &path_begin) < 3)
-      continue;
-    if (rights[0] != 'r' || rights[1] != 'w') continue;
-    mapping.path = line.substr(std::min(line.size(), static_cast<std::size_t>(path_begin)));
-    list.push_back(std::move(mapping));
-  }
-  return list;
-}
-
 // Returns what the program may hold pointers in, besides its blocks: all that it may write, without the heap of the C
 // library (what is no block in it was freed), the recorder, the stacks of ended threads and what lies below the stack
 // pointers of the others.
-std::vector<address_range> roots_of(pid_t process, const memory_uses& uses, const stack_pointers& stacks) {
+std::vector<address_range> roots_of(const remote_process& process, const memory_uses& uses,
+                                    const stack_pointers& stacks) {
   std::vector<address_range> ranges;
-  for (const auto& [place, path] : writable_mappings(process)) {
+  for (const remote_mapping& mapping : process.mappings()) {
+    const address_range place{mapping.start, mapping.end};
+    const std::string& path = mapping.path;
+    if (!mapping.is_writable) continue;
     const bool is_device =
         path.starts_with("/dev/") && !path.starts_with("/dev/shm/") && !path.starts_with("/dev/zero");
     if (is_device || path == "[heap]" || path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so"))
       continue;
     if (path == "[stack]") {
-      const auto first = stacks.find(static_cast<std::uint32_t>(process));
+      const auto first = stacks.find(static_cast<std::uint32_t>(process.number()));
       const bool is_here =
           first != stacks.end() && first->second >= place.start + red_zone && first->second < place.end;
       ranges.push_back({is_here ? first->second - red_zone : place.start, place.end});
@@ -154,7 +136,7 @@ std::vector<address_range> roots_of(pid_t process, const memory_uses& uses, cons
       take_off(ranges, range.start, running->second - red_zone);
     }
   }
-  const int pagemap = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
+  const int pagemap = ::open(fmt::format("/proc/{}/pagemap", process.number()).c_str(), O_RDONLY | O_CLOEXEC);
   std::vector<address_range> used;
   for (const address_range& range : ranges) {
     for (const address_range& part : used_parts(pagemap, range)) used.push_back(part);
@@ -219,7 +201,7 @@ std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_f
   uses.recorder.push_back(
       {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
   return find_lost(
-      blocks_of(memory, search), {roots_of(process, uses, stacks), others.words()},
+      blocks_of(memory, search), {roots_of(memory, uses, stacks), others.words()},
       [&](std::uint64_t address, void* target, std::size_t bytes) { return memory.read(address, target, bytes); });
 }
 #else

@@ -46,6 +46,7 @@ std::vector<remote_mapping> remote_process::mappings() const {
                     &mapping.offset, &path_begin) < 4)
       continue;
     mapping.is_code = rights[2] == 'x';
+    mapping.is_writable = rights[0] == 'r' && rights[1] == 'w';
     mapping.path = line.substr(std::min(line.size(), static_cast<std::size_t>(path_begin)));
     list.push_back(std::move(mapping));
   }

@@ -17,7 +17,7 @@ using remote_address = std::uint64_t;
 struct remote_mapping {
   remote_address start, end;
   std::uint64_t offset;
-  bool is_code;
+  bool is_code, is_writable;
   std::string path;  // empty, or as in /proc/PID/maps
   bool has(remote_address address) const { return address >= start && address < end; }
 };
