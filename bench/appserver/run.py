@@ -158,7 +158,7 @@ def soak(options):
         print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} at the "
               f"end "
               f"({100 * (end - start) / start:+.2f} %)")
-        return {"requests": asked, "start_kib": start, "most_kib": peak, "end_kib": end}
+        return {"requests": asked, "start_kib": start, "max_kib": peak, "end_kib": end}
     finally:
         server.end()
 

@@ -93,7 +93,7 @@ class correspondent {
   std::uint64_t run() {
     for (std::uint64_t number = 0; number < mine_.repetitions; ++number) {
       send(number);
-      read_until(number < most_ahead ? 0 : number - most_ahead);
+      read_until(number < max_lead ? 0 : number - max_lead);
     }
     read_until(mine_.repetitions);
     return sum_;
@@ -108,9 +108,9 @@ class correspondent {
   struct alignas(128) box {
     std::atomic<message*> newest{nullptr};
   };
-  static constexpr std::uint64_t most_ahead = 16;
-  static constexpr unsigned most_threads = 16;
-  static inline std::array<box, most_threads> boxes;
+  static constexpr std::uint64_t max_lead = 16;
+  static constexpr unsigned max_threads = 16;
+  static inline std::array<box, max_threads> boxes;
 
   void send(std::uint64_t number) {
     message* first = nullptr;
@@ -166,8 +166,8 @@ std::uint64_t messages(const share& mine) {
 /// sleep meanwhile. Unit: one block allocated and freed.
 template <class Front, std::size_t Count>
 std::uint64_t owners(const share& mine) {
-  static constexpr unsigned most_threads = 64;
-  static std::array<std::array<void*, Count>, most_threads> blocks;
+  static constexpr unsigned max_threads = 64;
+  static std::array<std::array<void*, Count>, max_threads> blocks;
   static std::atomic<std::uint64_t> filled{0}, rounds{0};
   Front front;
   std::uint64_t sum = 0;

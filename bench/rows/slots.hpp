@@ -118,9 +118,9 @@ class server {
     inbox_->content.store(nullptr, std::memory_order_release);
   }
 
-  static constexpr unsigned most_threads = 16;
-  static inline std::array<working_set, most_threads> sets;
-  static inline std::array<box, most_threads> boxes;
+  static constexpr unsigned max_threads = 16;
+  static inline std::array<working_set, max_threads> sets;
+  static inline std::array<box, max_threads> boxes;
 
   Front front_;
   working_set* set_;

@@ -165,10 +165,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def tail(path, count=8, most_bytes=4096):
+def tail(path, count=8, max_bytes=4096):
     """The last lines of a file; a line that a program rewrote in place counts as several."""
     with open(path, "rb") as log:
-        log.seek(max(0, os.path.getsize(path) - most_bytes))
+        log.seek(max(0, os.path.getsize(path) - max_bytes))
         text = log.read().decode("utf-8", errors="replace")
     lines = text.replace("\b", "\n").replace("\r", "\n").splitlines()
     return [line for line in lines if line.strip()][-count:]

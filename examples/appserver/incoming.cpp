@@ -13,8 +13,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-constexpr std::size_t framing = 6;     ///< bytes around one byte of a body, in the smallest chunks
-constexpr std::size_t least_left = 5;  ///< bytes that an unfinished chunked body still needs: 0\r\n\r\n
+constexpr std::size_t framing = 6;   ///< bytes around one byte of a body, in the smallest chunks
+constexpr std::size_t min_left = 5;  ///< bytes that an unfinished chunked body still needs: 0\r\n\r\n
 
 }  // namespace
 
@@ -32,7 +32,7 @@ bool incoming::take(read_buffer& input, part wanted) {
       return refused();
     }
     // Beast 1.81 takes the first line of the last chunk for itself, and asserts that the rest has arrived as far.
-    if (!in_header && parser_.chunked() && input.size() < least_left) {
+    if (!in_header && parser_.chunked() && input.size() < min_left) {
       return false;
     }
     const std::size_t used = input.size() != 0 ? parser_.put(input.data(), error) : 0;

@@ -101,7 +101,7 @@ class request_memories {
   request_memories(allocator_kind kind, std::size_t first_chunk, std::pmr::memory_resource& upstream,
                    memory_budget& within)
       : kind_(kind), first_chunk_(first_chunk), within_(within), chunks_(upstream, within, first_chunk + overhead) {
-    spare_.reserve(most_spare);  // so that the end of a lease throws nothing
+    spare_.reserve(max_spare);  // so that the end of a lease throws nothing
   }
 
   lease take() {
@@ -110,7 +110,7 @@ class request_memories {
     }
     if (spare_.empty()) {
       return {*this, std::make_unique<tarn::arena>(
-                         tarn::arena_options{.upstream = &chunks_, .first_chunk = first_chunk_, .keep = most_kept})};
+                         tarn::arena_options{.upstream = &chunks_, .first_chunk = first_chunk_, .keep = capacity})};
     }
     auto arena = std::move(spare_.back());
     spare_.pop_back();
@@ -118,19 +118,19 @@ class request_memories {
   }
 
  private:
-  static constexpr std::size_t overhead = 256;       ///< the most bytes that a chunk takes besides its content
-  static constexpr std::size_t most_kept = 1 << 20;  ///< bytes; one huge reply does not keep its memory forever
-  static constexpr std::size_t most_warm = 8;        ///< spare arenas that keep their memory after a burst of requests
-  static constexpr std::size_t most_spare = 64;
+  static constexpr std::size_t overhead = 256;      ///< the most bytes that a chunk takes besides its content
+  static constexpr std::size_t capacity = 1 << 20;  ///< bytes; one huge reply does not keep its memory forever
+  static constexpr std::size_t max_warm = 8;        ///< spare arenas that keep their memory after a burst of requests
+  static constexpr std::size_t max_spare = 64;
 
   /// Memory that an arena does not keep goes back to the worker's heap, and from there to the system.
   void take_back(std::unique_ptr<tarn::arena> arena) {
-    if (spare_.size() < most_warm && !within_.is_short()) {
+    if (spare_.size() < max_warm && !within_.is_short()) {
       arena->reset();
     } else {
       arena->release();
     }
-    if (spare_.size() < most_spare) {
+    if (spare_.size() < max_spare) {
       spare_.push_back(std::move(arena));
     }
   }

@@ -67,12 +67,12 @@ void session_manager::table::drop_ended(clock::time_point now) {
 }
 
 std::optional<session_id> session_manager::open(const user_name& user, std::chrono::seconds lasts,
-                                                std::size_t most_sessions) {
+                                                std::size_t max_sessions) {
   const session_id id = session_id::random();  // the system is asked before the lock is taken
   const clock::time_point now = clock::now();
   return sessions_.with([&](table& sessions) -> std::optional<session_id> {
     sessions.drop_ended(now);
-    if (sessions.by_id.size() >= most_sessions) {
+    if (sessions.by_id.size() >= max_sessions) {
       return std::nullopt;
     }
     sessions.oldest_first.push_back(id);

@@ -48,8 +48,8 @@ class session_manager {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Opens a session; returns none when `most_sessions` are open already.
-  std::optional<session_id> open(const user_name& user, std::chrono::seconds lasts, std::size_t most_sessions);
+  /// Opens a session; returns none when `max_sessions` are open already.
+  std::optional<session_id> open(const user_name& user, std::chrono::seconds lasts, std::size_t max_sessions);
   /// Counts a visit; returns none when the session does not exist or has ended.
   std::optional<visit> count(const session_id& id);
   std::size_t size() const;

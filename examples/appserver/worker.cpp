@@ -37,13 +37,13 @@ using step = tarn::asio::task<bool>;  ///< gives true if its caller should go on
 using net::ip::tcp;
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t first_bytes = 1'024;  ///< the first read of a request: most fit
-constexpr std::size_t read_ahead = 4'096;   ///< room for the requests that follow in the same packets
-constexpr std::size_t most_logged = 1'024;  ///< bytes of a target in the log
+constexpr std::size_t first_bytes = 1'024;       ///< the first read of a request: most fit
+constexpr std::size_t read_ahead = 4'096;        ///< room for the requests that follow in the same packets
+constexpr std::size_t max_logged_bytes = 1'024;  ///< bytes of a target in the log
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::chrono::milliseconds tick{100};
 constexpr std::chrono::milliseconds last_words{1'000};  ///< the time that a client has to receive an error
-constexpr int most_patience = 10;                       ///< ticks that a request waits while memory is short
+constexpr int max_waits = 10;                           ///< ticks that a request waits while memory is short
 
 enum class phase : unsigned char { idle, reading, writing, ending };
 
@@ -77,7 +77,7 @@ class worker {
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
         budget_(budget),
         memories_(kind, settings_.arena, memory_, budget),
-        most_connections_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
+        max_connections_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
         listener_(io_, listening, memory_),
         stop_(io_, me),
         timer_(io_),
@@ -104,7 +104,7 @@ class worker {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     socket.non_blocking(true, ignored);
-    if (connections_.size() >= most_connections_) {
+    if (connections_.size() >= max_connections_) {
       static constexpr std::string_view full =
           "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
       char unread[read_ahead];
@@ -175,7 +175,7 @@ class worker {
   /// Back-pressure: while the requests in flight leave little of the memory budget, new ones stay unread for up to a
   /// second. Then they are served if they need little, and answered with 503 if they do not.
   step room() {
-    for (int patience = most_patience; patience != 0 && budget_.is_short() && !me_.stopping(); --patience) {
+    for (int patience = max_waits; patience != 0 && budget_.is_short() && !me_.stopping(); --patience) {
       timer later(io_, tick);
       co_await wait([&](auto handler) { later.async_wait(std::move(handler)); });
     }
@@ -270,13 +270,13 @@ class worker {
            clock::duration took) {
     if (state_.access_log) {
       const auto printable = [](std::string_view text, char* place) {  // nobody forges lines or ends a quoted part
-        const std::size_t length = std::min(text.size(), most_logged);
+        const std::size_t length = std::min(text.size(), max_logged_bytes);
         std::transform(text.begin(), text.begin() + length, place,
                        [](char c) { return c > ' ' && c <= '~' && c != '"' ? c : '?'; });
         return std::string_view(place, length);
       };
-      char method[most_logged];
-      char target[most_logged];
+      char method[max_logged_bytes];
+      char target[max_logged_bytes];
       tarn::io::print_line(*state_.access_log, "{} - - [{}] \"{} {} HTTP/{}.{}\" {} {} {}", client.address, log_date_,
                            printable(asked.method_string(), method), printable(asked.target(), target),
                            asked.version() / 10, asked.version() % 10, status, size,
@@ -358,7 +358,7 @@ class worker {
   std::pmr::memory_resource& memory_;
   memory_budget& budget_;
   request_memories memories_;
-  std::size_t most_connections_;
+  std::size_t max_connections_;
   clock::time_point now_;
   std::string date_;
   std::string log_date_;

@@ -31,7 +31,7 @@ struct texts {
   std::string greeting;
 };
 using visits = std::map<std::string, long, std::less<>>;
-constexpr std::size_t most_names = 10'000;
+constexpr std::size_t max_names = 10'000;
 
 // Until the next start.
 tarn::read_only<settings> given;
@@ -76,7 +76,7 @@ long count_visit(std::string_view name) {
   return visitors.with([name](visits& counts) {
     auto place = counts.find(name);
     if (place == counts.end()) {
-      if (counts.size() >= most_names) return 0L;  // strangers are greeted, and not counted
+      if (counts.size() >= max_names) return 0L;  // strangers are greeted, and not counted
       place = counts.emplace(name, 0).first;
     }
     return ++place->second;

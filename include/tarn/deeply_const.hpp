@@ -95,7 +95,7 @@ struct member_check {
   static auto check_members(const Whole& whole) {
     constexpr std::size_t count = count_members<Whole>();
     static_cast<void>(whole);
-    if constexpr (count == 0 || count > most_members) {
+    if constexpr (count == 0 || count > max_members) {
       return std::integral_constant < depth, count == 0 ? depth::hidden : depth::crowded > ();
     }
 // NOLINTBEGIN(bugprone-macro-parentheses): a number is pasted

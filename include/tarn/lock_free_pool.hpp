@@ -27,7 +27,7 @@ struct alignas(128) free_stack {
 /// The memory of a lock-free pool. Chunk k has first << k blocks, so that a block's number determines its chunk.
 class lock_free_store {
  public:
-  static constexpr std::size_t most_chunks = 26;
+  static constexpr std::size_t max_chunks = 26;
   static constexpr std::size_t stacks = 8;
 
   lock_free_store(std::size_t block_bytes, std::size_t alignment, const pool_options& options) noexcept;
@@ -58,7 +58,7 @@ class lock_free_store {
     return options.limit != 0 ? std::min<std::uint64_t>(total, options.limit) : total;
   }
 
-  chunk chunks[most_chunks];
+  chunk chunks[max_chunks];
   std::atomic<std::uint32_t> chunk_count{0};  ///< complete chunks
   std::atomic<std::uint64_t> fresh{0};        ///< blocks that were handed out at least once
   free_stack free[stacks];
@@ -170,7 +170,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   }
 
   /// The location of a block: number `index` in its chunk.
-  static constexpr std::uint32_t nowhere = detail::lock_free_store::most_chunks;
+  static constexpr std::uint32_t nowhere = detail::lock_free_store::max_chunks;
   struct place {
     std::uint32_t chunk;
     std::size_t index;

@@ -17,9 +17,9 @@ namespace tarn {
 template <class T>
 struct default_recycling {
   /// The number of objects that a cache keeps; further ones are destroyed.
-  static constexpr std::size_t most_objects = 16;
+  static constexpr std::size_t max_objects = 16;
   /// An object that holds more bytes than this is destroyed instead of kept, so that one huge string does not stay.
-  static constexpr std::size_t most_bytes = 64 * 1024;
+  static constexpr std::size_t max_bytes = 64 * 1024;
 
   /// Creates an object.
   static T create() { return T(); }
@@ -57,8 +57,8 @@ namespace detail {
 template <class T, class Policy>
 struct warm_objects {
   std::size_t count = 0;
-  std::size_t room = 0;  ///< the number of objects that may be kept: 0 or Policy::most_objects
-  std::array<T*, Policy::most_objects> objects{};
+  std::size_t room = 0;  ///< the number of objects that may be kept: 0 or Policy::max_objects
+  std::array<T*, Policy::max_objects> objects{};
 
   bool has_room() const noexcept { return count < room; }
   [[gnu::always_inline]] T* take() noexcept { return count != 0 ? objects[--count] : nullptr; }
@@ -85,7 +85,7 @@ struct warm_objects {
   // This uses the global new even where T has its own, because a current heap may be released before the cache ends.
   [[gnu::noinline]] static T* new_object() { return ::new T(Policy::create()); }
   [[gnu::noinline]] static void delete_object(T* used) noexcept { ::delete used; }
-  static bool is_worth_keeping(const T& used) noexcept { return Policy::bytes(used) <= Policy::most_bytes; }
+  static bool is_worth_keeping(const T& used) noexcept { return Policy::bytes(used) <= Policy::max_bytes; }
 };
 
 }  // namespace detail
@@ -135,7 +135,7 @@ class object_cache {
     T* used_;
   };
 
-  object_cache() noexcept { objects_.room = Policy::most_objects; }
+  object_cache() noexcept { objects_.room = Policy::max_objects; }
   ~object_cache() {
     if (given_ != 0) {
       detail::fault_cache_in_use(given_);

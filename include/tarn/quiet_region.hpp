@@ -58,20 +58,20 @@ struct noise {
 class noise_log {
  public:
   /// Most violations that are kept; all are counted.
-  static constexpr std::size_t most_kept = 16;
+  static constexpr std::size_t capacity = 16;
 
 #if TARN_CHECKS
   /// Returns the number of all violations, including those that were not kept.
   std::size_t count() const noexcept { return count_; }
   /// Returns the first violations.
-  std::span<const noise> kept() const noexcept { return {kept_, count_ < most_kept ? count_ : most_kept}; }
+  std::span<const noise> kept() const noexcept { return {kept_, count_ < capacity ? count_ : capacity}; }
   /// Returns one line for each kept violation, with its stack below it; empty when there was none. Allocates.
   std::string text() const;
 
  private:
   friend class quiet_region;
   std::size_t count_ = 0;
-  noise kept_[most_kept];
+  noise kept_[capacity];
 #else
   std::size_t count() const noexcept { return 0; }
   std::span<const noise> kept() const noexcept { return {}; }

@@ -85,7 +85,7 @@ class recycler {
       if (auto* const cache = ::new (std::nothrow) of_thread) {
         cache->run = end;
         if (detail::at_thread_end(*cache)) {
-          cache->objects.room = Policy::most_objects;
+          cache->objects.room = Policy::max_objects;
           local_ = &cache->objects;
           if (local_->keep(used)) {
             return;

@@ -43,7 +43,7 @@ struct reload_options {
   const char* name = "";  ///< for messages; must outlive the object
   /// The most replaced versions that are still read; beyond it publish() is refused. 0: one for each thread that reads,
   /// and 16.
-  std::size_t most_retired = 0;
+  std::size_t max_retired = 0;
 };
 
 /// Thrown when the maximum number of replaced versions is still being read. The text names the reader of the oldest.
@@ -138,8 +138,8 @@ class reloadable {
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit reloadable(const reload_options& options, Arguments&&... arguments)
-      : versions_("reloadable", options.name, options.most_retired,
-                  new version(std::forward<Arguments>(arguments)...)) {}
+      : versions_("reloadable", options.name, options.max_retired, new version(std::forward<Arguments>(arguments)...)) {
+  }
 
   /// Returns a snapshot of the current version.
   [[gnu::always_inline]] tarn::snapshot<T> snapshot() const {

@@ -53,8 +53,8 @@ class reloadable_map {
   /// Begins with these pairs of keys and values; of equal keys the first one counts.
   template <std::input_iterator Iterator, std::sentinel_for<Iterator> End>
   reloadable_map(const reload_options& options, Iterator first, End last)
-      : index_(reload_options{.name = options.name, .most_retired = options.most_retired}, index_of(first, last)),
-        values_("reloadable_map", options.name, options.most_retired, new no_value, nullptr, last_number(index_)) {}
+      : index_(reload_options{.name = options.name, .max_retired = options.max_retired}, index_of(first, last)),
+        values_("reloadable_map", options.name, options.max_retired, new no_value, nullptr, last_number(index_)) {}
   reloadable_map(const reloadable_map&) = delete;
   reloadable_map& operator=(const reloadable_map&) = delete;
   ~reloadable_map() {

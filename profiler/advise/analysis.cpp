@@ -8,13 +8,13 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double least_saved_share = 0.001;  // share of the processor time
-constexpr std::size_t most_summed_sites = 200;
-constexpr std::size_t most_whole_images = 4;  // whose use of the heap is replayed as a whole
+constexpr double min_saved_share = 0.001;  // share of the processor time
+constexpr std::size_t max_summed_sites = 200;
+constexpr std::size_t max_whole_images = 4;  // whose use of the heap is replayed as a whole
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
 
 std::string line_of(const site_view& view) {
-  if (view.facts.sums[format::blocks] < least_allocations) return {};
+  if (view.facts.sums[format::blocks] < min_allocations) return {};
   if (view.facts.category == heap_category::start_up) return read_only_words;
   std::string line;
   for (const offer& offer : view.offers) {
@@ -191,7 +191,7 @@ site_view analysis::view(const site& site) {
   const std::size_t taken = depth - view.stack.size();
   view.frame_index = own_frame >= taken ? own_frame - taken : 0;
   view.callers = callers_of(site);
-  if (site.sums[format::blocks] >= least_allocations && site.category != heap_category::kept) {
+  if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::kept) {
     for (const prediction& prediction : view.predicted.remedies) {
       if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
       if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
@@ -200,7 +200,7 @@ site_view analysis::view(const site& site) {
   }
   const auto saves = [&](const offer& offer) {
     const range saved = share(offer.predicted.saved_ns);
-    return (offer.predicted.at_least ? saved.high : saved.middle()) >= least_saved_share;
+    return (offer.predicted.at_least ? saved.high : saved.middle()) >= min_saved_share;
   };
   view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
@@ -210,15 +210,15 @@ site_view analysis::view(const site& site) {
 
 bool analysis::drop_in_is_worth_it() const {
   const range& saved_ns = whole_.drop_in_saves_ns;
-  return knows_processor_time() ? share(saved_ns).middle() >= least_saved_share : saved_ns.middle() > 0;
+  return knows_processor_time() ? share(saved_ns).middle() >= min_saved_share : saved_ns.middle() > 0;
 }
 
 first_remedies analysis::all_first_remedies() {
   first_remedies sum;
   std::size_t looked_at = 0;
   for (const site& site : grouped_sites()) {
-    if (++looked_at > most_summed_sites) break;
-    if (knows_processor_time() && share(predictor_.predict(site).now_ns).high < least_saved_share) break;
+    if (++looked_at > max_summed_sites) break;
+    if (knows_processor_time() && share(predictor_.predict(site).now_ns).high < min_saved_share) break;
     const site_view shown = view(site);
     if (!shown.is_worth_it || shown.remedy.empty()) continue;
     if (shown.offers.empty()) {
@@ -238,7 +238,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
   std::map<std::string, common_change> changes;
   for (std::size_t index = 0; index < std::min(limit, sites.size()); ++index) {
     const site& site = sites[index];
-    if (site.sums[format::blocks] < least_allocations || site.category != heap_category::transient) continue;
+    if (site.sums[format::blocks] < min_allocations || site.category != heap_category::transient) continue;
     if (predictor_.is_on_drop_in(site)) continue;
     const site_view shown = view(site);
     if (shown.location() != nullptr) changes[key_of(shown)].add(site, shown, frames_of(recording_, site, symbols_));
@@ -274,7 +274,7 @@ std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& job
   }
   std::vector<std::uint32_t> images;
   for (auto& [image, numbers] : sites) {
-    if (images.size() == most_whole_images) break;
+    if (images.size() == max_whole_images) break;
     std::sort(numbers.begin(), numbers.end());
     replay_job job = whole_job_of(recording_, numbers);
     if (job.plans.empty()) continue;

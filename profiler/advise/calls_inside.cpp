@@ -12,9 +12,9 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double least_share = 0.5;   // of the time that the lock is held
-constexpr double most_share = 1.1;    // both times are estimates
-constexpr double least_shown = 0.05;  // of the time of all calls
+constexpr double min_share_of_hold = 0.5;  // of the time that the lock is held
+constexpr double max_share_of_hold = 1.1;  // both times are estimates
+constexpr double min_listed_share = 0.05;  // of the time of all calls
 
 using frames = std::vector<std::uint64_t>;
 
@@ -99,10 +99,10 @@ std::vector<call_inside> calls_inside(const acquisitions_of_lock& acquisitions, 
     total_ns += ns;
   }
   const auto held_ns = static_cast<double>(acquisitions.held_ns), spent_ns = static_cast<double>(total_ns);
-  if (spent_ns < least_share * held_ns || spent_ns > most_share * held_ns) return {};
+  if (spent_ns < min_share_of_hold * held_ns || spent_ns > max_share_of_hold * held_ns) return {};
   std::vector<call_inside> result;
   for (auto& [number, call] : times) {
-    if (static_cast<double>(call.sums.nanoseconds) < least_shown * spent_ns) continue;
+    if (static_cast<double>(call.sums.nanoseconds) < min_listed_share * spent_ns) continue;
     call.sums.site = std::max_element(call.ns.begin(), call.ns.end(), [](const auto& a, const auto& b) {
                        return a.second < b.second;
                      })->first;

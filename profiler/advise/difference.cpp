@@ -55,8 +55,8 @@ bool is_same(const change& change) {
   }
   // The counts are estimates. The category is not compared, because a single sample may decide it. A place without a
   // sample in one of the recordings counts as a place without allocations there.
-  constexpr double most_errors = 5;  // standard errors: one of a million places differs by more by chance
-  const double largest = most_errors * std::sqrt(variance);
+  constexpr double max_standard_errors = 5;  // standard errors: one of a million places differs by more by chance
+  const double largest = max_standard_errors * std::sqrt(variance);
   if (!is_near(before.allocations, after.allocations, largest) ||
       !is_near(before.remote_frees, after.remote_frees, largest) || !is_near(before.live, after.live, largest)) {
     return false;
@@ -65,7 +65,7 @@ bool is_same(const change& change) {
   const double error = before.variance / (as_double(before.allocations) * as_double(before.allocations)) +
                        after.variance / (as_double(after.allocations) * as_double(after.allocations));
   return is_near(before.bytes, after.bytes,
-                 most_errors * std::sqrt(error) * as_double(std::max(before.bytes, after.bytes)));
+                 max_standard_errors * std::sqrt(error) * as_double(std::max(before.bytes, after.bytes)));
 }
 
 // Returns how many allocations the remedy leaves at the place.
@@ -251,7 +251,7 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
 
 std::vector<change> memory_changes(const std::vector<location_sums>& before, const std::vector<location_sums>& after,
                                    const std::array<double, 2>& interval) {
-  constexpr double most_errors = 5, least_bytes = 4096, least_share = 0.01;
+  constexpr double max_standard_errors = 5, min_bytes = 4096, min_share = 0.01;
   using amount = std::uint64_t location_sums::*;
   const auto value = [](const std::optional<location_sums>& side, amount bytes) {
     return side ? as_double((*side).*bytes) : 0.0;
@@ -266,12 +266,12 @@ std::vector<change> memory_changes(const std::vector<location_sums>& before, con
   const double largest_peak = std::max(peak_of(before), peak_of(after));
   const auto differs = [&](const change& change, amount bytes, double least) {
     const double variance = interval[0] * value(change.before, bytes) + interval[1] * value(change.after, bytes);
-    return difference_of(change, bytes) > std::max(least, most_errors * std::sqrt(variance));
+    return difference_of(change, bytes) > std::max(least, max_standard_errors * std::sqrt(variance));
   };
   std::vector<change> changes = matched(before, after);
   std::erase_if(changes, [&](const change& change) {
-    return !differs(change, &location_sums::peak_bytes, std::max(least_bytes, least_share * largest_peak)) &&
-           !differs(change, &location_sums::end_bytes, least_bytes);
+    return !differs(change, &location_sums::peak_bytes, std::max(min_bytes, min_share * largest_peak)) &&
+           !differs(change, &location_sums::end_bytes, min_bytes);
   });
   const auto largest = [&](const change& change) {
     return std::max(difference_of(change, &location_sums::peak_bytes),

@@ -43,9 +43,9 @@ inline std::string duration_text(double ns) {
   std::size_t unit = 0;
   for (; ns >= 999.5 && unit + 1 < units.size(); ++unit) ns /= 1000;
   // More digits say nothing.
-  const double least_whole = unit == 0 ? 0 : unit + 1 == units.size() ? 99.95 : 9.95;
+  const double min_whole = unit == 0 ? 0 : unit + 1 == units.size() ? 99.95 : 9.95;
   std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f %s", ns != 0 && ns < least_whole ? 1 : 0, ns, units[unit]);
+  std::snprintf(text.data(), text.size(), "%.*f %s", ns != 0 && ns < min_whole ? 1 : 0, ns, units[unit]);
   return text.data();
 }
 inline std::string duration_text(std::uint64_t ns) { return duration_text(static_cast<double>(ns)); }

@@ -71,13 +71,13 @@ range predicted_of(const analyse::difference& difference) {
 
 // Returns a line where the programs have different names and few functions in common; otherwise an empty text.
 std::string warning_of(const side& before, const side& after, const analyse::difference& difference) {
-  constexpr double least_common_share = 0.5;
+  constexpr double min_common_share = 0.5;
   const auto name_of = [](const side& side) {
     const std::vector<std::string>& words = side.analysis.recorded().program.arguments;
     return words.empty() ? std::string() : analyse::file_name(words.front());
   };
   const std::string earlier = name_of(before), later = name_of(after);
-  if (earlier == later || difference.common_share >= least_common_share) return {};
+  if (earlier == later || difference.common_share >= min_common_share) return {};
   return fmt::format("these are two programs, {} and {}: what differs need not come of a change", earlier, later);
 }
 

@@ -124,7 +124,7 @@ class tail_output {
  public:
   explicit tail_output(const journal_request& request) : request_(request) {}
 
-  void keep_last(std::size_t count) { kept_most_ = count; }
+  void keep_last(std::size_t count) { max_lines_ = count; }
 
   void add(std::uint64_t number, condition state, std::string_view text) {
     if (state != condition::whole) {
@@ -136,7 +136,7 @@ class tail_output {
 
   // Prints the kept lines; from now on, lines are printed at once.
   void print_kept() {
-    kept_most_.reset();
+    max_lines_.reset();
     for (const output_line& line : std::exchange(kept_, {})) put(line);
   }
 
@@ -150,9 +150,9 @@ class tail_output {
   };
 
   void put(const output_line& line) {
-    if (kept_most_) {
+    if (max_lines_) {
       kept_.push_back(line);
-      if (kept_.size() > *kept_most_) kept_.pop_front();
+      if (kept_.size() > *max_lines_) kept_.pop_front();
     } else if (line.is_line) {
       out_.line(line.text);
     } else {
@@ -162,7 +162,7 @@ class tail_output {
   }
 
   const journal_request& request_;
-  std::optional<std::size_t> kept_most_;
+  std::optional<std::size_t> max_lines_;
   std::deque<output_line> kept_;
   io::writer out_ = output();
 };

@@ -199,7 +199,7 @@ void add_lab(CLI::App& application) {
   command->add_flag("--quick", request->is_quick, "smaller parameters: about a minute for all experiments");
   command->add_option("--rounds", request->rounds, "repetitions of each measurement; default 5, with --quick 3")
       ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{1}, lab::most_rounds));
+      ->check(CLI::Range(std::uint64_t{1}, lab::max_rounds));
   command->add_option("--set", request->set, "set a parameter: [EXPERIMENT.]KEY=N[,N...]; may be repeated")
       ->type_name("KEY=N")
       ->expected(1)

@@ -12,7 +12,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t name_columns = 23, value_columns = 10, bar_columns = 16, most_values = 6;
+constexpr std::size_t name_columns = 23, value_columns = 10, bar_columns = 16, max_values = 6;
 
 // Draws `share` of the width in whole and eighths of a block.
 std::string bar(double share, std::size_t columns) {
@@ -67,12 +67,12 @@ class experiment_text {
                             text_width);
     base_ = base_of(sweep_index);
     const std::vector<std::uint64_t>& values = result_.axes[sweep_index];
-    for (std::size_t begin = 0; begin < values.size(); begin += most_values) {
+    for (std::size_t begin = 0; begin < values.size(); begin += max_values) {
       const std::vector<std::uint64_t> part(
           values.begin() + static_cast<std::ptrdiff_t>(begin),
-          values.begin() + static_cast<std::ptrdiff_t>(std::min(begin + most_values, values.size())));
-      head(sweep, part, begin + most_values >= values.size());
-      for (const lab::form& form : result_.forms) line(sweep_index, form, part, begin + most_values >= values.size());
+          values.begin() + static_cast<std::ptrdiff_t>(std::min(begin + max_values, values.size())));
+      head(sweep, part, begin + max_values >= values.size());
+      for (const lab::form& form : result_.forms) line(sweep_index, form, part, begin + max_values >= values.size());
       for (const lab::ratio& ratio : sweep.ratios) ratio_line(sweep_index, ratio, part);
       for (const lab::original_curve& curve : sweep.original_ratios) original_line(curve, part);
     }

@@ -103,7 +103,7 @@ void measure_sized(cost_model& model) {
 
 double copied_ns(std::size_t bytes) {
   std::vector<char> source(bytes, 1), target(bytes);
-  return least_ns([&](std::size_t batches) {
+  return min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       std::memcpy(target.data(), source.data(), bytes);
       asm volatile("" : : "r"(target.data()) : "memory");

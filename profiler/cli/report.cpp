@@ -65,11 +65,11 @@ void keep_only(const std::vector<std::string>& sources, format::recording& recor
   });
 }
 
-constexpr std::size_t most_replays = 10;  // of the most expensive sites; takes about half a second
+constexpr std::size_t max_replays = 10;  // of the most expensive sites; takes about half a second
 
 void replay(analyse::analysis& analysis, const report_request& request) {
   try {
-    analysis.replay(request.sites(analysis), most_replays, replays_of);
+    analysis.replay(request.sites(analysis), max_replays, replays_of);
   } catch (const failure& reason) {
     fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
   }

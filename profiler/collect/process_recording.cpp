@@ -22,14 +22,14 @@ namespace tarn::command {
 namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
-constexpr int most_snapshots = 24;           // while a recording's age doubles
+constexpr int max_snapshots = 24;            // while a recording's age doubles
 constexpr int residence_pause_factor = 100;  // times the duration of reading it: the kernel holds a lock of the process
-constexpr int least_pause_factor = 40;  // times the duration of a snapshot; bounds the processor time of `tarn record`
+constexpr int min_pause_factor = 40;  // times the duration of a snapshot; bounds the processor time of `tarn record`
 
 // Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
 std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds duration) {
   const std::chrono::nanoseconds age(now.snapshots.empty() ? 0 : now.snapshots.back().at_ns);
-  return std::max<std::chrono::nanoseconds>({shortest_pause, age / most_snapshots, duration * least_pause_factor});
+  return std::max<std::chrono::nanoseconds>({shortest_pause, age / max_snapshots, duration * min_pause_factor});
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void process_recording::forget_past() {
   end_before_.writes = counts.writes;
   begun_ns_ = format::monotonic_nanoseconds();
   now_.snapshots.clear();
-  now_.residence = now_.most_resident = {};
+  now_.residence = now_.peak_resident = {};
   now_.peak_ns = 0;
   region_.begin_peak();
   before_ = now_;

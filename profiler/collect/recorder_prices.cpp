@@ -57,7 +57,7 @@ std::optional<work_times> measured(const std::vector<std::string>& variables) {
 prices measured_prices(const std::string& library, std::uint32_t sources, bool is_full) try {
   const std::optional<work_times> plain = measured({});
   if (!plain) return {};
-  const region_file region(sources, is_full ? 0 : no_samples, format::least_region_bytes * 2);
+  const region_file region(sources, is_full ? 0 : no_samples, format::min_region_bytes * 2);
   const std::optional<work_times> recorded =
       measured({"LD_PRELOAD=" + library, std::string(format::region_variable) + "=" + region.path(),
                 std::string(format::process_variable) + "=0"});

@@ -55,7 +55,7 @@ region_file::region_file(const std::string& path)
       path_(path) {
   if (file_ < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   struct stat facts {};
-  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= min_region_bytes;
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   void* const start = is_whole ? ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
   if (start == MAP_FAILED) {
@@ -73,7 +73,7 @@ region_file::region_file(const std::string& path)
 region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval)
     : first_tick_(ticks()), first_nanosecond_(monotonic_nanoseconds()), file_(file), header_(nullptr) {
   struct stat facts {};
-  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= min_region_bytes;
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   void* const start =
       is_whole ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
@@ -102,7 +102,7 @@ void region_file::offer(const std::vector<int>& files) {
 }
 
 int region_file::descriptor_of(std::uint32_t process) const {
-  for (std::uint32_t index = 0; index < std::min(header_->spares, most_spares); ++index) {
+  for (std::uint32_t index = 0; index < std::min(header_->spares, max_spare_regions); ++index) {
     if (header_->spare[index].owner.load() == process_key(header_->pid_namespace, process))
       return static_cast<int>(header_->spare[index].file);
   }
@@ -122,7 +122,7 @@ std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
 // The recorder may raise the highest value between the load and the store. Then it notes the next change that is above
 // the stored value as a peak again.
 void region_file::begin_peak() {
-  header_->most_bytes_in_use.store(header_->bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  header_->max_bytes_in_use.store(header_->bytes_in_use.load(std::memory_order_relaxed), std::memory_order_relaxed);
   header_->peak_image.store(header_->images.load() - 1, std::memory_order_relaxed);
   header_->peaks.fetch_add(1, std::memory_order_relaxed);
 }
@@ -144,7 +144,7 @@ memory_uses region_file::uses() const {
     if (const std::uint32_t number = entry.load(std::memory_order_relaxed); number != 0)
       uses.heap_mebibytes.insert(number - 1);
   }
-  const std::uint32_t modules = std::min(header_->modules.load(std::memory_order_acquire), most_modules);
+  const std::uint32_t modules = std::min(header_->modules.load(std::memory_order_acquire), max_modules);
   for (std::uint32_t number = 0; number < modules; ++number) {
     const auto& record = *record_at<module_record>(header_->module_at[number].load(std::memory_order_acquire));
     if (record.image != newest) continue;
@@ -333,7 +333,7 @@ void region_file::read_quiet_regions(recording& target) const {
 
 // Reads the trace excerpts that are complete.
 void region_file::read_excerpts(recording& target, const thread_record& record, std::uint32_t thread) const {
-  if (thread >= most_excerpted) return;
+  if (thread >= max_excerpted) return;
   std::size_t kept = 0;
   for (const excerpt_facts& excerpt : target.excerpts) kept += excerpt.thread == thread;
   for (offset place = record.excerpts.load(std::memory_order_acquire); place != 0;) {
@@ -364,7 +364,7 @@ std::string name_in(const thread_record& record) {
 }
 
 void region_file::read_threads(recording& target) const {
-  for (std::uint32_t number = 0; number <= most_threads; ++number) {
+  for (std::uint32_t number = 0; number <= max_threads; ++number) {
     const offset place = header_->thread_at[number].load(std::memory_order_acquire);
     if (place == 0) {
       if (number >= header_->threads.load(std::memory_order_relaxed)) break;

@@ -13,8 +13,8 @@ namespace tarn::cpu {
 namespace {
 
 constexpr std::uint64_t load_page_bytes = 4096;
-constexpr std::uint64_t most_frame_bytes = std::uint64_t{256} << 20;
-constexpr std::size_t most_rows = 1 << 18;  // cached ones
+constexpr std::uint64_t max_frame_bytes = std::uint64_t{256} << 20;
+constexpr std::size_t max_rows = 1 << 18;  // cached ones
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void elf_file::load(Read read) {
   const std::uint64_t start = frames->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{words[1]});
   frames_at_ = std::min<std::uint64_t>(start, frames->p_vaddr);
   const std::uint64_t end = holder->address + holder->file_bytes;
-  if (frames_at_ < holder->address || end - frames_at_ > most_frame_bytes) return;
+  if (frames_at_ < holder->address || end - frames_at_ > max_frame_bytes) return;
   frames_.resize(end - frames_at_);
   header_ = frames->p_vaddr - frames_at_;
   if (!read(offset_of(frames_at_), frames_.data(), frames_.size())) frames_.clear();
@@ -90,7 +90,7 @@ unwind::row elf_file::row_at(std::uint64_t address) {
   const unwind::row result = unwind::row_in(bytes, bytes + frames_.size(), bytes + header_,
                                             reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
   entry->second = result;
-  if (rows_.size() > most_rows) rows_.clear();
+  if (rows_.size() > max_rows) rows_.clear();
   return result;
 }
 

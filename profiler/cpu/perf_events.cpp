@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::size_t ring_page_bytes = 4096;
 // The kernel lets an ordinary user lock 516 KiB for each processor (kernel.perf_event_mlock_kb): a page, and these.
-constexpr std::size_t most_pages = 128, fewest_pages = 8;
+constexpr std::size_t max_pages = 128, fewest_pages = 8;
 
 // The largest number of threads that a process may start while its others are listed, before this gives up.
-constexpr int most_listings = 100;
+constexpr int max_listings = 100;
 
 std::set<pid_t> threads_of(pid_t process) {
   std::set<pid_t> threads;
@@ -86,7 +86,7 @@ int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
 }
 
 bool perf_events::map(ring& mapped) {
-  for (std::size_t pages = most_pages; pages >= fewest_pages; pages /= 2) {
+  for (std::size_t pages = max_pages; pages >= fewest_pages; pages /= 2) {
     void* const start =
         ::mmap(nullptr, (pages + 1) * ring_page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.file, 0);
     if (start == MAP_FAILED) continue;
@@ -134,7 +134,7 @@ perf_events::perf_events(pid_t process) {
   allow_more_files();
   // A thread that starts meanwhile is sampled if the one that starts it is; else the next listing has it.
   std::set<pid_t> sampled;
-  for (int listings = 0; error_ == 0 && listings < most_listings; ++listings) {
+  for (int listings = 0; error_ == 0 && listings < max_listings; ++listings) {
     std::set<pid_t> added = threads_of(process);
     std::erase_if(added, [&](pid_t thread) { return sampled.contains(thread); });
     if (added.empty()) break;

@@ -140,10 +140,10 @@ stack_samples::mapping* stack_samples::mapping_at(pid_t process, process_state& 
 
 std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames) {
   const auto image = static_cast<std::uint32_t>(state.execs.size());
-  if (frames.empty() || state.samples.stacks.size() == format::most_sites) return 0;
+  if (frames.empty() || state.samples.stacks.size() == format::max_sites) return 0;
   for (const std::uint64_t frame : frames) {
     mapping* const module = mapping_at(process, state, frame - 1);
-    if (module == nullptr || module->is_noted || state.samples.modules.size() == format::most_modules) continue;
+    if (module == nullptr || module->is_noted || state.samples.modules.size() == format::max_modules) continue;
     module->is_noted = true;
     const elf_file& file = *module->file;
     const bool has_parts = file.high() > file.low();
@@ -196,7 +196,7 @@ void stack_samples::add_sample(const perf_record& record) {
   std::vector<std::uint64_t> frames;
   copied_stack memory(registers.stack, bytes, copied);
   if (abi == PERF_SAMPLE_REGS_ABI_64) {
-    std::array<std::uintptr_t, format::most_cpu_frames> walked;
+    std::array<std::uintptr_t, format::max_cpu_frames> walked;
     const auto row_of = [&](std::uint64_t address) {
       const mapping* const module = mapping_at(process, state, address);
       return module == nullptr ? unwind::row() : module->file->row_at(address - module->bias);
@@ -204,7 +204,7 @@ void stack_samples::add_sample(const perf_record& record) {
     const std::size_t count = unwind::walk(registers, memory, row_of, walked.data(), walked.size());
     frames.assign(walked.begin(), walked.begin() + static_cast<std::ptrdiff_t>(count));
   }
-  const bool is_cut = memory.is_cut() || frames.size() == format::most_cpu_frames;
+  const bool is_cut = memory.is_cut() || frames.size() == format::max_cpu_frames;
   const std::uint32_t stack = stack_number(process, state, std::move(frames));
   format::cpu_counts& counts = state.samples.cells[{stack, thread_number(state, thread)}];
   ++counts[format::cpu_samples];

@@ -63,7 +63,7 @@ struct heap_findings {
 heap_findings find(const format::recording& recording, const format::recording* whole = nullptr);
 
 // Sites with fewer allocations get no suggestion.
-constexpr std::uint64_t least_allocations = 1000;
+constexpr std::uint64_t min_allocations = 1000;
 
 // Returns the whole stack, innermost first, including inlined functions.
 std::vector<code_location> frames_of(const format::recording& recording, const site& site, symbols& symbols);

@@ -110,7 +110,7 @@ std::vector<live_row> lock_rows(const recording& before, const recording& now) {
                 const format::lock_facts& lock = now.locks[key.lock];
                 const auto position = row_index.find({lock.type, lock.site});
                 if (position == row_index.end()) return;
-                std::array<double, most_live_columns>& values = rows[position->second].values;
+                std::array<double, max_live_columns>& values = rows[position->second].values;
                 values[0] += milliseconds(now, change[format::wait_ticks]);
                 values[1] += static_cast<double>(change[format::contended]);
                 values[2] += static_cast<double>(change[format::acquisitions]);
@@ -132,7 +132,7 @@ std::vector<live_row> call_rows(const recording& before, const recording& now) {
   for_changes(before.calls, now.calls, [&](const format::call_key& key, const format::call_counts& change) {
     const auto position = row_index.find({key.site, key.number});
     if (position == row_index.end()) return;
-    std::array<double, most_live_columns>& values = rows[position->second].values;
+    std::array<double, max_live_columns>& values = rows[position->second].values;
     values[0] += static_cast<double>(change[format::calls]);
     values[1] += milliseconds(now, change[format::call_ticks]);
     values[2] += static_cast<double>(change[format::given]);

@@ -21,14 +21,14 @@ struct live_column {
   live_unit unit;
   bool is_rate;  // if false, the column shows the current value
 };
-constexpr std::size_t most_live_columns = 7;
+constexpr std::size_t max_live_columns = 7;
 std::span<const live_column> columns_of(live_view view);
 
 struct live_row {
   std::string subject;     // thread, type of lock or system call; empty for a site
   std::uint32_t site = 0;  // the site in the recording; 0 for a thread
   const char* category = "";
-  std::array<double, most_live_columns> values{};  // per second if the column is a rate
+  std::array<double, max_live_columns> values{};  // per second if the column is a rate
 };
 
 // Returns one row for each item that was ever active. `before` may be an empty recording: then the rows cover

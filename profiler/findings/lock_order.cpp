@@ -15,8 +15,8 @@ namespace {
 
 using lock_number = std::uint32_t;
 
-constexpr std::size_t most_chain_links = 8;
-constexpr std::size_t most_inversions = 1000;
+constexpr std::size_t max_chain_links = 8;
+constexpr std::size_t max_inversions = 1000;
 
 // All orders in which one lock was taken while another one was held.
 struct edge {
@@ -174,7 +174,7 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
   std::map<cycle_classifier::cycle_kind, inversion> inversions;
   const auto add = [&](const std::vector<lock_number>& locks) {
     const std::optional<inversion> found_cycle = cycle(edges, locks);
-    if (!found_cycle || inversions.size() == most_inversions) return;
+    if (!found_cycle || inversions.size() == max_inversions) return;
     const auto [position, is_new] = inversions.try_emplace(classifier.kind_of(*found_cycle), *found_cycle);
     if (is_new) return;
     ++position->second.similar_cycles;
@@ -196,7 +196,7 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
   prune(edges);
   std::vector<lock_number> locks;
   for (const auto& [held, out] : edges) {
-    if (locks.size() < most_inversions) locks.push_back(held);
+    if (locks.size() < max_inversions) locks.push_back(held);
   }
   for (const lock_number lock : locks) {
     const std::vector<lock_number> way = shortest_cycle(edges, lock);
@@ -240,7 +240,7 @@ std::vector<wait_chain> chains_in(const format::recording& recording) {
     chain.nanoseconds = ns(value[format::waited_ticks]);
     chain.links.push_back(
         {key.lock, key.thread, key.site, key.holder, key.holder_site, value[format::waits], chain.nanoseconds});
-    while (chain.links.size() < most_chain_links) {
+    while (chain.links.size() < max_chain_links) {
       const chain_link& last = chain.links.back();
       const auto next = next_waits.find({last.holder, last.holder_site, last.lock});
       if (next == next_waits.end()) break;

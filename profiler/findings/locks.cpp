@@ -82,12 +82,12 @@ std::string foreign_remedy(const lock_group& group) {
 }
 
 std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
-  constexpr std::uint64_t by_chance = 10;             // up to this many waits do not count if they took hardly any time
-  constexpr std::uint64_t least_wait_ns = 1'000'000;  // a run of some milliseconds makes any wait a large share
+  constexpr std::uint64_t by_chance = 10;           // up to this many waits do not count if they took hardly any time
+  constexpr std::uint64_t min_wait_ns = 1'000'000;  // a run of some milliseconds makes any wait a large share
   const bool is_waited_for =
       group.category == lock_category::contended &&
       (group.sums[format::contended] > by_chance ||
-       (group.sums[format::wait_ticks] >= least_wait_ns && is_share(group.sums[format::wait_ticks], wall_ns, seldom)));
+       (group.sums[format::wait_ticks] >= min_wait_ns && is_share(group.sums[format::wait_ticks], wall_ns, seldom)));
   if (group.sums[format::acquisitions] < acquisitions_worth_it && !is_waited_for) return {};
   if (!group.library.empty()) return foreign_remedy(group);
   switch (group.category) {

@@ -77,21 +77,21 @@ slope slope_of(const history& course, const levels& bytes, std::size_t first, st
 // standard error of a sum of samples.
 double sampling_error(double interval, double bytes) { return std::sqrt(interval * std::max(bytes, 0.0)); }
 
-constexpr double most_rounding = 32;  // times the bytes: that of blocks of one byte
-constexpr std::size_t least_intervals = 12;
-constexpr double certain = 3;        // standard errors
-constexpr double slower = 0.5;       // the share of the earlier rate below which a rise slows down
-constexpr double least_rise = 0.05;  // of what the site had before, that a rise must add in the last third
+constexpr double max_rounding = 32;  // times the bytes: that of blocks of one byte
+constexpr std::size_t min_intervals = 12;
+constexpr double certain = 3;      // standard errors
+constexpr double slower = 0.5;     // the share of the earlier rate below which a rise slows down
+constexpr double min_rise = 0.05;  // of what the site had before, that a rise must add in the last third
 
 void judge(memory_site& result, const history& course, const levels& bytes, double interval) {
   const std::size_t count = bytes.size();
-  if (count < least_intervals) return;
+  if (count < min_intervals) return;
   const std::size_t first = count / 3, second = count * 2 / 3;
   const slope middle = slope_of(course, bytes, first, second), last = slope_of(course, bytes, second, count);
   const double seconds = static_cast<double>(course.intervals.back().to_ns - course.intervals[second - 1].to_ns) / 1e9;
   const double risen = bytes.back() - bytes[first];
   const double error = sampling_error(interval, std::max(bytes.back(), bytes[first]));
-  if (risen <= certain * error || risen < least_rise * std::max(bytes[first], 0.0) || risen < 4096) {
+  if (risen <= certain * error || risen < min_rise * std::max(bytes[first], 0.0) || risen < 4096) {
     result.course = trend::steady;
     return;
   }
@@ -179,7 +179,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   memory_findings result;
   result.peak_ns = recording.peak_ns;
   result.lost = lost_in(recording, sites);
-  result.has_trends = course.intervals.size() >= least_intervals;
+  result.has_trends = course.intervals.size() >= min_intervals;
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
   const double interval = static_cast<double>(recording.program.interval);
@@ -200,7 +200,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   if (result.end_bytes != 0 && has_malloc_of_c_library(recording)) {
     double rounding = 0;
     for (const site& site : sites) rounding += rounding_of(site);
-    result.rounding = std::min(rounding / static_cast<double>(result.end_bytes), most_rounding);
+    result.rounding = std::min(rounding / static_cast<double>(result.end_bytes), max_rounding);
   }
   std::sort(result.sites.begin(), result.sites.end(), [](const memory_site& a, const memory_site& b) {
     return std::pair(std::max(b.origin->peak_bytes, b.origin->live_bytes), a.origin->number) <

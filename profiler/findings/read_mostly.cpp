@@ -98,13 +98,13 @@ bool allocates(const format::recording& recording, const function_use& function,
 
 std::optional<read_mostly_use> known_reads(const uses_by_stack& uses) {
   read_mostly_use result{.is_known = true};
-  std::uint64_t acquisitions = 0, most_acquisitions = 0;
+  std::uint64_t acquisitions = 0, max_acquisitions = 0;
   for (const auto& [site, use] : uses) {
     const std::uint64_t replacements = use.acquisitions - std::min(use.shared_ones, use.acquisitions);
     acquisitions += use.acquisitions;
     result.reads += use.acquisitions - replacements;
     result.replacements += replacements;
-    if (replacements > most_acquisitions) most_acquisitions = replacements, result.replacing_site = site;
+    if (replacements > max_acquisitions) max_acquisitions = replacements, result.replacing_site = site;
   }
   if (!is_share(result.reads, acquisitions, mostly)) return std::nullopt;
   return result;

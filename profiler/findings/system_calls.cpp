@@ -21,7 +21,7 @@ using format::call_counter;
 constexpr std::uint64_t calls_worth_it = 1000;  // sites with fewer calls get no suggestion
 constexpr std::uint64_t few_bytes = 2048;       // for fewer bytes the call costs more than the copy
 constexpr double often = 0.5;                   // share of a site's calls
-constexpr double least_share = 0.005;           // share of the processor time
+constexpr double min_share = 0.005;             // share of the processor time
 constexpr double way_ns = 100;                  // entering and leaving the kernel; not in a call's time
 
 template <std::size_t Count>
@@ -222,9 +222,9 @@ void bound_times(format::recording& recording) {
 format::recording reconcile_calls(format::recording recording) {
   for (const call_family& family : families_of(recording)) {
     const double estimate = static_cast<double>(family.calls), variance = family.error.variance();
-    constexpr double most_deviations = 5;  // a larger difference is not by chance: not all calls were recorded
+    constexpr double max_deviations = 5;  // a larger difference is not by chance: not all calls were recorded
     if (variance == 0 ||
-        std::fabs(static_cast<double>(family.exact) - estimate) > most_deviations * std::sqrt(variance)) {
+        std::fabs(static_cast<double>(family.exact) - estimate) > max_deviations * std::sqrt(variance)) {
       continue;
     }
     const double factor = static_cast<double>(family.exact) / estimate;
@@ -297,7 +297,7 @@ call_findings find_calls(const format::recording& recording) {
     site.category = categorise(site);
     const double spent =
         static_cast<double>(site.nanoseconds) + way_ns * static_cast<double>(site.sums[call_counter::calls]);
-    if (spent >= least_share * static_cast<double>(time_ns))
+    if (spent >= min_share * static_cast<double>(time_ns))
       site.remedy = remedy_for(site, own_frames.installed_library(site.site));
     findings.calls += site.sums[call_counter::calls];
     findings.nanoseconds += site.nanoseconds;

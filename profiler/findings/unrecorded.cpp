@@ -19,12 +19,12 @@ std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts) 
   std::stable_sort(programs.begin(), programs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::uint64_t starts_of_all = 0;
   std::string names;
-  constexpr std::size_t most_named = 6;
+  constexpr std::size_t max_names = 6;
   for (std::size_t index = 0; index < programs.size(); ++index) {
     const auto& [name, starts] = programs[index];
     starts_of_all += starts;
-    if (index == most_named) names += ", …";
-    if (index >= most_named) continue;
+    if (index == max_names) names += ", …";
+    if (index >= max_names) continue;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, starts > 1 ? fmt::format(" ×{}", starts) : "");
   }
   constexpr const char* help = "use tarn record --follow to record each process";

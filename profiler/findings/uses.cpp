@@ -36,8 +36,8 @@ std::uint64_t count_of(const std::optional<use>& use) { return use ? use->count 
 double deviation_of(const std::optional<use>& use) { return use ? use->deviation : 0; }
 
 bool is_changed(const use_change& change) {
-  constexpr double most_deviations = 5;  // one of a million places differs by more by chance
-  const double by_chance = most_deviations * std::hypot(deviation_of(change.before), deviation_of(change.after));
+  constexpr double max_deviations = 5;  // one of a million places differs by more by chance
+  const double by_chance = max_deviations * std::hypot(deviation_of(change.before), deviation_of(change.after));
   return std::fabs(difference_of(count_of(change.before), count_of(change.after))) > by_chance;
 }
 
@@ -101,8 +101,8 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
 }
 
 bool is_other_work(const use_difference& uses) {
-  constexpr double least_count = 100, least_share = 0.01;
-  const double least = std::max(least_count, least_share * static_cast<double>(uses.before.count));
+  constexpr double min_count = 100, min_share = 0.01;
+  const double least = std::max(min_count, min_share * static_cast<double>(uses.before.count));
   return std::any_of(uses.changes.begin(), uses.changes.end(), [&](const use_change& change) {
     return std::fabs(difference_of(count_of(change.before), count_of(change.after))) >= least;
   });

@@ -17,7 +17,7 @@ namespace tarn::analyse {
 namespace {
 
 constexpr std::size_t many_callers = 3;
-constexpr int most_nameless = 2;
+constexpr int max_unnamed_frames = 2;
 
 // Returns whether the name is one of the standard library or of a layer below it.
 bool is_library(std::string_view name) {
@@ -114,7 +114,7 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
     frames_[site.number] = index;
     open.push_back(site.number);
   }
-  for (int round = 0; round < most_nameless; ++round) {
+  for (int round = 0; round < max_unnamed_frames; ++round) {
     std::erase_if(open, [&](std::uint32_t number) {
       const format::site_facts& facts = recording.sites[number];
       return frames_[number] + 1 >= facts.frames.size() || !is_nameless(places_at(facts, frames_[number]));

@@ -78,7 +78,7 @@ static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 
 // For the first threads of a process, the recorder also keeps excerpts: lists of single heap events. One excerpt
 // starts after `excerpt_capacity` allocations, one after four times as many, and so on. See profiler/predict/trace.hpp
 // for their use.
-constexpr std::uint32_t excerpt_capacity = 8192, most_excerpts = 8, most_excerpted = 8;
+constexpr std::uint32_t excerpt_capacity = 8192, max_excerpts = 8, max_excerpted = 8;
 enum class excerpt_kind : std::uint32_t {
   allocate,
   release,  // a free, whichever thread allocated the block

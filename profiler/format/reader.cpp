@@ -13,9 +13,9 @@
 namespace tarn::format {
 namespace {
 
-constexpr std::size_t most_arguments = 1 << 20;
-constexpr std::uint32_t most_images = 1 << 20;
-constexpr std::size_t most_snapshots = 1 << 20;
+constexpr std::size_t max_arguments = 1 << 20;
+constexpr std::uint32_t max_images = 1 << 20;
+constexpr std::size_t max_snapshots = 1 << 20;
 
 std::uint32_t read_small_number(decoder& input, std::uint32_t limit) {
   return static_cast<std::uint32_t>(input.number(limit));
@@ -32,8 +32,8 @@ void read_program(decoder& input, recording& result) {
   facts.started = input.number();
   facts.machine = input.text();
   facts.mode = input.text();
-  for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.sources.emplace_back(input.text());
-  for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.arguments.emplace_back(input.text());
+  for (std::uint64_t left = input.number(max_arguments); left > 0; --left) facts.sources.emplace_back(input.text());
+  for (std::uint64_t left = input.number(max_arguments); left > 0; --left) facts.arguments.emplace_back(input.text());
   facts.parent = input.number();
   facts.interval = input.number();
   result.program = std::move(facts);
@@ -42,14 +42,14 @@ void read_program(decoder& input, recording& result) {
 void read_modules(decoder& input, std::vector<module_facts>& modules) {
   while (!input.at_end()) {
     module_facts module;
-    module.image = read_small_number(input, most_images);
+    module.image = read_small_number(input, max_images);
     module.start = input.number();
     module.end = module.start + input.number(~module.start);
     module.bias = input.number();
     module.path = input.text();
     module.build_id = input.text();
     module.own_heap = read_small_number(input, own_malloc | own_new);
-    if (modules.size() == most_modules) throw unreadable("too many modules");
+    if (modules.size() == max_modules) throw unreadable("too many modules");
     modules.push_back(std::move(module));
   }
 }
@@ -57,9 +57,9 @@ void read_modules(decoder& input, std::vector<module_facts>& modules) {
 void read_threads(decoder& input, recording& result) {
   while (!input.at_end()) {
     const std::uint32_t number = read_index(input, result.threads.size() + 1);
-    if (number > most_threads) throw unreadable("too many threads");
+    if (number > max_threads) throw unreadable("too many threads");
     thread_facts thread;
-    thread.image = read_small_number(input, most_images);
+    thread.image = read_small_number(input, max_images);
     thread.id = read_small_number(input, ~0U);
     thread.unknown = input.number();
     thread.dropped = input.number();
@@ -79,15 +79,15 @@ void read_names(decoder& input, recording& result) {
   }
 }
 
-void read_sites(decoder& input, std::vector<site_facts>& sites, std::uint32_t most_frames_of_site) {
+void read_sites(decoder& input, std::vector<site_facts>& sites, std::uint32_t max_frames_of_site) {
   if (input.number() != sites.size()) throw unreadable("sites are missing");
   while (!input.at_end()) {
     site_facts site;
-    site.image = read_small_number(input, most_images);
-    const std::uint32_t frames = read_small_number(input, most_frames_of_site);
+    site.image = read_small_number(input, max_images);
+    const std::uint32_t frames = read_small_number(input, max_frames_of_site);
     std::uint64_t before = 0;
     for (std::uint32_t index = 0; index < frames; ++index) site.frames.push_back(before = input.difference(before));
-    if (sites.size() == most_sites) throw unreadable("too many sites");
+    if (sites.size() == max_sites) throw unreadable("too many sites");
     sites.push_back(std::move(site));
   }
 }
@@ -96,11 +96,11 @@ void read_locks(decoder& input, recording& result) {
   if (input.number() != result.locks.size()) throw unreadable("locks are missing");
   while (!input.at_end()) {
     lock_facts lock;
-    lock.image = read_small_number(input, most_images);
+    lock.image = read_small_number(input, max_images);
     lock.type = static_cast<lock_type>(read_small_number(input, lock_types - 1));
     lock.site = read_index(input, result.sites.size());
     lock.address = input.number();
-    if (result.locks.size() == most_locks) throw unreadable("too many locks");
+    if (result.locks.size() == max_locks) throw unreadable("too many locks");
     result.locks.push_back(lock);
   }
 }
@@ -108,10 +108,10 @@ void read_locks(decoder& input, recording& result) {
 void read_quiet_regions(decoder& input, recording& result) {
   while (!input.at_end()) {
     const std::uint32_t number = read_index(input, result.quiet_regions.size() + 1);
-    if (number == most_quiet_regions) throw unreadable("too many quiet regions");
+    if (number == max_quiet_regions) throw unreadable("too many quiet regions");
     if (number == result.quiet_regions.size()) result.quiet_regions.emplace_back();
     quiet_facts& region = result.quiet_regions[number];
-    region.image = read_small_number(input, most_images);
+    region.image = read_small_number(input, max_images);
     region.entered = input.number();
     region.name = input.text();
   }
@@ -139,7 +139,7 @@ void read_excerpt(decoder& input, recording& result) {
     step.address = before = input.difference(before);
     facts.events.push_back(step);
   }
-  if (result.excerpts.size() == std::size_t{most_excerpts} * most_excerpted) throw unreadable("too many excerpts");
+  if (result.excerpts.size() == std::size_t{max_excerpts} * max_excerpted) throw unreadable("too many excerpts");
   result.excerpts.push_back(std::move(facts));
 }
 
@@ -153,9 +153,9 @@ void read_cpu_threads(decoder& input, recording& result) {
   std::vector<cpu_thread>& threads = result.cpu.threads;
   while (!input.at_end()) {
     const std::uint32_t number = read_index(input, threads.size() + 1);
-    if (number > most_sites) throw unreadable("too many threads");
+    if (number > max_sites) throw unreadable("too many threads");
     if (number == threads.size()) threads.emplace_back();
-    threads[number].image = read_small_number(input, most_images);
+    threads[number].image = read_small_number(input, max_images);
     threads[number].id = read_small_number(input, ~0U);
     threads[number].name = input.text();
   }
@@ -175,7 +175,7 @@ void read_key(decoder& input, const recording& recording, heap_key& key) {
 void read_key(decoder& input, const recording& recording, call_key& key) {
   read_site(input, recording.sites, key.site);
   key.thread = read_index(input, recording.threads.size());
-  key.number = read_small_number(input, most_call_number);
+  key.number = read_small_number(input, max_call_number);
 }
 void read_key(decoder& input, const recording& recording, lock_key& key) {
   read_site(input, recording.sites, key.site);
@@ -238,7 +238,7 @@ void read_timestamp(decoder& input, recording& result, watcher* watching) {
   facts.resident_bytes = input.number();
   facts.user_us = input.number();
   facts.system_us = input.number();
-  if (result.snapshots.size() == most_snapshots) throw unreadable("too many moments");
+  if (result.snapshots.size() == max_snapshots) throw unreadable("too many moments");
   result.snapshots.push_back(facts);
   if (watching != nullptr) watching->snapshot(result);
 }
@@ -253,10 +253,10 @@ void read_residence(decoder& input, recording& result) {
   facts.shared_bytes = input.number();
   facts.huge_page_bytes = input.number();
   facts.swapped_bytes = input.number();
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 60;  // so that the sum of all kinds does not wrap
-  for (std::uint64_t& bytes : facts.bytes) bytes = input.number(most_bytes);
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60;  // so that the sum of all kinds does not wrap
+  for (std::uint64_t& bytes : facts.bytes) bytes = input.number(max_bytes);
   result.residence = facts;
-  if (facts.sum() >= result.most_resident.sum()) result.most_resident = facts;
+  if (facts.sum() >= result.peak_resident.sum()) result.peak_resident = facts;
 }
 
 void read_leaks(decoder& input, recording& result) {
@@ -279,7 +279,7 @@ void read_unrecorded(decoder& input, recording& result) {
   while (!input.at_end()) {
     std::string name(input.text());
     facts.programs[std::move(name)] = input.number();
-    if (facts.programs.size() > most_arguments) throw unreadable("too many programs");
+    if (facts.programs.size() > max_arguments) throw unreadable("too many programs");
   }
   result.unrecorded = std::move(facts);
 }
@@ -317,11 +317,11 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::program: return read_program(input, result);
     case block_kind::end: return read_end(input, result);
     case block_kind::modules:
-      result.images = read_small_number(input, most_images);
+      result.images = read_small_number(input, max_images);
       return read_modules(input, result.modules);
     case block_kind::threads: return read_threads(input, result);
     case block_kind::names: return read_names(input, result);
-    case block_kind::sites: return read_sites(input, result.sites, most_frames);
+    case block_kind::sites: return read_sites(input, result.sites, max_frames);
     case block_kind::locks: return read_locks(input, result);
     case block_kind::quiet_regions: return read_quiet_regions(input, result);
     case block_kind::excerpt: return read_excerpt(input, result);
@@ -338,7 +338,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::cpu_facts: return read_cpu_facts(input, result);
     case block_kind::cpu_modules: return read_modules(input, result.cpu.modules);
     case block_kind::cpu_threads: return read_cpu_threads(input, result);
-    case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, most_cpu_frames);
+    case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, max_cpu_frames);
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
     case block_kind::leaks: return read_leaks(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);

@@ -279,10 +279,10 @@ struct recording {
   std::map<violation_key, violation_counts> violations;
   cpu_recording cpu;
   clock_facts clock;
-  std::vector<snapshot_facts> snapshots;     // in order of time
-  std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown
-  residence_facts residence, most_resident;  // the last one seen, and the one with the most bytes; all 0: none
-  bool has_leaks = false;  // `tarn record` has looked for lost blocks: those of each site that has any
+  std::vector<snapshot_facts> snapshots;    // in order of time
+  std::uint64_t peak_ns = 0;                // since the program's start: when it had the most bytes in use; 0: unknown
+  residence_facts residence, peak_resident;  // the last one seen, and the one with the most bytes; all 0: none
+  bool has_leaks = false;                   // `tarn record` has looked for lost blocks: those of each site that has any
   std::map<std::uint32_t, leak_facts> leaks;
   interval part;  // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;

@@ -26,22 +26,22 @@ constexpr std::uint32_t region_version = 6;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
-constexpr std::uint64_t usual_region_bytes = std::uint64_t{8} << 30, least_region_bytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t usual_region_bytes = std::uint64_t{8} << 30, min_region_bytes = std::uint64_t{32} << 20;
 
-constexpr std::uint32_t most_spares = 256;
-constexpr std::uint32_t most_unrecorded = 32;
-constexpr std::uint32_t most_threads = 16383;  // the last one stands for all threads beyond the limit
-constexpr std::uint32_t most_modules = 4096;
-constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
-constexpr std::uint32_t most_frames = 64;
-constexpr std::uint32_t most_cpu_frames = 128;
-constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
-constexpr std::uint32_t most_orders = 4096;     // per thread; further orders count as those of lock 0
-constexpr std::uint32_t most_call_number = 4095;
-constexpr std::uint32_t most_stacks = 4096;           // of the threads that began last
-constexpr std::uint32_t most_own_ranges = 1024;       // further ones are not told apart from the program's
-constexpr std::uint32_t most_heap_mebibytes = 65536;  // likewise
-constexpr std::uint32_t most_quiet_regions = 256;     // further quiet regions are not recorded
+constexpr std::uint32_t max_spare_regions = 256;
+constexpr std::uint32_t max_unrecorded = 32;
+constexpr std::uint32_t max_threads = 16383;  // the last one stands for all threads beyond the limit
+constexpr std::uint32_t max_modules = 4096;
+constexpr std::uint32_t max_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
+constexpr std::uint32_t max_frames = 64;
+constexpr std::uint32_t max_cpu_frames = 128;
+constexpr std::uint32_t max_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
+constexpr std::uint32_t max_orders = 4096;     // per thread; further orders count as those of lock 0
+constexpr std::uint32_t max_call_number = 4095;
+constexpr std::uint32_t max_stacks = 4096;           // of the threads that began last
+constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not told apart from the program's
+constexpr std::uint32_t max_heap_mebibytes = 65536;  // likewise
+constexpr std::uint32_t max_quiet_regions = 256;     // further quiet regions are not recorded
 
 using offset = std::uint64_t;  // bytes from the start of the region; 0: nothing
 
@@ -222,35 +222,35 @@ struct region_header {
   // The requested bytes in use, as far as recorded; the most that there were since the file of the recording began, and
   // in which image; how often there were more than before, and the ticks of the clock at about the last time (within
   // 1/1,024 of the bytes).
-  std::atomic<std::int64_t> bytes_in_use, most_bytes_in_use;
+  std::atomic<std::int64_t> bytes_in_use, max_bytes_in_use;
   std::atomic<std::uint64_t> peaks, peak_ticks;
   std::atomic<std::uint32_t> peak_image;
   // Says what the recorder's work takes (work_counter), in cache lines apart from what each event reads.
   alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
-  alignas(64) spare_region spare[most_spares];
+  alignas(64) spare_region spare[max_spare_regions];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
   // beyond the limit, and the number of all that fork created.
-  unrecorded_program unrecorded[most_unrecorded];
+  unrecorded_program unrecorded[max_unrecorded];
   std::atomic<std::uint64_t> unrecorded_others, unrecorded_forks;
   // The last exec of the process itself: the number of images that had attached before it (0: no exec), and its file.
   std::atomic<std::uint32_t> exec_after_images;
   char exec_path[256];  // truncated; zero-terminated
   recorder_pipe control;
-  std::atomic<offset> thread_at[most_threads + 1];
-  std::atomic<offset> module_at[most_modules];
-  std::atomic<offset> site_at[most_sites];
-  std::atomic<offset> lock_at[most_locks];
-  std::atomic<offset> quiet_at[most_quiet_regions];
+  std::atomic<offset> thread_at[max_threads + 1];
+  std::atomic<offset> module_at[max_modules];
+  std::atomic<offset> site_at[max_sites];
+  std::atomic<offset> lock_at[max_locks];
+  std::atomic<offset> quiet_at[max_quiet_regions];
   // The others tell what the pages of the image are for: the stacks, the recorder's own addresses, and a set of the
   // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
   // on.
   leak_search leaks;
   std::atomic<std::uint64_t> started_threads;  // the next one has the entry of this number, modulo their count
-  thread_stack thread_stacks[most_stacks];
-  own_range own_ranges[most_own_ranges];
-  std::atomic<std::uint32_t> heap_mebibytes[most_heap_mebibytes];
+  thread_stack thread_stacks[max_stacks];
+  own_range own_ranges[max_own_ranges];
+  std::atomic<std::uint32_t> heap_mebibytes[max_heap_mebibytes];
 };
-static_assert(sizeof(region_header) < least_region_bytes / 2);
+static_assert(sizeof(region_header) < min_region_bytes / 2);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
 }  // namespace tarn::format

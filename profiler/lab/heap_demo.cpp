@@ -16,19 +16,19 @@ parameter threads_axis() {
   return {"threads", "threads that allocate", {1, 2, 4, 8, 16, 32, 64}, {1, 4, 16}, 1, 256, true};
 }
 
-std::uint64_t most_threads(const result& result) {
+std::uint64_t max_threads(const result& result) {
   return *std::max_element(result.axes[by_threads].begin(), result.axes[by_threads].end());
 }
 
 // Returns how much longer an allocation takes with the most threads than with one thread per processor. Where
 // processors share parts of a core, the second thread costs something that no heap can avoid.
 double growth(const result& result, const std::string& form) {
-  std::uint64_t least = most_threads(result);
+  std::uint64_t least = max_threads(result);
   for (const std::uint64_t count : result.axes[by_threads]) {
     if (count >= cores()) least = std::min(least, count);
   }
   const auto with_few = result.ns(by_threads, form, least),
-             with_many = result.ns(by_threads, form, most_threads(result));
+             with_many = result.ns(by_threads, form, max_threads(result));
   return with_few && with_many && *with_few > 0 ? *with_many / *with_few : 0;
 }
 
@@ -41,7 +41,7 @@ verdict judge_threads(const result& result, const std::string& shared, const std
   judgement.words = fmt::format(
       "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
       "takes {} times as long beside {} threads as beside one for each processor. ",
-      times_text(gains), two_digits(flat), most_threads(result));
+      times_text(gains), two_digits(flat), max_threads(result));
   const std::vector<double> today = result.ratios(by_threads, "glibc", private_heap),
                             best = result.ratios(by_threads, best_other, private_heap),
                             drop = result.ratios(by_threads, best_other, "tarn drop-in");
@@ -64,14 +64,14 @@ verdict judge_heap_demo(const result& result) {
   verdict judgement = judge_threads(result, "one lock", "tarn::heap");
   if (judgement.outcome == holds::unknown || result.axes[by_size].empty()) return judgement;
   // The crossover is where a private heap gains less than a half.
-  std::uint64_t gains_at = 0, least_gain_at = 0;
+  std::uint64_t gains_at = 0, min_gain_at = 0;
   double largest_gain = 0;
   for (const std::uint64_t size : result.axes[by_size]) {
     const auto gain = result.ratio(by_size, "one arena", "tarn::heap", size);
     if (!gain) continue;
     largest_gain = std::max(largest_gain, *gain);
     if (*gain >= 1.5) gains_at = std::max(gains_at, size);
-    if (*gain < 1.5) least_gain_at = std::max(least_gain_at, size);
+    if (*gain < 1.5) min_gain_at = std::max(min_gain_at, size);
   }
   if (largest_gain == 0) return judgement;
   judgement.words += fmt::format(
@@ -79,7 +79,7 @@ verdict judge_heap_demo(const result& result) {
       "{} "
       "times faster",
       two_digits(largest_gain));
-  judgement.words += least_gain_at > gains_at
+  judgement.words += min_gain_at > gains_at
                          ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
                          : fmt::format(", still at {} bytes: no crossover as the article's, at 61,432.", gains_at);
   judgement.words += result.where_slower(by_size, "tarn::heap");

@@ -33,7 +33,7 @@ struct request {
   settings set;  // by key
 };
 
-inline constexpr std::uint64_t most_rounds = 101;
+inline constexpr std::uint64_t max_rounds = 101;
 
 // Parses the arguments [EXPERIMENT.]KEY=N[,N…] into a map by experiment. Throws `problem`: no experiment has such a
 // key, not a number, out of bounds.

@@ -426,9 +426,9 @@ void require_attachable(pid_t process) {
          process);
   }
   const remote_process target(process);
-  constexpr int most_tries = 20'000;  // a process that has just begun maps its libraries soon
+  constexpr int max_tries = 20'000;  // a process that has just begun maps its libraries soon
   bool has_c_library = c_library_of(target).start != 0;
-  for (int tries = 0; is_dynamic && !has_c_library && tries < most_tries; ++tries) {
+  for (int tries = 0; is_dynamic && !has_c_library && tries < max_tries; ++tries) {
     ::usleep(1000);
     has_c_library = c_library_of(target).start != 0;
   }

@@ -17,32 +17,32 @@ std::uint64_t limit_of(__rlimit_resource_t which) {
 }  // namespace
 
 region_sizes sizes_within_limits(bool full, bool follows) {
-  using format::least_region_bytes;
+  using format::min_region_bytes;
   constexpr std::uint64_t part = 8;  // the region gets an eighth of the addresses, the program the rest
   constexpr std::uint64_t table_of_blocks = std::uint64_t{1} << 30;
-  region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes, follows ? format::most_spares : 0};
+  region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes, follows ? format::max_spare_regions : 0};
   if (const std::uint64_t addresses = limit_of(RLIMIT_AS); addresses != RLIM_INFINITY) {
     if (full && addresses < 2 * table_of_blocks) {
       fail(
           exit_code::no_memory,
           "--full needs {} KiB of address space, and the limit is {} KiB (ulimit -v); without --full {} KiB are enough",
-          table_of_blocks >> 10, addresses >> 10, part * least_region_bytes >> 10);
+          table_of_blocks >> 10, addresses >> 10, part * min_region_bytes >> 10);
     }
-    if (addresses < part * least_region_bytes) {
+    if (addresses < part * min_region_bytes) {
       fail(exit_code::no_memory,
            "the address space limit of {} KiB (ulimit -v) is too low to record; at least {} KiB are needed",
-           addresses >> 10, part * least_region_bytes >> 10);
+           addresses >> 10, part * min_region_bytes >> 10);
     }
     sizes.first = std::min(sizes.first, std::bit_floor(addresses / part));
-    sizes.spare = std::min(sizes.first, std::max(least_region_bytes, std::bit_floor(addresses / (part * part))));
+    sizes.spare = std::min(sizes.first, std::max(min_region_bytes, std::bit_floor(addresses / (part * part))));
     sizes.spares = std::min<std::size_t>(sizes.spares, addresses / 4 / sizes.spare);
   }
   const larger_files now;
   if (const std::uint64_t bytes = limit_of(RLIMIT_FSIZE); bytes != RLIM_INFINITY) {
-    if (bytes < least_region_bytes) {
+    if (bytes < min_region_bytes) {
       fail(exit_code::no_memory,
            "the file size limit of {} KiB (ulimit -f) is too low to record; at least {} KiB are needed", bytes >> 10,
-           least_region_bytes >> 10);
+           min_region_bytes >> 10);
     }
     sizes.first = std::min(sizes.first, std::bit_floor(bytes));
     sizes.spare = std::min(sizes.spare, sizes.first);

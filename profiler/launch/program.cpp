@@ -69,7 +69,7 @@ std::string find_program(const std::string& name) {
 }
 
 start check_preloadable(const std::string& name, const std::string& path, const char* library) {
-  constexpr int most_interpreters = 5;  // the kernel follows no more `#!` lines in a row
+  constexpr int max_interpreters = 5;  // the kernel follows no more `#!` lines in a row
   std::string file = path;
   std::string shown = name;
   start method = start::directly;
@@ -79,7 +79,7 @@ start check_preloadable(const std::string& name, const std::string& path, const 
       executable.check_elf(library);
       return method;
     }
-    if (followed == most_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
+    if (followed == max_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
     if (executable.kind() == executable_file::kind::text) {
       // The kernel does not pass such an interpreter to a shell.
       if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", shown);

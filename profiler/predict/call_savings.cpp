@@ -12,7 +12,7 @@ using format::call_counter;
 constexpr double buffer_bytes = 64 * 1024;  // buffer size of tarn::io::reader and writer
 
 // Returns the lower bound of a call of this kind that does not wait, measured in memory.
-double least_ns(const call_site& site, const call_costs& costs) {
+double min_ns(const call_site& site, const call_costs& costs) {
   if (is_reading(site.name)) return costs.plain_ns[call_costs::read_call];
   if (is_writing(site.name)) return costs.plain_ns[call_costs::write_call];
   if (site.category == call_category::repeated) return costs.plain_ns[call_costs::stat_call];
@@ -31,7 +31,7 @@ range time_of(const call_site& site, const format::recording& recording, const c
   constexpr double two_ticks_ns = 8e6;
   const double kernel_ns = as_double(recording.end.system_us) * 1e3 + two_ticks_ns;
   const double largest = std::min(recorded / costs.calls.slowdown, kernel_ns);
-  const double least = as_double(site.sums[call_counter::calls]) * least_ns(site, costs.calls);
+  const double least = as_double(site.sums[call_counter::calls]) * min_ns(site, costs.calls);
   return {std::min(std::max((recorded - waited) / costs.calls.slowdown, least), largest), largest};
 }
 

@@ -41,12 +41,12 @@ static_assert(text.size() == 64);
 
 double buffered_ns() {
   io::writer output("/dev/null", {});
-  const double writing = least_ns([&](std::size_t batches) {
+  const double writing = min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) output.write(text);
     return batches;
   });
   io::reader input("/dev/zero");
-  const double reading = least_ns([&](std::size_t batches) {
+  const double reading = min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       const std::string_view block = input.block(text.size());
       asm volatile("" : : "r"(block.data()) : "memory");
@@ -59,7 +59,7 @@ double buffered_ns() {
 double remembered_ns() {
   io::memo<std::string, int> memo([](const std::string& key) { return static_cast<int>(key.size()); });
   const std::string key(text);
-  return least_ns([&](std::size_t batches) {
+  return min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       const std::optional<int> value = memo.get(key);
       asm volatile("" : : "r"(value.value_or(0)));

@@ -42,7 +42,7 @@ const format::region_header* own_region() {
 // Returns the least time of an event over some rounds; other work on the machine only adds. `run` makes the events of
 // a round and returns how many there were.
 template <class Run>
-double least_of_rounds(const Run& run) {
+double fastest_round_ns(const Run& run) {
   double best = -1;
   for (int round = 0; round < rounds; ++round) {
     const double before = thread_ns();
@@ -70,7 +70,7 @@ struct at_depth {
 template <class Measure>
 [[gnu::noinline]] at_depth measured_at(int depth, const Measure& measure) {
   if (depth == 0) {
-    std::array<void*, format::most_frames + 16> frames{};
+    std::array<void*, format::max_frames + 16> frames{};
     const double ns = measure();
     return {ns, static_cast<double>(::backtrace(frames.data(), static_cast<int>(frames.size())))};
   }
@@ -167,7 +167,7 @@ void measure_locks(const own_work& work, work_times& times) {
     return pairs;
   };
   // So few that each one is recorded.
-  const double recorded_ns = least_of_rounds([&] { return lock_pairs(pairs_of_round); });
+  const double recorded_ns = fastest_round_ns([&] { return lock_pairs(pairs_of_round); });
   times.ns[format::recorded_lock_work] = times.ns[format::lock_work] = recorded_ns;
   if (work.counts_each()) return;
   lock_pairs(60'000);  // until most of them pass
@@ -186,7 +186,7 @@ void measure_locks(const own_work& work, work_times& times) {
 double clock_margin_ns(const own_work& work) {
   static std::atomic<std::uint64_t> sum, count;
   constexpr int pieces = 2000;
-  const double ns = least_of_rounds([&] {
+  const double ns = fastest_round_ns([&] {
     for (int piece = 0; piece < pieces; ++piece) {
       const std::uint64_t begun = format::ticks();
       asm volatile("" : : : "memory");
@@ -210,13 +210,13 @@ work_times measure_recorder(double started_ns) {
   measure_locks(work, times);
   for (const auto item : {format::sample_margin, format::window_margin, format::walk_margin})
     times.ns[item] = clock_margin_ns(work);
-  times.ns[format::step_work] = least_of_rounds([] {
+  times.ns[format::step_work] = fastest_round_ns([] {
     constexpr int steps = 2000;
     for (int step = 0; step < steps; ++step) hook();
     return steps;
   });
   // Fewer than there are before the first excerpt.
-  const auto pair_ns = [] { return least_of_rounds([] { return pairs_of_blocks(1000); }); };
+  const auto pair_ns = [] { return fastest_round_ns([] { return pairs_of_blocks(1000); }); };
   if (work.counts_each()) {
     std::tie(times.ns[format::heap_work], times.ns[format::frame_work]) = base_and_frame(pair_ns);
   } else {

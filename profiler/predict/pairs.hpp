@@ -40,7 +40,7 @@ inline double wall_ns() {
 
 // Returns the least of some rounds. `run(n)` does n batches and returns their pairs.
 template <class Run>
-double least_ns(Run&& run) {
+double min_ns(Run&& run) {
   constexpr double round_ns = 60'000;
   constexpr int rounds = 5;
   run(1);  // leaves out the cost of the first use
@@ -65,7 +65,7 @@ constexpr std::size_t burst_blocks = 64;
 
 template <class Server>
 double soon_ns(Server& server) {
-  return least_ns([&](std::size_t batches) {
+  return min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       for (std::size_t index = 0; index < burst_blocks; ++index) {
         void* const block = server.get();
@@ -98,7 +98,7 @@ inline void wait_for_all_before() {
 // Times pairs between other work that they do not overlap with; the time of that work alone is taken off.
 template <class Server>
 double busy_ns(Server& server) {
-  const double with_pairs = least_ns([&](std::size_t batches) {
+  const double with_pairs = min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       for (std::size_t index = 0; index < burst_blocks; ++index) {
         displace();
@@ -112,7 +112,7 @@ double busy_ns(Server& server) {
     }
     return batches * burst_blocks;
   });
-  const double without_pairs = least_ns([&](std::size_t batches) {
+  const double without_pairs = min_ns([&](std::size_t batches) {
     for (std::size_t index = 0; index < batches * burst_blocks; ++index) {
       displace();
       wait_for_all_before();
@@ -149,7 +149,7 @@ template <class Server>
 double batch_ns(Server& server, const std::vector<std::size_t>& order) {
   std::vector<void*> blocks(order.size());
   const pin hold(server, blocks);
-  return least_ns([&](std::size_t batches) {
+  return min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       for (void*& block : blocks) touch(block = server.get());
       for (const std::size_t index : order) server.put(blocks[index]);
@@ -162,14 +162,14 @@ double batch_ns(Server& server, const std::vector<std::size_t>& order) {
 // Times bursts of 1 to 127 blocks, freed forwards or backwards. A processor learns a pattern that never varies, and
 // no real program has one.
 template <class Server>
-double burst_ns(Server& server, std::size_t most_blocks) {
+double burst_ns(Server& server, std::size_t max_blocks) {
   constexpr std::size_t bursts = 256;
   std::vector<std::size_t> lengths(bursts);
   std::minstd_rand random(1);
-  for (std::size_t& length : lengths) length = 1 + random() / 8 % (2 * most_blocks - 1);
-  std::vector<void*> blocks(2 * most_blocks);
+  for (std::size_t& length : lengths) length = 1 + random() / 8 % (2 * max_blocks - 1);
+  std::vector<void*> blocks(2 * max_blocks);
   const pin hold(server, blocks);
-  return least_ns([&](std::size_t batches) {
+  return min_ns([&](std::size_t batches) {
     std::size_t pairs = 0;
     for (std::size_t batch = 0; batch < batches * 8; ++batch) {
       const std::size_t length = lengths[batch % bursts];
@@ -187,9 +187,9 @@ double burst_ns(Server& server, std::size_t most_blocks) {
 }
 
 // Returns the number of blocks of one batch, limited to a few megabytes.
-constexpr std::size_t batch_blocks(std::size_t most_blocks, std::size_t bytes) {
+constexpr std::size_t batch_blocks(std::size_t max_blocks, std::size_t bytes) {
   constexpr std::size_t megabytes = std::size_t{4} << 20;
-  return std::clamp(megabytes / bytes, std::size_t{8}, most_blocks);
+  return std::clamp(megabytes / bytes, std::size_t{8}, max_blocks);
 }
 static_assert(batch_blocks(64, 48) == 64 && batch_blocks(4096, 48) == 4096 && batch_blocks(4096, 4096) == 1024 &&
               batch_blocks(4096, std::size_t{1} << 20) == 8);
@@ -256,7 +256,7 @@ class turns {
 // the machine.
 template <class Server>
 double handed_ns(Server& server, std::size_t blocks, bool on_two) {
-  constexpr int warm = 8, most_rounds = 24;
+  constexpr int warm = 8, max_rounds = 24;
   constexpr double enough_ns = 2e6;  // fewer rounds must suffice on a busy machine
   std::vector<void*> blocks_made(blocks);
   std::vector<double> allocating, freeing;
@@ -277,7 +277,7 @@ double handed_ns(Server& server, std::size_t blocks, bool on_two) {
   const on_processor stay(false);
   const double begun = wall_ns();
   int round = 0;
-  for (; round < warm + most_rounds && (round < warm + 5 || wall_ns() - begun < enough_ns); ++round) {
+  for (; round < warm + max_rounds && (round < warm + 5 || wall_ns() - begun < enough_ns); ++round) {
     const double before = wall_ns();
     for (void*& block : blocks_made) touch(block = server.get());
     allocating.push_back(wall_ns() - before);

@@ -150,10 +150,9 @@ std::uint64_t first_blocks_of_a_buffer(const site& site) {
     for (std::uint64_t size = site.element_bytes; size * 2 <= format::size_bucket_end(0); size *= 2) ++blocks;
     return blocks;
   }
-  constexpr double most_error = 0.02;
+  constexpr double max_error = 0.02;
   const double ratio = as_double(first) / as_double(next), nearest = std::round(ratio);
-  const bool is_multiple =
-      nearest <= 5 && std::fabs(ratio - nearest) <= most_error * nearest;  // 1 byte doubles 4 times
+  const bool is_multiple = nearest <= 5 && std::fabs(ratio - nearest) <= max_error * nearest;  // 1 byte doubles 4 times
   return is_multiple ? static_cast<std::uint64_t>(nearest) : 1;
 }
 

@@ -87,9 +87,9 @@ std::string cost_text_of(const format::recording& recording) {
   for (std::size_t kind = 0; kind < work_kind_count; ++kind) kinds.emplace_back(cost.ns[kind], kind_names[kind]);
   std::stable_sort(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   const char* separator = ": ";
-  constexpr double least_share = 0.01, least_ns = 0.5e6;  // smaller kinds are left out
+  constexpr double min_share = 0.01, min_ns = 0.5e6;  // smaller kinds are left out
   for (const auto& [ns, kind] : kinds) {
-    if (ns < least_ns || ns < least_share * total_ns) break;
+    if (ns < min_ns || ns < min_share * total_ns) break;
     text += separator + std::string(kind) + ' ' + seconds_text(ns);
     separator = ", ";
   }

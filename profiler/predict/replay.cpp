@@ -70,12 +70,12 @@ std::ptrdiff_t warm_steps(std::size_t steps) { return static_cast<std::ptrdiff_t
 
 class player {
  public:
-  player(std::uint32_t most_places, std::uint32_t most_bytes)
-      : source_(most_text, 'x'),
+  player(std::uint32_t max_places, std::uint32_t max_bytes)
+      : source_(max_text_bytes, 'x'),
         copy_(source_),
-        blocks_(most_places),
-        texts_(new text_place[most_places]),
-        kept_(most_bytes) {}
+        blocks_(max_places),
+        texts_(new text_place[max_places]),
+        kept_(max_bytes) {}
 
   // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
   double play(const script& script, beside work) {
@@ -91,7 +91,7 @@ class player {
   }
 
  private:
-  static constexpr std::size_t most_text = 64 * 1024;
+  static constexpr std::size_t max_text_bytes = 64 * 1024;
   struct text_place {
     alignas(std::string) std::byte bytes[sizeof(std::string)];
   };
@@ -211,8 +211,8 @@ class times {
     // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
     // the median, ten programs were predicted a tenth higher.
     std::array<std::array<std::vector<double>, way_count>, beside_count> least;
-    for (auto& least_of_work : least) {
-      for (std::size_t index = 0; index < way_count; ++index) least_of_work[index].resize(scripts[index].size());
+    for (auto& best_of_way : least) {
+      for (std::size_t index = 0; index < way_count; ++index) best_of_way[index].resize(scripts[index].size());
     }
     for (int round = 0; round <= rounds; ++round) {  // the first round is not used
       for (std::size_t index = 0; index < way_count; ++index) {
@@ -244,10 +244,10 @@ class times {
   double count_ = 1;
 };
 
-constexpr double least_timed = 64;  // allocations; below this the clock's own error is most of the result
+constexpr double min_timed = 64;  // allocations; below this the clock's own error is most of the result
 
 replayed play(const replay_job& job, bool has_remedies) {
-  if (timed_allocations(job) < least_timed) return {};
+  if (timed_allocations(job) < min_timed) return {};
   const times measured(job, has_remedies, has_remedies ? 7 : 2);
   const auto saved = [&](way before, way after) -> analyse::call_ns {
     if (!measured.has(before) || !measured.has(after)) return {};

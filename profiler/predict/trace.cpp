@@ -148,10 +148,10 @@ std::vector<replay_step> steps_from(format::decoder& input) {
   return steps;
 }
 
-constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // memory limit of the report for one plan
+constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20;  // memory limit of the report for one plan
 
 // Returns the peak of the bytes in all live blocks if each chosen block has at least `reserved` bytes.
-std::uint64_t most_alive(const replay_plan& plan, std::uint64_t reserved = 0) {
+std::uint64_t max_live_bytes(const replay_plan& plan, std::uint64_t reserved = 0) {
   std::vector<std::uint64_t> bytes(plan.slots);
   std::uint64_t now = 0, highest = 0;
   for (const auto* const steps : {&plan.before, &plan.steps}) {
@@ -178,7 +178,7 @@ replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std:
 }
 
 replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
-  constexpr std::size_t most_plans = 6, least_blocks = 256;
+  constexpr std::size_t max_plans = 6, min_blocks = 256;
   if (recording.excerpts.empty() || chosen.empty()) return {};
   const std::uint32_t image = recording.sites[chosen.front()].image;
   std::uint32_t threads = 0, first_thread = ~0U;
@@ -207,13 +207,13 @@ replay_job job_of(const format::recording& recording, const std::vector<std::uin
   job.first_thread = blocks[1] >= blocks[0];
   std::vector<part>& mine = parts[job.first_thread ? 1 : 0];
   std::stable_sort(mine.begin(), mine.end(), [](const part& a, const part& b) { return a.blocks > b.blocks; });
-  if (mine.size() > most_plans) mine.resize(most_plans);
+  if (mine.size() > max_plans) mine.resize(max_plans);
   std::size_t allocations = 0;
   for (const part& candidate : mine) allocations += candidate.blocks;
-  if (allocations < least_blocks) return {};
+  if (allocations < min_blocks) return {};
   for (const part& candidate : mine) {
     replay_plan plan = plan_of(*candidate.excerpt, chosen);
-    if (most_alive(plan) > most_bytes) return {};
+    if (max_live_bytes(plan) > max_bytes) return {};
     job.plans.push_back(std::move(plan));
   }
   return job;
@@ -226,9 +226,10 @@ replay_job whole_job_of(const format::recording& recording, const std::vector<st
 }
 
 void reserve(replay_job& job, std::uint64_t bytes) {
-  const bool has_memory = std::all_of(job.plans.begin(), job.plans.end(),
-                                      [&](const replay_plan& plan) { return most_alive(plan, bytes) <= most_bytes; });
-  job.reserved_bytes = has_memory ? static_cast<std::uint32_t>(std::min(bytes, most_bytes)) : 0;
+  const bool has_memory = std::all_of(job.plans.begin(), job.plans.end(), [&](const replay_plan& plan) {
+    return max_live_bytes(plan, bytes) <= max_bytes;
+  });
+  job.reserved_bytes = has_memory ? static_cast<std::uint32_t>(std::min(bytes, max_bytes)) : 0;
 }
 
 std::string encode(const std::vector<replay_job>& jobs) {

@@ -50,12 +50,12 @@ class cell_table {
 
   template <class Make>
   [[gnu::noinline]] Cell* add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
-    constexpr std::uint32_t first_cells = 2, most_cells = 1024;  // cells in a chunk
+    constexpr std::uint32_t first_cells = 2, max_cells = 1024;  // cells in a chunk
     if (used_ * 2 >= slots_ && !grow()) return nullptr;
     if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
-      const std::uint32_t wanted = chunk_ == nullptr               ? first_cells
-                                   : chunk_->capacity < most_cells ? chunk_->capacity * 2
-                                                                   : most_cells;
+      const std::uint32_t wanted = chunk_ == nullptr              ? first_cells
+                                   : chunk_->capacity < max_cells ? chunk_->capacity * 2
+                                                                  : max_cells;
       const format::offset new_offset = hand_out(sizeof(format::chunk) + wanted * sizeof(Cell));
       if (new_offset == 0) return nullptr;
       auto* const new_chunk = preload::record_at<format::chunk>(new_offset);

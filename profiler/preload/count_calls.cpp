@@ -56,8 +56,8 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
   ++own_window.dispatched;
   if (weight != 0) note_dispatched_call();
   if (own_window.phase == window_phase::closed && !is_in_region()) return {};
-  const auto number = said_number < 0 || said_number > format::most_call_number
-                          ? format::most_call_number
+  const auto number = said_number < 0 || said_number > format::max_call_number
+                          ? format::max_call_number
                           : static_cast<std::uint32_t>(said_number);
   const std::uint8_t size_at = facts_of_call(number).size_at;
   const auto asked = size_at == call_facts::no_argument ? 0 : static_cast<std::uint64_t>(arguments[size_at]);

@@ -75,7 +75,7 @@ using constructor = void (*)(int, char**, char**);
 
 std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
   const work_timer timer(format::walk_ticks);
-  std::uintptr_t frames[format::most_frames];
+  std::uintptr_t frames[format::max_frames];
   return site_of(frames, walk(caller, self.stack(), frames, reads));
 }
 

@@ -13,7 +13,7 @@ namespace tarn::preload {
 class trace_excerpt {
  public:
   void set_up(std::uint32_t thread) noexcept {
-    due_ = thread < format::most_excerpted ? format::excerpt_capacity : never;
+    due_ = thread < format::max_excerpted ? format::excerpt_capacity : never;
   }
 
   // Returns true when the next excerpt begins now.

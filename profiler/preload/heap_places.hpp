@@ -11,9 +11,9 @@ namespace tarn::preload {
 
 // Returns false when the set has no room near the number.
 inline bool note_heap_mebibyte(std::uint32_t number) noexcept {
-  constexpr std::uint32_t most_probes = 64;
-  for (std::uint32_t probe = 0; probe < most_probes; ++probe) {
-    std::atomic<std::uint32_t>& entry = header().heap_mebibytes[(number + probe) % format::most_heap_mebibytes];
+  constexpr std::uint32_t max_probes = 64;
+  for (std::uint32_t probe = 0; probe < max_probes; ++probe) {
+    std::atomic<std::uint32_t>& entry = header().heap_mebibytes[(number + probe) % format::max_heap_mebibytes];
     std::uint32_t current = entry.load(std::memory_order_relaxed);
     if (current == number + 1) return true;
     // Where another thread takes the entry first, `current` is its number, which may be the same one.

@@ -42,8 +42,8 @@ class live_blocks {
     packed packed_record;
     packed_record.used = 1;
     packed_record.early = born.early ? 1 : 0;
-    packed_record.site = born.site & (format::most_sites - 1);
-    packed_record.owner = born.owner & format::most_threads;
+    packed_record.site = born.site & (format::max_sites - 1);
+    packed_record.owner = born.owner & format::max_threads;
     packed_record.sequence = born.sequence & ((1U << 28) - 1);
     leaf[index_of(block)].store(std::bit_cast<std::uint64_t>(packed_record), std::memory_order_relaxed);
     store_size(size_of_block(leaf, block), born.bytes);
@@ -104,7 +104,7 @@ class live_blocks {
     std::uint64_t owner : 14 = 0;
     std::uint64_t sequence : 28 = 0;
   };
-  static_assert(sizeof(packed) == 8 && format::most_sites == 1U << 20 && format::most_threads < 1U << 14);
+  static_assert(sizeof(packed) == 8 && format::max_sites == 1U << 20 && format::max_threads < 1U << 14);
 
   // A leaf has the words of 1 MiB of heap; the table covers all leaves of a program's 47 address bits. A leaf's
   // second half is for blocks at odd multiples of 8, which glibc never returns. Behind the words stand the bytes with

@@ -48,7 +48,7 @@ class lock_samples {
   static void begin_anew() noexcept { recorded.store(0, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t most_weight = 128;
+  static constexpr std::uint32_t max_weight = 128;
   // What a thread takes to record one acquisition in a server, some 150 ns, and which part of its time it may spend on
   // that: one in 40. In ticks of a clock of 3 GHz.
   static constexpr std::uint64_t recording_ticks = 450, share_of_time = 40;
@@ -82,7 +82,7 @@ class lock_samples {
     return false;
   }
   static std::uint16_t largest_weight() noexcept {
-    return growing_weight(recorded.load(std::memory_order_relaxed), most_weight, 1024);
+    return growing_weight(recorded.load(std::memory_order_relaxed), max_weight, 1024);
   }
   // Chooses the weight by what the acquisitions so far were apart; the last ones count most.
   std::uint16_t next_weight(std::uint64_t now) noexcept {

@@ -17,7 +17,7 @@ namespace {
 
 // A table with open addressing. An address stays once entered, as a lock that ends is mostly followed by another one
 // at the same address. An entry is written under `adding` and published by its address.
-constexpr std::size_t entry_count = std::size_t{format::most_locks} * 2;
+constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
 constinit lock adding;
 constinit std::atomic<lock_entry*> table = nullptr;
 constinit std::size_t used = 0;
@@ -54,7 +54,7 @@ lock_entry& place_of(lock_entry* table_entries, const void* address) noexcept {
 std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
   if (number == 0) number = 1;  // 0 is no lock's number
-  if (number >= format::most_locks) return 0;
+  if (number >= format::max_locks) return 0;
   const format::offset place = hand_out(sizeof(format::lock_record));
   if (place == 0) return 0;
   auto& record = *record_at<format::lock_record>(place);
@@ -101,7 +101,7 @@ bool records_calls() noexcept { return (header().sources & format::source_bit(fo
 // that called this hook those that have lasted since. Frames in between have ended, and are not known.
 void attribute(thread& self, held_lock& held, const caller& present) noexcept {
   if (held.cell != nullptr) return;
-  std::uintptr_t frames[format::most_frames], lasting[format::most_frames];
+  std::uintptr_t frames[format::max_frames], lasting[format::max_frames];
   stack_reads reads;
   const std::size_t depth = walk(present, self.stack(), frames, reads);
   std::size_t count = 0;
@@ -112,11 +112,11 @@ void attribute(thread& self, held_lock& held, const caller& present) noexcept {
     for (std::uint32_t index = 0; index < reads.count && next < depth; ++index) {
       if (reads.words[index] != frames[next] && reads.words[index] + 1 != frames[next]) continue;
       const bool lasts = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > held.stack;
-      if (lasts && count < format::most_frames) lasting[count++] = frames[next];
+      if (lasts && count < format::max_frames) lasting[count++] = frames[next];
       ++next;
     }
   } else {  // the frames' places are not known
-    for (std::size_t next = 1; next < depth && count < format::most_frames; ++next) lasting[count++] = frames[next];
+    for (std::size_t next = 1; next < depth && count < format::max_frames; ++next) lasting[count++] = frames[next];
   }
   const std::uint32_t site = site_of(lasting, count);
   held.since = 0;

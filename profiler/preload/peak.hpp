@@ -29,10 +29,10 @@ namespace tarn::preload {
 }
 
 inline void note_peak(std::int64_t bytes) noexcept {
-  std::int64_t highest = header().most_bytes_in_use.load(std::memory_order_relaxed);
+  std::int64_t highest = header().max_bytes_in_use.load(std::memory_order_relaxed);
   do {
     if (bytes <= highest) return;
-  } while (!header().most_bytes_in_use.compare_exchange_weak(highest, bytes, std::memory_order_relaxed));
+  } while (!header().max_bytes_in_use.compare_exchange_weak(highest, bytes, std::memory_order_relaxed));
   header().peaks.fetch_add(1, std::memory_order_relaxed);
   header().peak_image.store(image(), std::memory_order_relaxed);
   constexpr unsigned exact_to = 10;  // reading the clock for each block would be most of the cost
@@ -42,9 +42,9 @@ inline void note_peak(std::int64_t bytes) noexcept {
 // Call this after each change of a cell, with what the process has more in use than before. A thread beside others
 // collects small changes, so that they seldom write the same line of memory.
 [[gnu::always_inline]] inline void change_in_use(thread& self, std::int64_t bytes) noexcept {
-  constexpr std::int64_t most_unsent = 4096;
+  constexpr std::int64_t max_unsent = 4096;
   const std::int64_t unsent = self.unsent_bytes += bytes;
-  if (unsent < most_unsent && unsent > -most_unsent && threads_running() > 1) return;
+  if (unsent < max_unsent && unsent > -max_unsent && threads_running() > 1) return;
   self.unsent_bytes = 0;
   note_peak(header().bytes_in_use.fetch_add(unsent, std::memory_order_relaxed) + unsent);
 }

@@ -31,7 +31,7 @@ class pending_calls {
   bool is_empty() const noexcept { return count_ == 0; }
 
   struct call {
-    std::uintptr_t frames[format::most_frames];
+    std::uintptr_t frames[format::max_frames];
     std::size_t depth;
     std::uint32_t number;
     std::uint16_t weight;  // the calls that it stands for

@@ -29,7 +29,7 @@ constexpr std::size_t longest_name = 200;
 // Regions with the same name are one. A number is looked up without the lock, as an entry is written before it is
 // counted.
 constinit lock adding;
-constinit std::array<const format::quiet_record*, format::most_quiet_regions> region_records = {};
+constinit std::array<const format::quiet_record*, format::max_quiet_regions> region_records = {};
 
 bool is_named(const format::quiet_record& region, const char* name, std::size_t bytes) noexcept {
   return region.name_bytes == bytes && region.image == image() && std::memcmp(&region + 1, name, bytes) == 0;
@@ -46,7 +46,7 @@ format::quiet_record* record_of(std::uint32_t number) noexcept {
   return record_at<format::quiet_record>(header().quiet_at[number].load(std::memory_order_relaxed));
 }
 
-// Returns `most_quiet_regions` when there is no room for another region.
+// Returns `max_quiet_regions` when there is no room for another region.
 std::uint32_t number_of(const char* name) noexcept {
   const std::size_t bytes = ::strnlen(name, longest_name);
   const std::uint32_t count = header().quiet_regions.load(std::memory_order_acquire);
@@ -54,9 +54,9 @@ std::uint32_t number_of(const char* name) noexcept {
   const holding held(adding);
   const std::uint32_t now = header().quiet_regions.load(std::memory_order_relaxed);
   if (const std::uint32_t match = find(name, bytes, count, now); match != now) return match;
-  if (now == format::most_quiet_regions) return now;
+  if (now == format::max_quiet_regions) return now;
   const format::offset place = hand_out(sizeof(format::quiet_record) + bytes);
-  if (place == 0) return format::most_quiet_regions;
+  if (place == 0) return format::max_quiet_regions;
   auto& record = *record_at<format::quiet_record>(place);
   record.image = image();
   record.name_bytes = static_cast<std::uint32_t>(bytes);
@@ -104,7 +104,7 @@ TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
   if (depth >= regions.around.size()) return;
   regions.around[depth] = current_region;
   const std::uint32_t number = number_of(name);
-  if (number == tarn::format::most_quiet_regions) return guard.self().count_dropped();
+  if (number == tarn::format::max_quiet_regions) return guard.self().count_dropped();
   record_of(number)->entered.fetch_add(1, std::memory_order_relaxed);
   if (current_region == 0) {
     enter_slow_path();

@@ -128,7 +128,7 @@ void keep(long file) noexcept {
 std::size_t region_bytes(long file) noexcept {
   struct stat status;
   const bool may_be = raw_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
-                      status.st_size >= static_cast<off_t>(format::least_region_bytes);
+                      status.st_size >= static_cast<off_t>(format::min_region_bytes);
   return may_be ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
@@ -198,7 +198,7 @@ bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
 const format::spare_region* own_spare() noexcept {
   const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
   const std::uint64_t started = start_time();
-  const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
+  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   for (std::uint32_t index = 0; index < count; ++index) {
     const format::spare_region& spare = first->spare[index];
     if (spare.owner.load(std::memory_order_relaxed) == own_key &&
@@ -345,7 +345,7 @@ bool follow_fork() noexcept { return first != nullptr && is_attached() && map_sp
 
 void open_some_spares() noexcept {
   if (first == nullptr || is_restricted()) return;
-  const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
+  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   for (std::uint32_t index = 0; index < count && open_spare_count < std::size(open_spares); ++index) {
     if (first->spare[index].owner.load(std::memory_order_relaxed) != 0) continue;
     const long file = open_spare_file(first_path, first->spare[index]);

@@ -102,7 +102,7 @@ void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
   dl_find_object object;
   if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_link_map == nullptr) return;
   const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
-  if (number == format::most_modules) return;
+  if (number == format::max_modules) return;
   const char* path = object.dlfo_link_map->l_name;
   std::size_t size = std::strlen(path);
   if (size == 0) {  // the program itself
@@ -125,7 +125,7 @@ void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
 
 std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
   const std::uint32_t number = header().sites.load(std::memory_order_relaxed);
-  if (number >= format::most_sites) return 0;
+  if (number >= format::max_sites) return 0;
   const format::offset place = hand_out(sizeof(format::site_record) + count * sizeof *frames);
   if (place == 0) return 0;
   for (std::size_t index = 0; index < count; ++index) {

@@ -167,7 +167,7 @@ void thread::note_begin(const stack_limits& limits) noexcept {
   note_stack(limits);
   if (!is_attached() || !is_recorded()) return;
   const std::uint64_t number = header().started_threads.fetch_add(1, std::memory_order_relaxed);
-  format::thread_stack& stack = header().thread_stacks[number % format::most_stacks];
+  format::thread_stack& stack = header().thread_stacks[number % format::max_stacks];
   // A reader that comes between these takes some pages of this moment for other ones.
   stack.low.store(limits.low, std::memory_order_relaxed);
   stack.high.store(limits.high, std::memory_order_relaxed);
@@ -207,10 +207,10 @@ thread* thread::make() noexcept {
 thread* thread::make_numbered() noexcept {
   const work_timer timer(format::thread_ticks);
   std::uint32_t number = header().threads.load(std::memory_order_relaxed);
-  while (number < format::most_threads &&
+  while (number < format::max_threads &&
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
   }
-  if (number < format::most_threads) {
+  if (number < format::max_threads) {
     thread* const new_thread = take_memory();
     if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
     current_ = new_thread;
@@ -218,7 +218,7 @@ thread* thread::make_numbered() noexcept {
     const holding held(sharing);
     if (shared == nullptr) {
       auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
-      if (new_thread == nullptr || !new_thread->set_up(format::most_threads)) return nullptr;
+      if (new_thread == nullptr || !new_thread->set_up(format::max_threads)) return nullptr;
       shared = new_thread;
     }
     current_ = shared;
@@ -316,7 +316,7 @@ format::order_cell* thread::order_cell_of(std::uint64_t wanted, std::uint64_t he
   const std::uint64_t mixed = ((wanted ^ (held * factor)) * factor ^ gate) * factor;
   const std::uint64_t wanted_key = mixed ^ mixed >> 32;
   if (format::order_cell* const cell = orders_.find(wanted_key)) return cell;
-  if (orders_.size() >= format::most_orders) wanted = held = gate = 0;
+  if (orders_.size() >= format::max_orders) wanted = held = gate = 0;
   return orders_.find_or_add(wanted == 0 ? 0 : wanted_key, record_->cells[format::order_kind],
                              [&](format::order_cell& cell) {
                                cell.key.store(wanted, std::memory_order_relaxed);

@@ -44,7 +44,7 @@ class thread {
   const stack_limits& stack() const noexcept { return stack_; }
   // Returns the lock that each event holds when the thread has the last number, which all further threads share;
   // otherwise null.
-  lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
+  lock* shared_lock() noexcept { return number_ == format::max_threads ? &lock_ : nullptr; }
 
   // Returns null for a thread that is ending, for one that shares its number, and for one that has walked few stacks:
   // mapping its memory takes longer than some walks do.

@@ -26,10 +26,10 @@ constinit thread_local call_window own_window = {};
 
 namespace {
 
-constexpr std::uint64_t least_steps = 4, most_steps = 256, calls_of_block = 4;
+constexpr std::uint64_t min_steps = 4, max_steps = 256, calls_of_block = 4;
 // A thread asks again after so many steps where it has nothing to decide.
 constexpr std::int32_t many_steps = 1 << 16;
-constexpr std::uint32_t most_weight = 2048;
+constexpr std::uint32_t max_weight = 2048;
 constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight doubles
 // The weight of threads that begin when the process has used up its full counts. It grows with their number, as a
 // window takes more of a brief thread's time than that has.
@@ -42,7 +42,7 @@ constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
 constinit std::atomic<std::uint64_t> process_counts = 0;
 
 std::uint16_t largest_weight() noexcept {
-  return growing_weight(process_counts.load(std::memory_order_relaxed), most_weight, counts_of_weight);
+  return growing_weight(process_counts.load(std::memory_order_relaxed), max_weight, counts_of_weight);
 }
 constinit std::atomic<bool> always = false;
 constinit std::atomic<std::uint32_t> begun_threads = 0;
@@ -148,8 +148,8 @@ std::uint16_t next_weight() noexcept {
   now.opened_at = time;
   now.open_calls = now.open_calls / 2 + calls;
   now.open_steps = now.open_steps / 2 + now.steps;
-  now.steps = static_cast<std::uint32_t>(std::clamp(
-      calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), least_steps, most_steps));
+  now.steps = static_cast<std::uint32_t>(
+      std::clamp(calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), min_steps, max_steps));
   const std::uint64_t next_cost = now.steps * now.open_calls * call_ns / now.open_steps + window_ns;
   const std::uint64_t plain_ns = now.steps * now.plain_ns / now.plain_steps;
   return static_cast<std::uint16_t>(
@@ -171,7 +171,7 @@ void end_block() noexcept {
 
 void begin_thread() noexcept {
   own_window.siblings = 0;
-  own_window.steps = least_steps;
+  own_window.steps = min_steps;
   const std::uint32_t begun = begun_threads.fetch_add(1, std::memory_order_relaxed);
   const auto weight = static_cast<std::uint16_t>(
       std::min<std::uint32_t>(std::max(first_weight, begun / threads_of_weight), largest_weight()));
@@ -217,7 +217,7 @@ void begin_windows() noexcept {
   if (!has_windows()) return;
   own_window.is_dispatched = true;
   own_window.weight = 1;
-  own_window.steps = least_steps;
+  own_window.steps = min_steps;
   own_window.last_call = ~std::uint64_t{0};
   open_block();
 }
@@ -281,9 +281,9 @@ void tarn_next_window() noexcept {
   // out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it looks like an
   // interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the estimate is wrong.
   constexpr std::uintptr_t near = std::uintptr_t{8} << 20;
-  constexpr std::uint32_t most_waits = 32;
+  constexpr std::uint32_t max_waits = 32;
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (own_window.decision != 0 && frame - own_window.decision >= near && ++own_window.waits < most_waits) {
+  if (own_window.decision != 0 && frame - own_window.decision >= near && ++own_window.waits < max_waits) {
     tarn_steps_left = 0;
     return;
   }

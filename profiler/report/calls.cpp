@@ -70,16 +70,16 @@ std::vector<const call_site*> by_time(const analyse::call_findings& findings) {
 
 // Prints the calls with most of the time in the kernel, with or without a remedy, where that time matters.
 void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
-  constexpr std::size_t most_calls = 5;
-  constexpr double least_share = 0.05;   // of the time of all calls
-  constexpr double least_of_run = 0.01;  // for all calls together
+  constexpr std::size_t max_calls = 5;
+  constexpr double min_share = 0.05;         // of the time of all calls
+  constexpr double min_share_of_run = 0.01;  // for all calls together
   const analyse::call_findings& findings = analysis.calls();
   const auto all_ns = static_cast<double>(findings.nanoseconds);
-  if (all_ns < least_of_run * analysis.whole().wall_ns) return;
+  if (all_ns < min_share_of_run * analysis.whole().wall_ns) return;
   std::size_t shown = 0;
   for (const call_site* const site : by_time(findings)) {
     const double share = all_ns == 0 ? 0 : static_cast<double>(site->nanoseconds) / all_ns;
-    if (share < least_share || shown == std::min(most_calls, top)) break;
+    if (share < min_share || shown == std::min(max_calls, top)) break;
     if (shown++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
                                          site->name, estimated(site->sums[call_counter::calls], site->error, "call"));

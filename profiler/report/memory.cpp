@@ -23,8 +23,8 @@ using analyse::memory_findings;
 using analyse::memory_site;
 using nlohmann::json;
 
-constexpr double least_share = 0.01;  // of the sum; sites below it are left to --json
-constexpr std::size_t least_columns = 30;
+constexpr double min_share = 0.01;  // of the sum; sites below it are left to --json
+constexpr std::size_t min_columns = 30;
 
 std::string amount_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
@@ -81,8 +81,7 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
   if (error == 0) text += "  " + counted(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
   text += "  ";
-  return text +
-         place_of(analysis, *site.origin, std::max(text_width - std::min(text.size(), text_width), least_columns));
+  return text + place_of(analysis, *site.origin, std::max(text_width - std::min(text.size(), text_width), min_columns));
 }
 
 // Prints the sites that hold at least a hundredth of the sum, the most first.
@@ -90,7 +89,7 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
                 std::uint64_t analyse::site::*blocks, std::uint64_t sum, double memory_site::*error) {
   std::vector<const memory_site*> rows;
   for (const memory_site& site : analysis.memory().sites) {
-    if (static_cast<double>(site.origin->*bytes) >= least_share * static_cast<double>(sum) && site.origin->*bytes != 0)
+    if (static_cast<double>(site.origin->*bytes) >= min_share * static_cast<double>(sum) && site.origin->*bytes != 0)
       rows.push_back(&site);
   }
   std::stable_sort(rows.begin(), rows.end(),
@@ -149,7 +148,7 @@ constexpr std::array kinds = {named_kind{"stacks", "stacks_bytes", format::memor
 void print_residence(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recorded();
   const memory_findings& memory = analysis.memory();
-  const format::residence_facts &largest = recording.most_resident, &last = recording.residence;
+  const format::residence_facts &largest = recording.peak_resident, &last = recording.residence;
   if (largest.sum() == 0) return;
   const std::optional<analyse::heap_residence> heap_at_most = heap_in(largest, memory),
                                                last_heap = heap_in(last, memory);
@@ -219,7 +218,7 @@ void print_lost(analyse::analysis& analysis, std::size_t top) {
       text += fmt::format(", {} of them behind other lost ones", grouped(facts.blocks - facts.first_blocks));
     text += "  ";
     fmt::print("{}{}\n", text,
-               place_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), least_columns)));
+               place_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), min_columns)));
   }
 }
 
@@ -294,7 +293,7 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
           {"end_blocks", memory.end_blocks},
           {"lost", json_of_lost(analysis, top)},
           {"resident_bytes", memory.resident_bytes},
-          {"most_resident", json_of(analysis.recorded().most_resident, memory)},
+          {"peak_resident", json_of(analysis.recorded().peak_resident, memory)},
           {"last_resident", json_of(analysis.recorded().residence, memory)},
           {"sites", sites}};
 }

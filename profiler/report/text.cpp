@@ -25,7 +25,7 @@ using analyse::code_location;
 using format::counter;
 
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
-constexpr std::size_t most_offers = 3;
+constexpr std::size_t max_remedies = 3;
 constexpr double little_share = 0.01;  // of the processor time
 
 std::string end_text(const format::recording& recording) {
@@ -154,7 +154,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
     fmt::print("   → nothing to gain\n");
     return;
   }
-  const std::size_t offers = std::min(has_alternatives ? most_offers : 1, view.offers.size());
+  const std::size_t offers = std::min(has_alternatives ? max_remedies : 1, view.offers.size());
   for (std::size_t number = 0; number < offers; ++number) print_offer(analysis, view.offers[number], style);
   if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
 }
@@ -262,9 +262,9 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
-  const bool recorded_any =
-      has_heap || std::any_of(sources.begin(), sources.end(),
-                              [](const std::string& source) { return source != "heap" && source != "cpu"; });
+  const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
+                              return source != "heap" && source != "cpu";
+                            });
   print_verdict(analysis, recorded_any, unrecorded.empty(), style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);
@@ -275,7 +275,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   }
   std::size_t shown = 0;
   for (const analyse::site_view& site : top) {
-    if (shown != 0 && site.facts.sums[counter::blocks] < analyse::least_allocations) break;
+    if (shown != 0 && site.facts.sums[counter::blocks] < analyse::min_allocations) break;
     print_site(analysis, site, ++shown, request.has_alternatives, style);
   }
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;

@@ -8,10 +8,10 @@ namespace tarn::command {
 
 using nlohmann::json;
 
-constexpr std::size_t most_intervals = 128;
+constexpr std::size_t max_intervals = 128;
 
 json json_of_timeline(analyse::analysis& analysis) {
-  const analyse::history history = analysis.course(most_intervals);
+  const analyse::history history = analysis.course(max_intervals);
   if (history.intervals.empty()) return {};
   const analyse::timeline timeline =
       analyse::timeline_of(analysis.recorded(), history, analysis.heap(), analysis.locks(), analysis.calls());

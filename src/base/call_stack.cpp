@@ -23,7 +23,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* state) noexcept {
   if (noted.count != 0 || address == now.first) {
     noted.frames[noted.count++] = address;
   }
-  return noted.count == call_stack::most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return noted.count == call_stack::max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 }  // namespace

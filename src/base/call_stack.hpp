@@ -10,9 +10,9 @@
 namespace tarn::base {
 
 struct call_stack {
-  static constexpr std::size_t most_frames = 16;
+  static constexpr std::size_t max_frames = 16;
 
-  const void* frames[most_frames];  ///< return addresses, the innermost first
+  const void* frames[max_frames];  ///< return addresses, the innermost first
   std::uint32_t count = 0;
 
   /// Notes the callers of this function, from the frame that returns to `first` on. If no frame does, and in

@@ -11,7 +11,7 @@ void leak_report::add(std::size_t bytes, const void* site, std::uint32_t thread)
     ++counted;
   }
   if (counted == places_ + count_) {
-    if (count_ == most_places) {
+    if (count_ == max_places) {
       counted = &others_;
     } else {
       *counted = {.site = site, .thread = thread, .blocks = 0, .bytes = 0};

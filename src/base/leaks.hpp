@@ -20,9 +20,9 @@ class leak_report {
     std::uint32_t thread;
     std::size_t blocks, bytes;
   };
-  static constexpr std::size_t most_places = 32;
+  static constexpr std::size_t max_places = 32;
 
-  place places_[most_places];
+  place places_[max_places];
   std::size_t count_ = 0;
   place total_ = {}, others_ = {};
 };

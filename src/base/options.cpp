@@ -122,8 +122,8 @@ void append_reason(text& reason, const option_info& option) noexcept {
 // Computes the edit distance; two exchanged neighbouring letters count as one slip. Names here are short. A longer
 // `left` is nobody's slip and gets a distance above every limit.
 std::size_t slips_between(std::string_view left, std::string_view right) noexcept {
-  if (left.size() > most_option_name_bytes || right.size() > most_option_name_bytes) return most_option_name_bytes;
-  unsigned char rows[3][most_option_name_bytes + 1] = {};
+  if (left.size() > max_option_name_bytes || right.size() > max_option_name_bytes) return max_option_name_bytes;
+  unsigned char rows[3][max_option_name_bytes + 1] = {};
   for (std::size_t column = 0; column <= right.size(); ++column) rows[0][column] = static_cast<unsigned char>(column);
   for (std::size_t row = 1; row <= left.size(); ++row) {
     unsigned char* const now = rows[row % 3];
@@ -181,7 +181,7 @@ std::optional<option_id> find_option(std::string_view name) noexcept {
 
 std::optional<option_id> nearest_option(std::string_view name) noexcept {
   std::optional<option_id> nearest;
-  std::size_t fewest = most_option_name_bytes;
+  std::size_t fewest = max_option_name_bytes;
   for (const option_info& option : option_table) {
     const std::size_t slips = slips_between(name, option.name);
     const std::size_t allowed = option.name.size() < 6 ? 1 : option.name.size() / 3;
@@ -244,7 +244,7 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
       target.thp = static_cast<thp_mode>(*choice);
       return true;
     case option_id::stats_file:
-      if (value.size() > most_path_bytes) return refused();
+      if (value.size() > max_path_bytes) return refused();
       if (!value.empty()) std::memcpy(target.stats_file, value.data(), value.size());
       target.stats_file[value.size()] = '\0';
       return true;
@@ -276,7 +276,7 @@ void load_from_environment(options& target, const char* const* environment, repo
     std::string_view value(*environment);
     if (!starts_with(value, environment_name::prefix)) continue;
     const std::string_view entry_name = cut(value, '=');
-    char lower_name[most_option_name_bytes];
+    char lower_name[max_option_name_bytes];
     std::size_t size = 0;
     for (std::size_t index = environment_name::prefix.size(); index < entry_name.size() && size < sizeof lower_name;
          ++index)

@@ -48,32 +48,32 @@ enum class thp_mode : std::uint8_t { automatic, enabled, disabled };
 // True in builds of the guard preset, where the checks of `guard` are on unless switched off.
 inline constexpr bool guard_by_default = TARN_GUARD != 0;
 
-inline constexpr std::uint64_t most_milliseconds = 3'600'000;        // an hour
-inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;  // the address space of a process
-inline constexpr std::uint64_t most_samples_apart = 1'000'000'000;
-inline constexpr std::size_t most_path_bytes = 1023;
-inline constexpr std::size_t most_option_name_bytes = 32;
+inline constexpr std::uint64_t max_milliseconds = 3'600'000;        // an hour
+inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 47;  // the address space of a process
+inline constexpr std::uint64_t max_samples_apart = 1'000'000'000;
+inline constexpr std::size_t max_path_bytes = 1023;
+inline constexpr std::size_t max_option_name_bytes = 32;
 
 inline constexpr option_info option_table[] = {
-    {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
+    {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, max_milliseconds, "",
      "Milliseconds that empty memory stays with the process before it goes back to the system; 0: at once."},
     {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json|openmetrics",
      "Statistics printed at exit, on standard error or to stats_file; counting slows every call down."},
-    {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
+    {option_id::stats_file, "stats_file", option_kind::path, "", 0, max_path_bytes, "",
      "File that the statistics are appended to instead of standard error; opened when the program starts."},
     {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",
      "Finds overrun, use after free, double free and wrong sizes, with sites; all threads share one slow heap."},
     {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
      "Transparent huge pages: auto leaves the choice to the system, on asks for them, off refuses them."},
-    {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",
+    {option_id::limit, "limit", option_kind::bytes, "0", 0, max_bytes, "",
      "Most bytes that all heaps of the process together may hold; 0: no limit."},
-    {option_id::initial, "initial", option_kind::bytes, "0", 0, most_bytes, "",
+    {option_id::initial, "initial", option_kind::bytes, "0", 0, max_bytes, "",
      "Bytes taken from the system, and touched, whenever a thread gets a new heap; all threads share them."},
-    {option_id::increment, "increment", option_kind::bytes, "0", 0, most_bytes, "",
+    {option_id::increment, "increment", option_kind::bytes, "0", 0, max_bytes, "",
      "Bytes taken from the system at a time when the heaps of all threads need more, 2M to 64M; 0: 4M, later 64M."},
     {option_id::background_purge, "background_purge", option_kind::flag, "1", 0, 1, "",
      "Gives empty memory back while the program is idle too, by a thread that ends before setuid and seccomp."},
-    {option_id::sample_guards, "sample_guards", option_kind::number, "5000", 0, most_samples_apart, "",
+    {option_id::sample_guards, "sample_guards", option_kind::number, "5000", 0, max_samples_apart, "",
      "One in about this many allocations lies between inaccessible pages, to name its misuse; 0, limit, guard: none."},
     {option_id::harden, "harden", option_kind::flag, "0", 0, 1, "",
      "Finds writes after free, overruns and wrong sizes at a small cost; guard finds more, and has priority."},
@@ -95,13 +95,13 @@ struct options {
   std::uint64_t initial = 0;           // bytes
   std::uint64_t increment = 0;         // bytes; 0: as needed
   // Empty: standard error. This is a copy, because a program may overwrite its environment (setproctitle does).
-  char stats_file[most_path_bytes + 1] = {};
+  char stats_file[max_path_bytes + 1] = {};
 };
 
 // Returns TARN_ and the upper-case name. It is cheap enough to compute where it is needed.
 struct environment_name {
   static constexpr std::string_view prefix = "TARN_";
-  char bytes[prefix.size() + most_option_name_bytes] = {};
+  char bytes[prefix.size() + max_option_name_bytes] = {};
   std::size_t size = 0;
 
   explicit constexpr environment_name(const option_info& option) noexcept {
@@ -144,7 +144,7 @@ namespace options_detail {
 consteval bool table_is_in_order() {
   for (std::size_t row = 0; row < option_count; ++row) {
     if (static_cast<std::size_t>(option_table[row].id) != row) return false;
-    if (option_table[row].name.size() > most_option_name_bytes) return false;
+    if (option_table[row].name.size() > max_option_name_bytes) return false;
   }
   return true;
 }

@@ -24,15 +24,15 @@ extern "C" __attribute__((weak, visibility("hidden"))) const ElfW(Ehdr) __ehdr_s
 namespace tarn::base {
 namespace {
 
-constexpr std::size_t most_path_shown = 160;
+constexpr std::size_t max_path_shown = 160;
 
 // The end of a long path says more than its beginning.
 void append_path(text& output, std::string_view path) noexcept {
-  if (path.size() > most_path_shown) {
+  if (path.size() > max_path_shown) {
     output.append("...");
-    path.remove_prefix(path.size() - most_path_shown);
+    path.remove_prefix(path.size() - max_path_shown);
   }
-  output.escaped(path, most_path_shown);
+  output.escaped(path, max_path_shown);
 }
 
 // The loader does not know the path of the program itself.

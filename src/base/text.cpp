@@ -10,13 +10,13 @@ namespace tarn::base {
 namespace {
 
 constexpr char hex_digits[] = "0123456789abcdef";
-constexpr std::size_t most_decimal_digits = 20;  // for a 64-bit number
+constexpr std::size_t max_decimal_digits = 20;  // for a 64-bit number
 
 bool is_printable(unsigned char byte) noexcept { return byte >= 0x20 && byte < 0x7f; }
 
 struct decimal_digits {
-  char bytes[most_decimal_digits];
-  std::size_t first = most_decimal_digits;
+  char bytes[max_decimal_digits];
+  std::size_t first = max_decimal_digits;
 
   explicit decimal_digits(std::uint64_t number) noexcept {
     do {
@@ -24,7 +24,7 @@ struct decimal_digits {
       number /= 10;
     } while (number != 0);
   }
-  std::string_view view() const noexcept { return {bytes + first, most_decimal_digits - first}; }
+  std::string_view view() const noexcept { return {bytes + first, max_decimal_digits - first}; }
 };
 
 }  // namespace
@@ -60,10 +60,10 @@ text& text::hex(std::uint64_t number) noexcept {
   return append("0x").append(std::string_view(bytes + first, sizeof bytes - first));
 }
 
-text& text::escaped(std::string_view bytes, std::size_t most_bytes) noexcept {
+text& text::escaped(std::string_view bytes, std::size_t max_bytes) noexcept {
   std::size_t shown = 0;
   for (const char byte : bytes) {
-    if (shown++ == most_bytes) return append("...");
+    if (shown++ == max_bytes) return append("...");
     const auto value = static_cast<unsigned char>(byte);
     if (byte == '\\') {
       append("\\\\");

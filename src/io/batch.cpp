@@ -109,7 +109,7 @@ void batch::clear() noexcept {
 namespace {
 
 // Runs with fewer operations finish before another thread has started.
-constexpr std::size_t least_by_thread = 256;
+constexpr std::size_t min_by_thread = 256;
 // The number of operations that a thread takes, and hands over for showing, at a time.
 constexpr std::size_t portion = 32;
 
@@ -207,7 +207,7 @@ void batch::run(visitor visit, void* function, bool shows_texts) {
     batch_round round(std::move(added));
 
     std::vector<std::jthread> helpers;
-    const std::size_t wanted = std::min<std::size_t>(options_.threads, operations / least_by_thread);
+    const std::size_t wanted = std::min<std::size_t>(options_.threads, operations / min_by_thread);
     helpers.reserve(wanted);
     while (helpers.size() + 1 < wanted) {
       try {

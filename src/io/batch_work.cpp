@@ -20,9 +20,9 @@ namespace {
 // The page size. As many files of this size as are in flight stay in the second-level cache (docs/design/io.md).
 constexpr std::size_t page = 8 * 1024;
 // A ring costs as much as a hundred calls, and gains nothing for so few operations.
-constexpr std::size_t least_for_ring = 8;
+constexpr std::size_t min_for_ring = 8;
 // The most folders to keep open.
-constexpr std::size_t most_folders = 16;
+constexpr std::size_t max_folders = 16;
 constexpr int unopened = -2;
 
 file_status short_status(const struct statx& source) noexcept {
@@ -60,17 +60,17 @@ struct batch_work::job {
 
 batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps)
     : longest_(options.longest), keeps_(keeps) {
-  const std::size_t most_slots = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
-  if (options.way != batch_way::plain && operations >= least_for_ring) {
-    calls_ = files::open_ring(static_cast<unsigned>(most_slots));
+  const std::size_t max_slots = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
+  if (options.way != batch_way::plain && operations >= min_for_ring) {
+    calls_ = files::open_ring(static_cast<unsigned>(max_slots));
   }
   is_ring_ = calls_ != nullptr;
-  const std::size_t at_once = is_ring_ ? most_slots : 1;  // plain calls are best finished one operation at a time
+  const std::size_t at_once = is_ring_ ? max_slots : 1;  // plain calls are best finished one operation at a time
   if (!is_ring_) calls_ = files::plain_calls(1);
   jobs_ = std::make_unique<job[]>(at_once);
   pages_ = std::make_unique_for_overwrite<char[]>(at_once * page);
   free_.reserve(at_once);
-  folders_.reserve(most_folders);
+  folders_.reserve(max_folders);
   for (std::size_t slot_number = at_once; slot_number-- > 0;) {
     jobs_[slot_number].slot = static_cast<int>(slot_number);
     jobs_[slot_number].small = &pages_[slot_number * page];
@@ -231,14 +231,14 @@ bool batch_work::opened(job& current, int descriptor) {
 
 bool batch_work::read(job& current) {
   auto& result = static_cast<batch_content&>(*current.result);
-  const std::size_t most_bytes = result.kind_ == kind::read ? result.bytes_ : longest_ + (longest_ + 1 != 0);
-  if (current.done == most_bytes) return has_read(current, 0);
+  const std::size_t max_bytes = result.kind_ == kind::read ? result.bytes_ : longest_ + (longest_ + 1 != 0);
+  if (current.done == max_bytes) return has_read(current, 0);
   if (current.done < page) {
     current.call.place = current.small + current.done;
-    current.call.bytes = std::min(page, most_bytes) - current.done;
+    current.call.bytes = std::min(page, max_bytes) - current.done;
   } else {
     if (result.text_.size() <= current.done) {
-      result.text_.resize(result.kind_ == kind::read ? most_bytes : std::min(most_bytes, 8 * current.done));
+      result.text_.resize(result.kind_ == kind::read ? max_bytes : std::min(max_bytes, 8 * current.done));
       if (current.done == page) std::copy_n(current.small, page, result.text_.begin());
     }
     current.call.place = result.text_.data() + current.done;

@@ -19,7 +19,7 @@ namespace files = platform::files;
 namespace {
 
 // More parts than this are written in several calls; the system's own limit is 1,024.
-constexpr std::size_t most_parts = 64;
+constexpr std::size_t max_parts = 64;
 
 int open_or_throw(const std::string& path, int flags, unsigned mode, std::string_view words) {
   if (path.find('\0') != std::string::npos) {
@@ -106,10 +106,10 @@ std::size_t file::write_some(std::span<const std::string_view> parts) {
   std::size_t written = 0;
   std::size_t part = 0, begun = 0;  // `begun` bytes of parts[part] are written
   for (;;) {
-    std::array<iovec, most_parts> vectors;
+    std::array<iovec, max_parts> vectors;
     int count = 0;
     std::size_t skip = begun;
-    for (std::size_t index = part; index < parts.size() && count < static_cast<int>(most_parts); ++index, skip = 0) {
+    for (std::size_t index = part; index < parts.size() && count < static_cast<int>(max_parts); ++index, skip = 0) {
       if (parts[index].size() > skip) {
         vectors[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[index].data()) + skip,
                                                       parts[index].size() - skip};

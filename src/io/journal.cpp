@@ -182,8 +182,8 @@ void journal::state::turn(lane& mine, journal_file& target) noexcept {
   mine.restorations = target.settled_restorations();
   std::uint64_t slot;
   const std::uint64_t number = target.take_chunk(slot);
-  mine.next = next_line.fetch_add(most_lines(target.chunk_bytes()), std::memory_order_relaxed);
-  mine.reserved = mine.next + most_lines(target.chunk_bytes());
+  mine.next = next_line.fetch_add(max_lines(target.chunk_bytes()), std::memory_order_relaxed);
+  mine.reserved = mine.next + max_lines(target.chunk_bytes());
   mine.begin_chunk(target, slot, number);
 
   chunk_header head{number, mine.next, target.session(), 0};

@@ -29,7 +29,7 @@ namespace {
 
 // A fault in a file that looks complete has one of two causes: another thread has restored the file meanwhile, or the
 // disk fails. The first happens at most once for each lane, so more faults than this mean the second.
-constexpr unsigned most_futile_restorations = 1u << 12;
+constexpr unsigned max_futile_restorations = 1u << 12;
 
 std::uint64_t random_key() noexcept {
   timespec now{};
@@ -123,7 +123,7 @@ bool journal_file::is_all_zeros() {
 }
 
 void journal_file::create(const journal_options& options) {
-  if (!std::has_single_bit(options.chunk) || options.chunk < least_chunk || options.chunk > largest_chunk) {
+  if (!std::has_single_bit(options.chunk) || options.chunk < min_chunk || options.chunk > largest_chunk) {
     throw std::invalid_argument(target_.name() + ": journal_options::chunk is " + std::to_string(options.chunk) +
                                 ", not a power of two from 1024 to 2^30");
   }
@@ -134,7 +134,7 @@ void journal_file::create(const journal_options& options) {
   std::memcpy(header_.magic, magic, sizeof magic);
   header_.version = version;
   header_.chunk_bytes = options.chunk;
-  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, least_chunks, most_chunks);
+  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, min_chunks, max_chunks);
   header_.key = random_key();
   header_.check = check_of(header_);
   // Every page has its place on the disk from the start, so that a full disk is an error here.
@@ -196,7 +196,7 @@ void journal_file::recover() {
     ++next_line;
   }
   session_ = static_cast<std::uint32_t>(last_session + 1);
-  const std::uint64_t reserved = newest_first_line + most_lines(chunk_bytes_);
+  const std::uint64_t reserved = newest_first_line + max_lines(chunk_bytes_);
   if (!walk.is_torn() && !walk.is_lost()) {
     continues_ = {newest_slot, newest_number, walk.offset(), next_line, reserved, reserved};
     held_[newest_slot].store(true, std::memory_order_relaxed);
@@ -261,7 +261,7 @@ int journal_file::try_to_restore() noexcept {
   const bool has_header = std::memcmp(&head, &header_, sizeof head) == 0;
   const bool looks_complete = is_long_enough && has_header;
   futile_restorations_ = looks_complete ? futile_restorations_ + 1 : 0;
-  if (futile_restorations_ > most_futile_restorations) return EIO;
+  if (futile_restorations_ > max_futile_restorations) return EIO;
   // This comes before the file has pages again. So a thread that stores into a new page, and then reads the number of
   // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);

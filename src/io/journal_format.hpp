@@ -29,10 +29,10 @@ namespace tarn::io::journal_format {
 inline constexpr std::size_t header_bytes = 4096;
 inline constexpr std::uint32_t version = 1;
 inline constexpr char magic[8] = {'t', 'a', 'r', 'n', 'j', 'r', 'n', 'l'};
-inline constexpr std::uint32_t least_chunk = 1024;
+inline constexpr std::uint32_t min_chunk = 1024;
 inline constexpr std::uint32_t largest_chunk = 1u << 30;
-inline constexpr std::uint64_t least_chunks = 4;
-inline constexpr std::uint64_t most_chunks = 1u << 24;
+inline constexpr std::uint64_t min_chunks = 4;
+inline constexpr std::uint64_t max_chunks = 1u << 24;
 
 struct header {
   char magic[8];
@@ -72,7 +72,7 @@ constexpr std::size_t bytes_of(std::uint64_t mark) noexcept { return mark >> 32;
 constexpr std::size_t step(std::size_t bytes) noexcept { return (sizeof(line_header) + bytes + 7) / 8 * 8; }
 
 /// Lines are never more than this in a chunk, and are numbered in advance.
-constexpr std::uint64_t most_lines(std::size_t chunk_bytes) noexcept { return chunk_bytes / sizeof(line_header); }
+constexpr std::uint64_t max_lines(std::size_t chunk_bytes) noexcept { return chunk_bytes / sizeof(line_header); }
 
 inline std::uint64_t check_of(const header& head) noexcept { return XXH3_64bits(&head, offsetof(header, check)); }
 

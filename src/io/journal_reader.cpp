@@ -15,8 +15,8 @@ const char* journal_format::wrong_with(const header& first) noexcept {
   if (std::memcmp(first.magic, magic, sizeof magic) != 0) return "is not a journal";
   if (first.check != check_of(first)) return "is a journal whose header is damaged";
   if (first.version != version) return "is a journal of another version";
-  if (first.chunk_bytes < least_chunk || first.chunk_bytes > largest_chunk || first.chunk_bytes % 8 != 0 ||
-      first.chunks < least_chunks || first.chunks > most_chunks) {
+  if (first.chunk_bytes < min_chunk || first.chunk_bytes > largest_chunk || first.chunk_bytes % 8 != 0 ||
+      first.chunks < min_chunks || first.chunks > max_chunks) {
     return "is a journal of an impossible size";
   }
   return nullptr;

@@ -16,7 +16,7 @@
 namespace tarn {
 namespace {
 
-constexpr std::size_t most_reported = 8;  // by one region
+constexpr std::size_t max_reported = 8;  // by one region
 constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
@@ -104,9 +104,9 @@ quiet_region::~quiet_region() {
   const platform::unwatched ours;
   quiet_heap::is_heard = outer_ != nullptr;
   innermost = outer_;
-  if (reported_ > most_reported) {
+  if (reported_ > max_reported) {
     line output;
-    output.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - most_reported);
+    output.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - max_reported);
     output.append(" more noises\n").write_to(2);
   }
 }
@@ -114,11 +114,11 @@ quiet_region::~quiet_region() {
 // Returns whether it reported. The innermost region that reports does so for those around it.
 bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
   if (log_ != nullptr) {
-    if (log_->count_ < noise_log::most_kept) log_->kept_[log_->count_] = heard;
+    if (log_->count_ < noise_log::capacity) log_->kept_[log_->count_] = heard;
     ++log_->count_;
     return false;
   }
-  if (!is_reported && ++reported_ <= most_reported) {
+  if (!is_reported && ++reported_ <= max_reported) {
     line output;
     append(output.append("tarn: quiet region ").append(name_).append(": "), heard);
     output.write_to(2);

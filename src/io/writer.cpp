@@ -14,7 +14,7 @@ namespace tarn::io {
 namespace {
 
 // Gathered parts beyond this number are copied into the buffer.
-constexpr std::size_t most_gathered = 16;
+constexpr std::size_t max_pieces = 16;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ writer::~writer() {
 // Writes the buffer and then the parts in one call. Returns when some of the parts is out, and keeps the rest; throws
 // when nothing is.
 void writer::write_slow(std::span<const std::string_view> parts) {
-  std::array<std::string_view, most_gathered + 1> pieces;
+  std::array<std::string_view, max_pieces + 1> pieces;
   const std::span parts_to_write = std::span(pieces).first(parts.size() + 1);
   std::copy(parts.begin(), parts.end(), pieces.begin() + 1);
   std::size_t left = 0;
@@ -93,7 +93,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
 void writer::gather(std::span<const std::string_view> parts) {
   std::size_t bytes = 0;
   for (const std::string_view part : parts) bytes += part.size();
-  if (bytes > room() && (parts.size() <= most_gathered)) {
+  if (bytes > room() && (parts.size() <= max_pieces)) {
     write_slow(parts);
     return;
   }
@@ -101,7 +101,7 @@ void writer::gather(std::span<const std::string_view> parts) {
     flush();
   }
   if (bytes > room()) {
-    for (; parts.size() > most_gathered; parts = parts.subspan(most_gathered)) gather(parts.first(most_gathered));
+    for (; parts.size() > max_pieces; parts = parts.subspan(max_pieces)) gather(parts.first(max_pieces));
     gather(parts);
     return;
   }

@@ -96,6 +96,6 @@ outcome advise(void* start, std::size_t bytes, int advice) noexcept {
 
 outcome sync_map(void* start, std::size_t bytes) noexcept { return outcome_of(::msync(start, bytes, MS_SYNC)); }
 
-std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept { return ring_calls(most_calls); }
+std::unique_ptr<many_calls> open_ring(unsigned max_calls) noexcept { return ring_calls(max_calls); }
 
 }  // namespace tarn::platform::files

@@ -63,31 +63,31 @@ outcome close(int descriptor) noexcept {
 
 outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
   return through(kind::read, descriptor, bytes,
-                 [=](std::size_t most_bytes) { return ::read(descriptor, place, most_bytes); });
+                 [=](std::size_t max_bytes) { return ::read(descriptor, place, max_bytes); });
 }
 
 outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return through(kind::read_at, descriptor, bytes, [=](std::size_t most_bytes) {
-    return ::pread(descriptor, place, most_bytes, static_cast<off_t>(offset));
+  return through(kind::read_at, descriptor, bytes, [=](std::size_t max_bytes) {
+    return ::pread(descriptor, place, max_bytes, static_cast<off_t>(offset));
   });
 }
 
 outcome write(int descriptor, const iovec* parts, int count) noexcept {
   std::size_t bytes = 0;
   for (int part = 0; part < count; ++part) bytes += parts[part].iov_len;
-  return through(kind::write, descriptor, bytes, [=](std::size_t most_bytes) {
+  return through(kind::write, descriptor, bytes, [=](std::size_t max_bytes) {
     std::vector<iovec> cut(parts, parts + count);  // may cut any part in the middle
     for (iovec& part : cut) {
-      part.iov_len = std::min(part.iov_len, most_bytes);
-      most_bytes -= part.iov_len;
+      part.iov_len = std::min(part.iov_len, max_bytes);
+      max_bytes -= part.iov_len;
     }
     return ::writev(descriptor, cut.data(), count);
   });
 }
 
 outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return through(kind::write_at, descriptor, bytes, [=](std::size_t most_bytes) {
-    return ::pwrite(descriptor, place, most_bytes, static_cast<off_t>(offset));
+  return through(kind::write_at, descriptor, bytes, [=](std::size_t max_bytes) {
+    return ::pwrite(descriptor, place, max_bytes, static_cast<off_t>(offset));
   });
 }
 
@@ -117,9 +117,9 @@ outcome wait(int descriptor, short events) noexcept {
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
-  return through(kind::allocate, descriptor, bytes, [=](std::size_t most_bytes) {
-    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(most_bytes));
-    if (errno == 0 && most_bytes < bytes) errno = ENOSPC;  // like a disk that becomes full halfway
+  return through(kind::allocate, descriptor, bytes, [=](std::size_t max_bytes) {
+    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(max_bytes));
+    if (errno == 0 && max_bytes < bytes) errno = ENOSPC;  // like a disk that becomes full halfway
     return errno == 0 ? 0 : -1;
   });
 }
@@ -127,7 +127,7 @@ outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
 outcome extend(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
   return through(kind::extend, descriptor, bytes,
-                 [=](std::size_t most_bytes) { return ::fallocate(descriptor, 0, 0, static_cast<off_t>(most_bytes)); });
+                 [=](std::size_t max_bytes) { return ::fallocate(descriptor, 0, 0, static_cast<off_t>(max_bytes)); });
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {
@@ -173,8 +173,8 @@ class steered_ring final : public many_calls {
   void start(call& operation) noexcept override {
     const std::size_t wanted = operation.bytes;
     const outcome verdict = through(kind_of(operation), operation.is_slot ? -1 : operation.file, operation.bytes,
-                                    [&](std::size_t most_bytes) {
-                                      operation.bytes = most_bytes;
+                                    [&](std::size_t max_bytes) {
+                                      operation.bytes = max_bytes;
                                       return std::int64_t{0};
                                     });
     if (verdict < 0) {
@@ -212,8 +212,8 @@ class steered_ring final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept {
-  std::unique_ptr<many_calls> real = ring_calls(most_calls);
+std::unique_ptr<many_calls> open_ring(unsigned max_calls) noexcept {
+  std::unique_ptr<many_calls> real = ring_calls(max_calls);
   if (real == nullptr) return nullptr;
   return std::make_unique<steered_ring>(std::move(real));
 }

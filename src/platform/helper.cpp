@@ -129,7 +129,7 @@ void forget_helper() noexcept {
 // The kernel stores the number before the helper runs, and 0 when the helper has left its code for good. The thread
 // itself goes a moment later, and nothing wakes who waits for that. A child that runs no handlers of a fork has copies
 // of the numbers, which the kernel never clears there; so each round asks whether this process has such a thread.
-bool wait_for_helper_end(std::uint32_t most_ms) noexcept {
+bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
   const int saved = errno;
   std::uint64_t last_ms = 0;
   bool gone = false;
@@ -141,12 +141,12 @@ bool wait_for_helper_end(std::uint32_t most_ms) noexcept {
     if (gone && thread != 0) {
       last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
     }
-    const std::uint64_t now = gone || most_ms == 0 ? 0 : now_ms();
+    const std::uint64_t now = gone || max_ms == 0 ? 0 : now_ms();
     if (last_ms == 0) {
-      last_ms = now + most_ms;
+      last_ms = now + max_ms;
     }
     if (gone || now >= last_ms) {
-      if (helper == 0 && most_ms != 0) {  // another thread may have the number by now
+      if (helper == 0 && max_ms != 0) {  // another thread may have the number by now
         last_number.store(0, std::memory_order_relaxed);
       }
       break;

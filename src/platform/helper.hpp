@@ -22,8 +22,8 @@ namespace tarn::platform {
 /// In a forked child, where no helper lives.
 void forget_helper() noexcept;
 
-/// Waits until this process has no thread that is a helper, for about `most_ms`. Returns false if it still has one.
+/// Waits until this process has no thread that is a helper, for about `max_ms`. Returns false if it still has one.
 /// Safe in signal handlers.
-[[nodiscard]] bool wait_for_helper_end(std::uint32_t most_ms) noexcept;
+[[nodiscard]] bool wait_for_helper_end(std::uint32_t max_ms) noexcept;
 
 }  // namespace tarn::platform

@@ -62,6 +62,6 @@ class one_by_one final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> plain_calls(unsigned most_calls) { return std::make_unique<one_by_one>(most_calls); }
+std::unique_ptr<many_calls> plain_calls(unsigned max_calls) { return std::make_unique<one_by_one>(max_calls); }
 
 }  // namespace tarn::platform::files

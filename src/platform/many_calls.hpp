@@ -52,14 +52,14 @@ class many_calls {
   virtual call* next() noexcept = 0;
 };
 
-/// Allows at most `most_calls` calls in flight, and as many slots, which the end of the object closes. Returns null
+/// Allows at most `max_calls` calls in flight, and as many slots, which the end of the object closes. Returns null
 /// where the system has no io_uring or does not allow it, and where Tarn was built without liburing.
-std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept;
+std::unique_ptr<many_calls> open_ring(unsigned max_calls) noexcept;
 /// Does the same with a system call each.
-std::unique_ptr<many_calls> plain_calls(unsigned most_calls);
+std::unique_ptr<many_calls> plain_calls(unsigned max_calls);
 
 /// The real ring, which files_fake.cpp wraps.
-std::unique_ptr<many_calls> ring_calls(unsigned most_calls) noexcept;
+std::unique_ptr<many_calls> ring_calls(unsigned max_calls) noexcept;
 /// Makes one call with the functions of files.hpp; open files are passed as `descriptor`.
 outcome make(const call& operation, int descriptor) noexcept;
 

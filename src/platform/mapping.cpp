@@ -15,12 +15,12 @@ namespace {
 
 /// The kernel puts mappings next to each other; what is reserved lies somewhere below them.
 /// Not further, because sanitizers know only part of the address space.
-constexpr std::size_t most_distance = std::size_t{64} << 30;
+constexpr std::size_t max_distance = std::size_t{64} << 30;
 
 /// A process may have 65,530 mappings by default (vm.max_map_count). One between guards takes two of them, because
 /// neighbours share a guard. With more than this number the guards of the next ones are accessible, so that the kernel
 /// merges neighbours into one mapping, and the program has the other half for itself.
-constexpr std::size_t most_guarded = 16'384;
+constexpr std::size_t max_guarded = 16'384;
 
 constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
@@ -85,7 +85,7 @@ void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, vo
   }
   // Where the process has as many mappings as the kernel allows, three cannot be made of one,
   // but one without guards still can.
-  const bool is_guarded = counters.mappings.fetch_add(1, std::memory_order_relaxed) < most_guarded;
+  const bool is_guarded = counters.mappings.fetch_add(1, std::memory_order_relaxed) < max_guarded;
   if ((is_guarded && protect(counters, outer + guard_bytes, bytes)) ||
       protect(counters, outer, bytes + 2 * guard_bytes)) {
     return outer + guard_bytes;
@@ -188,7 +188,7 @@ void* reserve(call_counters& counters, std::size_t bytes) noexcept {
   if (usual == nullptr) {
     return nullptr;
   }
-  const std::uintptr_t distance = (1 + random_number() % (most_distance / page_bytes())) * page_bytes();
+  const std::uintptr_t distance = (1 + random_number() % (max_distance / page_bytes())) * page_bytes();
   const auto place = reinterpret_cast<std::uintptr_t>(usual);
   if (distance >= place) {
     return usual;

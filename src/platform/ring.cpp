@@ -75,7 +75,7 @@ class ring final : public many_calls {
       return;
     }
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
-    const auto bytes = static_cast<unsigned>(std::min(operation.bytes, most_bytes));
+    const auto bytes = static_cast<unsigned>(std::min(operation.bytes, max_bytes));
     switch (operation.kind) {
       case call_kind::open:
         if (operation.is_slot) {
@@ -126,7 +126,7 @@ class ring final : public many_calls {
   }
 
  private:
-  static constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t max_bytes = std::size_t{1} << 30;
 
   bool is_answering() noexcept {
     ::io_uring_prep_nop(::io_uring_get_sqe(&ring_));
@@ -148,9 +148,9 @@ class ring final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> ring_calls(unsigned most_calls) noexcept {
+std::unique_ptr<many_calls> ring_calls(unsigned max_calls) noexcept {
   std::unique_ptr<ring> result(new (std::nothrow) ring);
-  if (result == nullptr || !result->open(most_calls)) return nullptr;
+  if (result == nullptr || !result->open(max_calls)) return nullptr;
   return result;
 }
 

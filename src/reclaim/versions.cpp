@@ -50,9 +50,9 @@ void for_each_read(Each visit) {
 
 }  // namespace
 
-versions::versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
-                   give_unlinked give, std::uint64_t number) noexcept
-    : current_(first), number_(number), most_retired_(most_retired), give_(give), kind_(kind), name_(name) {}
+versions::versions(const char* kind, const char* name, std::size_t max_retired, version_base* first, give_unlinked give,
+                   std::uint64_t number) noexcept
+    : current_(first), number_(number), max_retired_(max_retired), give_(give), kind_(kind), name_(name) {}
 
 versions::~versions() {
   version_base* unread = nullptr;
@@ -83,8 +83,8 @@ versions::~versions() {
 // By default each thread may keep one version, so that readers that a busy machine interrupts refuse no publish.
 bool versions::has_room() const noexcept {
   constexpr std::size_t beside_one_each = 16;
-  return retired_count_ < (most_retired_ != 0 ? most_retired_ : beside_one_each) ||
-         (most_retired_ == 0 && retired_count_ < beside_one_each + reclaim::reading_threads());
+  return retired_count_ < (max_retired_ != 0 ? max_retired_ : beside_one_each) ||
+         (max_retired_ == 0 && retired_count_ < beside_one_each + reclaim::reading_threads());
 }
 
 // The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
@@ -250,7 +250,7 @@ void versions::refuse() const {
   {
     const platform::locked hold(reclaim::writers_lock());
     is_lost = reclaim::is_barrier_lost();
-    message.decimal(most_retired_ != 0 ? most_retired_ : retired_count_).append(" replaced versions are ");
+    message.decimal(max_retired_ != 0 ? max_retired_ : retired_count_).append(" replaced versions are ");
   }
   if (is_lost) {
     message.append(

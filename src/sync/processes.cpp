@@ -23,7 +23,7 @@ constexpr int stopped_alone = 64;  // exit status of a child that was stopped on
 constexpr auto grace = 1s;         // a child ends at its own deadline; the parent's is later
 constexpr auto soon = 10s;         // a process that lived longer did not die because of its start
 constexpr auto first_pause = 10ms;
-constexpr unsigned most_doublings = 10;
+constexpr unsigned max_doublings = 10;
 #if defined(__SANITIZE_THREAD__)
 constexpr unsigned threads_of_a_sanitizer = 1;  // it starts with the first thread, and a callback has a watchdog
 #else
@@ -177,7 +177,7 @@ void application_inside::bury(process& child, int status) {
     message.append(" before its workers ran: not started");
   } else {
     child.deaths = was_stopped || clock::now() - child.born >= soon ? 1 : child.deaths + 1;
-    const auto pause = first_pause * (1u << std::min(child.deaths - 1, most_doublings));
+    const auto pause = first_pause * (1u << std::min(child.deaths - 1, max_doublings));
     child.again = clock::now() + pause;
     message.append(", and starts again in ").decimal(static_cast<std::uint64_t>(pause.count())).append(" ms");
   }

@@ -13,7 +13,7 @@ namespace tarn {
 namespace {
 
 constexpr int first_descriptor = 3;  // SD_LISTEN_FDS_START
-constexpr long most_descriptors = 1 << 20;
+constexpr long max_descriptors = 1 << 20;
 
 /// Returns the number in an environment variable, or -1.
 long number_in(const char* variable) noexcept {
@@ -64,7 +64,7 @@ std::chrono::microseconds service_watchdog() noexcept {
 std::vector<service_socket> take_service_sockets() {
   std::vector<service_socket> taken;
   const long count = number_in("LISTEN_FDS");
-  if (number_in("LISTEN_PID") == getpid() && count > 0 && count <= most_descriptors) {
+  if (number_in("LISTEN_PID") == getpid() && count > 0 && count <= max_descriptors) {
     const char* const listed = std::getenv("LISTEN_FDNAMES");
     std::string_view names = listed != nullptr ? listed : "";
     for (int descriptor = first_descriptor; descriptor < first_descriptor + count; ++descriptor) {

@@ -23,7 +23,7 @@ namespace {
 using namespace tarn::io;
 using namespace tarn::io::journal_format;
 
-constexpr std::size_t most_bytes = 64 * 1024;
+constexpr std::size_t max_bytes = 64 * 1024;
 
 template <class Struct>
 Struct read_struct(const std::string& file, std::size_t offset) {
@@ -56,8 +56,8 @@ std::string make_file(const std::uint8_t* bytes, std::size_t count) {
   auto first = read_struct<header>(file, 0);
   std::memcpy(first.magic, magic, sizeof magic);
   first.version = version;
-  first.chunk_bytes = least_chunk << first.chunk_bytes % 3;
-  first.chunks = least_chunks + first.chunks % 8;
+  first.chunk_bytes = min_chunk << first.chunk_bytes % 3;
+  first.chunks = min_chunks + first.chunks % 8;
   first.check = check_of(first);
   put(file, 0, first);
   for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
@@ -97,7 +97,7 @@ std::size_t read_all(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
-  if (count == 0 || count > most_bytes) return 0;
+  if (count == 0 || count > max_bytes) return 0;
   static const std::string path = "/dev/shm/tarn-fuzz-" + std::to_string(getpid());
   const std::string file = make_file(bytes, count);
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr std::size_t most_bytes = 64 * 1024;
+constexpr std::size_t max_bytes = 64 * 1024;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
-  if (count > most_bytes) return 0;
+  if (count > max_bytes) return 0;
   tarn::fuzz::examine(tarn::fuzz::file_from({reinterpret_cast<const char*>(bytes), count}));
   return 0;
 }

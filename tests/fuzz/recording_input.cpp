@@ -28,7 +28,7 @@ namespace {
 
 using namespace tarn::format;
 
-constexpr std::size_t most_views = 20;
+constexpr std::size_t max_views = 20;
 
 void check(bool is_true, const char* otherwise) {
   if (is_true) return;
@@ -86,7 +86,7 @@ void analyse_all(const recording& examined) {
   analyse::analysis analysis(examined, prices);
   std::vector<analyse::site_view> views;
   for (const analyse::site& site : analysis.grouped_sites()) {
-    if (views.size() == most_views) break;
+    if (views.size() == max_views) break;
     views.push_back(analysis.view(site));
     check(views.back().frame_index == 0 || views.back().frame_index < views.back().stack.size(),
           "a place outside of its stack");

@@ -15,14 +15,15 @@ GOOD = {
     "README.md": "# Title\n\nA short sentence. Another one with `code of code` in it.\n\n| a table | may be long |\n"
                  "|---|---|\n",
     "src/base/text.hpp": "// Formats numbers.\n#pragma once\n\nint sum(int left, int right);  ///< adds two numbers\n",
-    "tests/house/ratchet.json": '{"prose": {}, "comments": {}, "names": {}}\n',
+    "tests/house/ratchet.json": '{"prose": {}, "comments": {}, "names": {}, "vague names": {}, '
+                                '"predicates": {}}\n',
 }
 LONG_SENTENCE = " ".join(["w"] * 41) + ".\n"
 
 
 class English(small_tree.SmallTree):
     good = GOOD
-    checks = (prose.check, comments.check, names.check)
+    checks = (prose.check, comments.check, names.check, names.check_vague, names.check_predicates)
 
     def test_good_tree_passes(self):
         self.assertEqual(self.findings(), [])
@@ -89,6 +90,27 @@ class English(small_tree.SmallTree):
             with self.subTest(text):
                 self.write("src/base/text.cpp", text)
                 self.expect("src/base/text.cpp:1:", 'has the name "of"')
+
+    def test_vague_name(self):
+        self.write("src/base/text.cpp", "void f(int held);\n")
+        self.expect("src/base/text.cpp:1:", 'has the name "held"')
+        self.write("src/base/text.cpp", "void f(int held_locks) { list.held(); }\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_limit(self):
+        self.write("src/base/text.cpp", "constexpr int most_bytes = 1;\n")
+        self.expect("src/base/text.cpp:1:", 'has the name "most_bytes"')
+        self.write("src/base/text.cpp", "constexpr int max_bytes = 1, most_frequent = 2;\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_truth_value_without_predicate(self):
+        for text in ("bool open = true;\n", "void f(int count, bool open);\n", "struct s { bool is_open, ready; };\n",
+                     "struct s { bool open_{false}; };\n"):
+            with self.subTest(text):
+                self.write("src/base/text.cpp", text)
+                self.expect("src/base/text.cpp:1:", "names a truth value")
+        self.write("src/base/text.cpp", "bool try_lock(); bool is_open = true, keeps_order; // bool open;\n")
+        self.assertEqual(self.findings(), [])
 
     def test_word_that_is_no_name(self):
         self.write("src/base/text.cpp",

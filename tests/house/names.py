@@ -18,6 +18,13 @@ REFUSED = frozenset(
     "on one other over own rest same some that then there these thing this those to upto what when where whether who "
     "whom whose with".split())
 KEYWORDS = frozenset(("else", "this"))
+# These words tell neither what a value holds (`held_locks`, `used_bytes`) nor what it is (`slot`, `text`).
+VAGUE = frozenset(
+    "above again alone apart around aside asked back below beside between beyond chosen counted done early ended fresh "
+    "given gone got heard held inside kept late mine near owned place seen shown taken together told used wanted "
+    "words".split())
+# A limit is `max_` or `min_`. `most_frequent` is no limit.
+LIMIT = re.compile(r"\b(?:most|least)_(?!frequent)\w+")
 PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 # Programs call these functions by names that are the interface.
 INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with")
@@ -36,12 +43,12 @@ FOREIGN_MEMBERS = frozenset(f"profiler/export/{name}.cpp" for name in ("firefox"
 OVERRIDES = re.compile(r"\([^;{]*\boverride\b")
 
 
-def refused_in(path, text):
-    """The refused names in a file, each with its line. What follows `.`, `->` or `::` is declared elsewhere."""
+def refused_in(path, text, refused):
+    """Yields each name of `refused` in a file, and its line. What follows `.`, `->` or `::` is declared elsewhere."""
     line, is_member = 1, False
     for token in TOKEN.finditer(text):
         name = token["name"]
-        if name and not is_member and name.rstrip("_") in REFUSED - KEYWORDS:
+        if name and not is_member and name.rstrip("_") in refused:
             after = text[token.end():]
             is_interface = (path.as_posix(), name) in INTERFACE and after.startswith("(")
             if not is_interface and not OVERRIDES.match(after):
@@ -103,6 +110,31 @@ def check_python(root):
 def check(root):
     findings = [*check_python(root), *check_members(root)]
     for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
-        for line, name in sorted(set(refused_in(path, tree.read(root, path)))):
+        text = tree.read(root, path)
+        for number, part in enumerate(text.split("\n"), 1):
+            for name in set(LIMIT.findall(part)):
+                findings.append(tree.Finding(path, number, f'has the name "{name}"', "write max_ or min_"))
+        for line, name in sorted(set(refused_in(path, text, REFUSED - KEYWORDS))):
             findings.append(tree.Finding(path, line, f'has the name "{name}"', "name what it is or does"))
     return findings
+
+
+def check_vague(root):
+    for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
+        for line, name in sorted(set(refused_in(path, tree.read(root, path), VAGUE))):
+            yield tree.Finding(path, line, f'has the name "{name}"', "name what it holds or is: held_locks, slot")
+
+
+# A variable, parameter or member of type bool. Functions are verbs as well.
+BOOL = re.compile(r"(?<![\w.])bool ((?:[a-z]\w*)(?: = [^,;()]+)?(?:, [a-z]\w*(?: = [^,;()]+)?)*)(?=\s*[;,={)])")
+PREDICATE = re.compile(r"(?:is|are|was|were|has|have|had|can|could|may|must|should|will|would|does|did|[a-z]+s)_\w+")
+
+
+def check_predicates(root):
+    """A truth value is named by a predicate: is_open, has_room, keeps_order."""
+    for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
+        for number, text in enumerate(tree.read(root, path).split("\n"), 1):
+            for match in BOOL.finditer(text.split("//")[0]):
+                for name in re.findall(r"(?:^|, )([a-z]\w*)", match[1]):
+                    if not PREDICATE.fullmatch(name):
+                        yield tree.Finding(path, number, f'names a truth value "{name}"', "write a predicate: is_open")

@@ -16,7 +16,8 @@ import names
 import prose
 import tree
 
-RULES = {"prose": prose.check, "comments": comments.check, "names": names.check}
+RULES = {"prose": prose.check, "comments": comments.check, "names": names.check,
+         "vague names": names.check_vague, "predicates": names.check_predicates}
 
 
 def folder_of(path):

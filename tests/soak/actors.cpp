@@ -20,11 +20,11 @@ events seen;
 namespace {
 
 constexpr std::size_t worker_count = lane_count;
-constexpr std::size_t most_actors = worker_count + 8;
+constexpr std::size_t max_actors = worker_count + 8;
 constexpr std::size_t stack_bytes = 128 << 10;
 constexpr unsigned hang_seconds = 300;
 
-pthread_t actors[most_actors];
+pthread_t actors[max_actors];
 std::size_t actor_count = 0;
 std::atomic<bool> must_rest{false};
 std::atomic<std::size_t> resting{0};

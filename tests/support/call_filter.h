@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-enum { most_filtered_calls = 32 };
+enum { max_filtered_calls = 32 };
 
 // The rules of a filter. It must not be moved, because `program` points into it.
 struct call_filter {
-  struct sock_filter rules[2 * most_filtered_calls + 2];
+  struct sock_filter rules[2 * max_filtered_calls + 2];
   struct sock_fprog program;
 };
 

@@ -108,10 +108,10 @@ std::atomic<unsigned long> handled = 0;
 
 // Signals from SIGRTMIN on are queued and never merged.
 void send_signals(pthread_t target) {
-  constexpr unsigned long most_waiting = 50;
+  constexpr unsigned long max_waiting_blocks = 50;
   unsigned long sent = 0;
   while (!ends) {
-    if (sent - handled < most_waiting && ::pthread_kill(target, SIGRTMIN) == 0) ++sent;
+    if (sent - handled < max_waiting_blocks && ::pthread_kill(target, SIGRTMIN) == 0) ++sent;
   }
   for (int tenths = 0; handled != sent && tenths < 100; ++tenths)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

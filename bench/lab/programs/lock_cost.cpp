@@ -21,7 +21,7 @@ using lab::outcome;
 using lab::settings;
 
 constexpr std::size_t block_bytes = 64, batch = 32;
-constexpr std::uint32_t most_blocks = 4096;  // more than the queue and two batches hold
+constexpr std::uint32_t max_blocks = 4096;  // more than the queue and two batches hold
 
 class spin_lock {
  public:
@@ -53,8 +53,8 @@ struct lock_free_pool {
   struct block {
     alignas(8) char bytes[block_bytes];
   };
-  lab::free_list<true> free{most_blocks};
-  std::unique_ptr<block[]> blocks = std::make_unique<block[]>(most_blocks + 1);
+  lab::free_list<true> free{max_blocks};
+  std::unique_ptr<block[]> blocks = std::make_unique<block[]>(max_blocks + 1);
   void* take() {
     const std::uint32_t taken = free.take();
     if (taken == 0) std::abort();

@@ -41,16 +41,16 @@ inline std::int64_t fast_ns_at(std::uint64_t tick) noexcept {
     return last.ns + static_cast<std::int64_t>((passed * last.rate) >> 32);
   }
   const std::int64_t ns = system_ns();
-  constexpr std::uint64_t most_between = 8192;  // ticks, some microseconds
-  if (clock_tick() - tick > most_between) {
+  constexpr std::uint64_t max_between = 8192;  // ticks, some microseconds
+  if (clock_tick() - tick > max_between) {
     return ns;  // the tick and the time do not belong together: the thread was interrupted in between, for example
   }
   const std::int64_t passed_ns = ns - last.ns;
   const std::uint64_t passed = tick - last.tick;
-  constexpr std::int64_t least_ns = 20'000'000, most_ns = 2'000'000'000;
-  if (last.tick == 0 || passed_ns > most_ns || passed_ns < 0 || passed >> 34 != 0) {
+  constexpr std::int64_t min_ns = 20'000'000, max_ns = 2'000'000'000;
+  if (last.tick == 0 || passed_ns > max_ns || passed_ns < 0 || passed >> 34 != 0) {
     last = {tick, ns, 0, 0};  // after a longer pause, or a step of the clock, a measurement begins
-  } else if (passed_ns >= least_ns && passed >= static_cast<std::uint64_t>(passed_ns) / 100) {
+  } else if (passed_ns >= min_ns && passed >= static_cast<std::uint64_t>(passed_ns) / 100) {
     const std::uint64_t rate = (static_cast<std::uint64_t>(passed_ns) << 32) / passed;
     const std::uint64_t period = (std::uint64_t{1'000'000'000} << 32) / rate;
     last = {tick, ns, period, rate};

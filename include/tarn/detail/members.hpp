@@ -211,14 +211,14 @@
 
 namespace tarn::detail {
 
-inline constexpr std::size_t most_members = 64;
+inline constexpr std::size_t max_members = 64;
 
 /// Returns the number of members of an aggregate: the most pairs of braces that initialise it; 0: unknown. More than
-/// most_members count as one more.
+/// max_members count as one more.
 template <class T>
 constexpr std::size_t count_members() {
   if constexpr (requires { T{TARN_BRACES_65}; }) {
-    return most_members + 1;
+    return max_members + 1;
   }
 #define TARN_COUNT(number)                                    \
   else if constexpr (requires { T{TARN_BRACES_##number}; }) { \

@@ -33,9 +33,9 @@ class alignas(64) versions {
   /// Gives what was unlinked to the generation that ends; `next` has it until then. It runs under the lock.
   using give_unlinked = void (*)(version_base& next, version_base& ended) noexcept;
 
-  /// `most_retired` as in reload_options. With `give`, the versions are generations. `kind` and `name` are for
+  /// `max_retired` as in reload_options. With `give`, the versions are generations. `kind` and `name` are for
   /// messages; no name: null. `number` is that of the newest version.
-  versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
+  versions(const char* kind, const char* name, std::size_t max_retired, version_base* first,
            give_unlinked give = nullptr, std::uint64_t number = 1) noexcept;
   ~versions();
   versions(const versions&) = delete;
@@ -79,7 +79,7 @@ class alignas(64) versions {
   // The lock of all writers protects the members from here on; readers do not use them.
   alignas(64) version_base* retired_ = nullptr;
   std::size_t retired_count_ = 0;
-  std::size_t most_retired_;
+  std::size_t max_retired_;
   give_unlinked give_;
   const char* kind_;
   const char* name_;

@@ -461,12 +461,12 @@ class basic_logger {
   /// Returns the name that each line has.
   const std::string& name() const noexcept { return name_; }
   /// Returns the level below which lines are dropped.
-  level least_level() const noexcept { return level_.load(std::memory_order_relaxed); }
+  level min_level() const noexcept { return level_.load(std::memory_order_relaxed); }
   /// Changes that level, for calls from now on.
   void set_level(level least) noexcept { level_.store(least, std::memory_order_relaxed); }
   /// Returns true when a line of this level is not dropped.
   bool is_enabled(level severity) const noexcept {
-    return severity >= Floor && severity != level::off && severity >= least_level();
+    return severity >= Floor && severity != level::off && severity >= min_level();
   }
 
   /// Returns how many lines this process, a forked child, had for the journal of its parent. They are dropped.
@@ -477,7 +477,7 @@ class basic_logger {
   void log(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     static_assert(Level != level::off, "level::off is for set_level(): no line has it");
     if constexpr (Level >= Floor) {
-      if (Level >= least_level()) {
+      if (Level >= min_level()) {
         if (!detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields,
                                                   format, arguments...)) [[unlikely]] {
           dropped_.fetch_add(1, std::memory_order_relaxed);

@@ -265,13 +265,13 @@ class memo : tarn::detail::memo_in_child {
     mutable spin_mutex mutex;
     table* owner = nullptr;
     std::vector<node*> clock;  // all entries; the hand goes around
-    std::size_t hand = 0, limit = 0, most_bytes = 0, bytes = 0;
+    std::size_t hand = 0, limit = 0, max_bytes = 0, bytes = 0;
     std::vector<node*> unlinked;
     std::vector<std::shared_ptr<flight>> flights;
     memo_statistics counts;
 
     void start(table& of_all, std::size_t entries, std::size_t bytes_) {
-      owner = &of_all, limit = entries, most_bytes = bytes_;
+      owner = &of_all, limit = entries, max_bytes = bytes_;
     }
     ~shard() {
       for (node* entry : clock) delete entry;
@@ -440,8 +440,8 @@ class memo : tarn::detail::memo_in_child {
     if (node* const old = table_.find(entry->hash, entry->key)) part.remove(*old);
     // Unlinked nodes that cannot be freed take the place of answers, so that the memory is bounded all the same.
     const bool is_full = part.unlinked.size() >= part.limit + 4 * unlinked_at_once;
-    if (!is_full && (part.most_bytes == 0 || entry->bytes <= part.most_bytes)) {
-      while (part.clock.size() >= part.limit || (part.most_bytes != 0 && part.bytes + entry->bytes > part.most_bytes))
+    if (!is_full && (part.max_bytes == 0 || entry->bytes <= part.max_bytes)) {
+      while (part.clock.size() >= part.limit || (part.max_bytes != 0 && part.bytes + entry->bytes > part.max_bytes))
         part.evict();
       part.clock.push_back(entry.get());
       entry->place = part.clock.size() - 1;
@@ -554,9 +554,9 @@ class memo : tarn::detail::memo_in_child {
       for (std::size_t bucket = number << shift_; bucket < (number + 1) << shift_; ++bucket) {
         table_.buckets[bucket].store(nullptr, std::memory_order_relaxed);
       }
-      const std::size_t limit = part.limit, most_bytes = part.most_bytes;
+      const std::size_t limit = part.limit, max_bytes = part.max_bytes;
       const memo_statistics counts = part.counts;
-      std::construct_at(&part)->start(table_, limit, most_bytes);
+      std::construct_at(&part)->start(table_, limit, max_bytes);
       part.counts = counts;
     }
   }

@@ -177,7 +177,7 @@ struct digit_pairs {
 };
 inline constexpr digit_pairs two_digits;
 
-inline constexpr std::size_t most_digits = 20;  // of a number of 64 bits, with its sign
+inline constexpr std::size_t max_digits = 20;  // of a number of 64 bits, with its sign
 
 /// Writes a number in decimal. Returns the end.
 inline char* put_number(char* place, std::uint64_t value) noexcept {
@@ -186,7 +186,7 @@ inline char* put_number(char* place, std::uint64_t value) noexcept {
     return place + 1;
   }
   static constexpr auto powers = [] {
-    std::array<std::uint64_t, most_digits> result{};
+    std::array<std::uint64_t, max_digits> result{};
     for (std::uint64_t power = 1; std::uint64_t & next : result) {
       next = power;
       power *= 10;
@@ -240,7 +240,7 @@ inline std::size_t bound_of(std::string_view text) noexcept {
 inline std::size_t bound_of(char) noexcept { return 1; }
 template <class Number>
 std::size_t bound_of(Number) noexcept {
-  return most_digits;
+  return max_digits;
 }
 
 template <class Search>

@@ -31,7 +31,7 @@ class spdlog_sink final : public spdlog::sinks::sink {
     log_line line(head, sizeof head, form_);
     // The head has room for a name each of whose bytes becomes six.
     line.head(static_cast<io::level>(message.level),
-              {message.logger_name.data(), std::min(message.logger_name.size(), most_name)});
+              {message.logger_name.data(), std::min(message.logger_name.size(), max_name)});
     if (!detail::write_log_line<const fmt::string_view&>(target_, form_, {head, line.size()}, {}, "{}",
                                                          message.payload)) [[unlikely]] {
       dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -47,7 +47,7 @@ class spdlog_sink final : public spdlog::sinks::sink {
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
-  static constexpr std::size_t most_name = 64;
+  static constexpr std::size_t max_name = 64;
 
   journal& target_;
   std::atomic<std::uint64_t> dropped_{0};

@@ -47,11 +47,11 @@ constexpr std::uint32_t draw_gap(std::uint64_t bits, std::uint32_t weight) noexc
 // count, so that short programs have no estimates. Then the weight doubles after each `doubling_counts`, so that
 // programs of medium length have small errors.
 constexpr std::uint64_t full_counts = 4096;
-constexpr std::uint16_t growing_weight(std::uint64_t recorded, std::uint32_t most_weight,
+constexpr std::uint16_t growing_weight(std::uint64_t recorded, std::uint32_t max_weight,
                                        std::uint64_t doubling_counts) noexcept {
   if (recorded < full_counts) return 1;
   return static_cast<std::uint16_t>(
-      std::min(2U << std::min<std::uint64_t>((recorded - full_counts) / doubling_counts, 15), most_weight));
+      std::min(2U << std::min<std::uint64_t>((recorded - full_counts) / doubling_counts, 15), max_weight));
 }
 
 }  // namespace tarn::preload

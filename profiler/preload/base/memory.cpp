@@ -27,7 +27,7 @@ void* map_from_reserve(std::size_t bytes) noexcept {
 constexpr std::size_t few_ranges = 16;
 constinit format::own_range early_ranges[few_ranges] = {};
 constinit format::own_range* ranges = early_ranges;
-constinit std::size_t most_ranges = few_ranges;
+constinit std::size_t max_ranges = few_ranges;
 constinit lock noting;
 
 // Each entry is changed under the lock. `tarn record` may read one that is half changed: then it takes some pages of
@@ -40,7 +40,7 @@ void set(format::own_range& range, std::uint64_t start, std::uint64_t bytes) noe
 void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
   const holding held(noting);
   format::own_range* unused = nullptr;
-  for (std::size_t index = 0; index < most_ranges; ++index) {
+  for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
     const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
     const std::uint64_t range_bytes = range.bytes.load(std::memory_order_relaxed);
@@ -58,7 +58,7 @@ void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
 // Forgets addresses that are a range, or one end of it. Those in the middle of a range stay.
 void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
   const holding held(noting);
-  for (std::size_t index = 0; index < most_ranges; ++index) {
+  for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
     const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
     const std::uint64_t range_bytes = range.bytes.load(std::memory_order_relaxed);
@@ -75,7 +75,7 @@ constinit std::atomic<bool> restricted = false;
 void note_ranges_in(format::own_range* list) noexcept {
   if (list == ranges) return;
   const holding held(noting);
-  for (std::size_t index = 0; index < format::most_own_ranges; ++index) {
+  for (std::size_t index = 0; index < format::max_own_ranges; ++index) {
     const bool is_early = index < few_ranges;
     const std::uint64_t bytes = is_early ? early_ranges[index].bytes.load(std::memory_order_relaxed) : 0;
     // A page of the list that holds nothing is not touched.
@@ -83,7 +83,7 @@ void note_ranges_in(format::own_range* list) noexcept {
     set(list[index], is_early ? early_ranges[index].start.load(std::memory_order_relaxed) : 0, bytes);
   }
   ranges = list;
-  most_ranges = format::most_own_ranges;
+  max_ranges = format::max_own_ranges;
 }
 
 void* map(std::size_t bytes) noexcept {

@@ -20,7 +20,7 @@ void* take(std::size_t bytes) noexcept;
 // Reserves memory for the time when the kernel may not be asked for more.
 void set_memory_aside() noexcept;
 
-// Notes the addresses of map() in this list of `most_own_ranges` from now on, with those of earlier calls.
+// Notes the addresses of map() in this list of `max_own_ranges` from now on, with those of earlier calls.
 void note_ranges_in(format::own_range* list) noexcept;
 
 // Starts afresh in a child of fork: memory that a thread of the parent may have been changing is left alone.

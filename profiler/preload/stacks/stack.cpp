@@ -92,7 +92,7 @@ std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_
   reads.count = 0;
   reads.frame_matters = false;
   live_stack memory(limits, caller.stack, reads);
-  return unwind::walk(caller, memory, row_at, frames, format::most_frames);
+  return unwind::walk(caller, memory, row_at, frames, format::max_frames);
 }
 
 }  // namespace tarn::preload

@@ -47,7 +47,7 @@ struct stack_reads {
 };
 
 // Writes the return addresses to `frames`, innermost first, and returns their number: at least 1, at most
-// format::most_frames. It uses call frame information, and frame pointers through code that has none. `limits` are
+// format::max_frames. It uses call frame information, and frame pointers through code that has none. `limits` are
 // those of the thread's own stack; on any other one (a fiber's, a signal's) it asks the kernel for each page whether
 // it can be read, at some 100 ns each. From a signal's stack the walk continues where the signal interrupted the
 // program.

@@ -8,8 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_html_intervals = 96, least_html_intervals = 12;
-constexpr std::size_t most_points = 300'000;
+constexpr std::size_t max_html_intervals = 96, min_html_intervals = 12;
+constexpr std::size_t max_points = 300'000;
 
 // Holds the columns: for each cell its key and its number of points; for each point, cell by cell, its interval and
 // its numbers.
@@ -50,9 +50,9 @@ std::vector<analyse::point<Counters>> in_nanoseconds(const format::recording& re
 }
 
 analyse::history html_history(const analyse::analysis& analysis) {
-  for (std::size_t most_intervals = most_html_intervals;; most_intervals /= 2) {
-    analyse::history history = analysis.course(most_intervals);
-    if (history.points() <= most_points || most_intervals <= least_html_intervals) return history;
+  for (std::size_t max_intervals = max_html_intervals;; max_intervals /= 2) {
+    analyse::history history = analysis.course(max_intervals);
+    if (history.points() <= max_points || max_intervals <= min_html_intervals) return history;
   }
 }
 

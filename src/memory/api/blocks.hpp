@@ -30,12 +30,12 @@ void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_
 /// buffer built by appends is copied a few times and not at every step. It gets that room only where the room costs
 /// little: none for small blocks, of which there may be many, and most where untouched pages cost nothing.
 /// (docs/design/realloc.md)
-inline constexpr std::size_t least_with_room = std::size_t{1} << 10;
+inline constexpr std::size_t min_bytes_with_room = std::size_t{1} << 10;
 /// A smaller block hardly grows to a size that gets room at its next step, so it is not remembered.
-inline constexpr std::size_t least_remembered = least_with_room / 4;
+inline constexpr std::size_t min_remembered = min_bytes_with_room / 4;
 inline std::size_t with_room(std::size_t bytes) noexcept {
   using namespace base::units;
-  if (bytes < least_with_room || bytes > largest_request / 2) {
+  if (bytes < min_bytes_with_room || bytes > largest_request / 2) {
     return bytes;
   }
   if (bytes >= 256_KiB) {
@@ -72,7 +72,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   }
   const bool grows = bytes > before;
   heaps::recent_blocks::entry* const filling =
-      (grows ? bytes : before) >= least_with_room ? self->grown.find(block) : nullptr;
+      (grows ? bytes : before) >= min_bytes_with_room ? self->grown.find(block) : nullptr;
   if (!grows) {
     // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
     const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
@@ -95,7 +95,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     }
   }
   void* moved = nullptr;
-  if (grows && bytes >= least_with_room) {
+  if (grows && bytes >= min_bytes_with_room) {
     self->growths.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
     moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growths.likely(bytes)));
   }
@@ -108,7 +108,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
   Moves::give_back(self, block);
-  if (grows && bytes >= least_remembered) {
+  if (grows && bytes >= min_remembered) {
     self->grown.insert(moved, bytes);
   }
   return moved;

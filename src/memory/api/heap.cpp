@@ -34,7 +34,7 @@ pages::space* make_space(const heap_options& options) noexcept {
   segment = segment < 1_MiB ? 1_MiB : segment;
   const std::size_t units = base::divide_up(segment, pages::unit_bytes);
   const bool at_once = base::current_options().purge_delay_ms == 0;
-  return heaps::spaces::create({.segment_units = units < pages::most_units ? units : pages::most_units,
+  return heaps::spaces::create({.segment_units = units < pages::max_units ? units : pages::max_units,
                                 .alignment = pages::unit_bytes,
                                 .limit = options.limit,
                                 .purge = options.keep ? pages::purging::never

@@ -6,13 +6,13 @@
 namespace tarn::api {
 namespace {
 
-constexpr std::size_t most_label_bytes = 64;
+constexpr std::size_t max_label_bytes = 64;
 
 // Labels are UTF-8 in which quotes, backslashes and newlines are escaped. A name may hold any bytes, so every byte
 // that is not plain becomes an underscore.
 void append_label(base::text& report, std::string_view name, std::string_view value) noexcept {
   report.append(name).append("=\"");
-  for (std::size_t position = 0; position < value.size() && position < most_label_bytes; ++position) {
+  for (std::size_t position = 0; position < value.size() && position < max_label_bytes; ++position) {
     const char byte = value[position];
     const bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
     report.append(plain ? byte : '_');
@@ -42,7 +42,7 @@ void append_process(base::text& report, const report_subject& subject) noexcept 
 
 void append_openmetrics(base::text& report, const report_subject& subject, const process_statistics& process,
                         std::span<const heap_row> heaps, const advice& next) noexcept {
-  const auto shown = heaps.first(heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows);
+  const auto shown = heaps.first(heaps.size() < max_heap_rows ? heaps.size() : max_heap_rows);
   for (const auto& [name, member, kind] : heap_fields) {
     append_family(report, "tarn_heap_", name, kind);
     for (std::size_t row = 0; row < shown.size(); ++row) {

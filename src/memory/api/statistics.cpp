@@ -17,7 +17,7 @@ class busiest_heaps {
  public:
   void offer(const heap_row& row) noexcept {
     std::size_t position = count_;
-    if (count_ < most_heap_rows) {
+    if (count_ < max_heap_rows) {
       ++count_;
     } else if (rows_[--position].statistics.allocated_bytes > row.statistics.allocated_bytes) {
       return;
@@ -40,8 +40,8 @@ class busiest_heaps {
   std::span<const heap_row> rows() const noexcept { return {rows_, count_}; }
 
  private:
-  heap_row rows_[most_heap_rows];
-  char names_[most_heap_rows][sizeof heaps::heap::name];
+  heap_row rows_[max_heap_rows];
+  char names_[max_heap_rows][sizeof heaps::heap::name];
   std::size_t count_ = 0;
 };
 

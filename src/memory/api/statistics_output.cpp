@@ -27,7 +27,7 @@ struct kept_descriptor {
 constinit kept_descriptor output;
 
 // Lies above the numbers that programs with fixed descriptors, or with select(), use for themselves.
-constexpr int least_descriptor = 1000;
+constexpr int min_descriptor = 1000;
 
 void keep(int descriptor) noexcept {
   struct stat now;
@@ -36,7 +36,7 @@ void keep(int descriptor) noexcept {
 }
 
 int moved_up(int descriptor) noexcept {
-  const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, least_descriptor);
+  const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, min_descriptor);
   if (higher < 0) return descriptor;
   ::close(descriptor);
   return higher;
@@ -54,12 +54,12 @@ void report_unusable(const char* file, int error) noexcept {
 // finds the parent's number here, and takes over.
 constinit std::atomic<pid_t> writer{0};
 constinit char report_storage[report_bytes] = {};
-constexpr std::size_t most_thread_name_bytes = 16;  // the kernel's limit, with the newline of its file
-constinit char thread_names[most_heap_rows][most_thread_name_bytes] = {};
-constinit heap_row named_rows[most_heap_rows] = {};
+constexpr std::size_t max_thread_name_bytes = 16;  // the kernel's limit, with the newline of its file
+constinit char thread_names[max_heap_rows][max_thread_name_bytes] = {};
+constinit heap_row named_rows[max_heap_rows] = {};
 
 // Returns the kernel's name of a thread of this process; an empty name if the thread is gone, or without /proc.
-std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_name_bytes]) noexcept {
+std::string_view thread_name(std::uint64_t thread, char (&storage)[max_thread_name_bytes]) noexcept {
   base::text_buffer<64> path;
   path.append("/proc/self/task/").decimal(thread).append("/comm").append('\0');
   const int file = ::open(path.view().data(), O_RDONLY | O_CLOEXEC);
@@ -72,7 +72,7 @@ std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_n
 
 // Returns the first rows; a thread's heap without a name gets the thread's name.
 std::span<const heap_row> with_names(std::span<const heap_row> heaps) noexcept {
-  const std::size_t count = heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows;
+  const std::size_t count = heaps.size() < max_heap_rows ? heaps.size() : max_heap_rows;
   for (std::size_t index = 0; index < count; ++index) {
     named_rows[index] = heaps[index];
     if (heaps[index].name.empty() && heaps[index].thread != 0) {
@@ -95,7 +95,7 @@ void open_statistics_output(const base::options& options) noexcept {
       report_unusable(options.stats_file, errno);
     }
   }
-  if (output.number < 0) keep(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, least_descriptor));
+  if (output.number < 0) keep(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, min_descriptor));
   errno = saved_errno;
 }
 

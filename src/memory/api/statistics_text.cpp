@@ -5,7 +5,7 @@
 namespace tarn::api {
 namespace {
 
-constexpr std::size_t most_name_bytes = 64;
+constexpr std::size_t max_name_bytes = 64;
 
 // Holds the heaps to show, and the number of the others.
 struct shown_heaps {
@@ -13,14 +13,14 @@ struct shown_heaps {
   std::uint64_t left_out;
 
   shown_heaps(std::uint64_t heaps_now, std::span<const heap_row> given) noexcept
-      : rows(given.size() > most_heap_rows ? given.first(most_heap_rows) : given), left_out(0) {
+      : rows(given.size() > max_heap_rows ? given.first(max_heap_rows) : given), left_out(0) {
     const std::uint64_t heap_count = heaps_now > given.size() ? heaps_now : given.size();
     left_out = heap_count - rows.size();
   }
 };
 
 std::string_view clipped(std::string_view name) noexcept {
-  return name.size() > most_name_bytes ? std::string_view(name.data(), most_name_bytes) : name;
+  return name.size() > max_name_bytes ? std::string_view(name.data(), max_name_bytes) : name;
 }
 
 // Returns the present level: the two counters are read at different moments, so the later one may be ahead.
@@ -110,7 +110,7 @@ void append_table(base::text& report, const report_subject& subject, const proce
                   std::span<const heap_row> heaps, const advice& next) noexcept {
   const shown_heaps shown(process.heaps, heaps);
   report.append("tarn: statistics of process ").decimal(subject.process).append(" (");
-  report.escaped(subject.program, most_name_bytes).append(")\n");
+  report.escaped(subject.program, max_name_bytes).append(")\n");
   append_titles(report);
   for (const heap_row& row : shown.rows) {
     append_row(report, row.name.empty() ? std::string_view("-") : row.name, row.thread, row.statistics);

@@ -25,7 +25,7 @@ struct heap_row {
 };
 
 // A report shows at most this many heaps and says how many it left out.
-inline constexpr std::size_t most_heap_rows = 32;
+inline constexpr std::size_t max_heap_rows = 32;
 // Has room for the longest possible report: every number of 20 digits, every byte of a name escaped.
 inline constexpr std::size_t report_bytes = 128 * 1024;
 
@@ -35,7 +35,7 @@ struct report_subject {
   std::uint64_t process = 0;
 };
 
-// Appends a table: a line for each heap, a line of sums, then the process. Heaps beyond most_heap_rows are left out,
+// Appends a table: a line for each heap, a line of sums, then the process. Heaps beyond max_heap_rows are left out,
 // and counted with those that process.heaps has in addition.
 void append_table(base::text& report, const report_subject& subject, const process_statistics& process,
                   std::span<const heap_row> heaps, const advice& next) noexcept;

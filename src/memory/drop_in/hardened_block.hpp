@@ -1,7 +1,7 @@
 // Defines how a block of a hardened heap looks (memory/drop_in/hardening.hpp).
 //
 //   in use   the program's bytes | canary, 8 bytes | slack | tail, 8 bytes
-//   free     0 | mark | zero, up to most_zeroed bytes      | tail, 8 bytes
+//   free     0 | mark | zero, up to max_zeroed_bytes | tail, 8 bytes
 //
 // The tail has the size that the program asked for, and the canary. When the block is freed, a bit of it changes, so
 // that a second free is seen even if the mark is overwritten or its page has gone back to the system. Where the slack
@@ -22,8 +22,8 @@ namespace tarn::hardening {
 
 inline constexpr std::size_t tail_bytes = 8;
 /// Each block has room for the mark and the tail, which must not overlap.
-inline constexpr std::size_t least_block_bytes = 32;
-inline constexpr std::size_t most_zeroed = heaps::most_zeroed_bytes;
+inline constexpr std::size_t min_block_bytes = 32;
+inline constexpr std::size_t max_zeroed_bytes = heaps::max_zeroed_bytes;
 
 /// A number of this process, drawn before its first block.
 extern constinit std::uint64_t canary_key;
@@ -87,7 +87,7 @@ class hardened_block {
       clear(place);
       asm("" : "+r"(place));
     }
-    if (bytes_ <= most_zeroed) {
+    if (bytes_ <= max_zeroed_bytes) {
       put(room() - sizeof(std::uint64_t), 0);
     }
     put(room(), canary_of(start_) ^ std::uint64_t{requested} << size_shift ^ free_bit);
@@ -100,7 +100,7 @@ class hardened_block {
     const std::uint64_t canary = canary_of(start_);
     const char* const end = start_ + zeroed_end();
     const char* place = start_ + 2 * sizeof mark;
-    std::uint64_t changed = get(0) | (bytes_ <= most_zeroed ? get(room() - sizeof mark) : 0);
+    std::uint64_t changed = get(0) | (bytes_ <= max_zeroed_bytes ? get(room() - sizeof mark) : 0);
     chunk sum{};
     for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
       sum |= (chunk_at(place) | chunk_at(place + 16)) | (chunk_at(place + 32) | chunk_at(place + 48));
@@ -128,7 +128,7 @@ class hardened_block {
   }
   static void clear(char* place) noexcept { *reinterpret_cast<chunk*>(place) = chunk{}; }
   static chunk chunk_at(const char* place) noexcept { return *reinterpret_cast<const chunk*>(place); }
-  std::size_t zeroed_end() const noexcept { return bytes_ <= most_zeroed ? room() : most_zeroed; }
+  std::size_t zeroed_end() const noexcept { return bytes_ <= max_zeroed_bytes ? room() : max_zeroed_bytes; }
   std::uint64_t get(std::size_t offset) const noexcept {
     std::uint64_t word;
     std::memcpy(&word, start_ + offset, sizeof word);

@@ -254,14 +254,14 @@ bool has_empty_magazine(const heap& self, size_class index) noexcept {
   return block == nullptr ? no_memory() : block;
 }
 
-constexpr std::size_t least_room = least_block_bytes - tail_bytes;
+constexpr std::size_t min_room = min_block_bytes - tail_bytes;
 
 // Returns the class for a request; class_count: a large block.
 [[gnu::always_inline]] inline size_class class_for(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > detail::largest_class_size - tail_bytes || alignment > pages::unit_bytes) [[unlikely]] {
     return detail::class_count;
   }
-  const std::size_t with_tail = (bytes < least_room ? least_room : bytes) + tail_bytes;
+  const std::size_t with_tail = (bytes < min_room ? min_room : bytes) + tail_bytes;
   return alignment <= detail::block_alignment ? detail::quick_class_of(with_tail)
                                               : detail::class_of(with_tail, alignment);
 }
@@ -321,8 +321,8 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
     return block == nullptr ? no_memory() : block;
   }
   void* const block = allocate(bytes, detail::block_alignment, site);
-  if (block != nullptr && bytes > most_zeroed) {
-    std::memset(static_cast<char*>(block) + most_zeroed, 0, bytes - most_zeroed);
+  if (block != nullptr && bytes > max_zeroed_bytes) {
+    std::memset(static_cast<char*>(block) + max_zeroed_bytes, 0, bytes - max_zeroed_bytes);
   }
   return block;
 }

@@ -18,7 +18,7 @@ struct ended_range {
   std::uint32_t ended_by = 0;
   char name[24] = {};
 };
-constinit ended_range ranges[are_kept ? most_ranges : 1] = {};
+constinit ended_range ranges[are_kept ? max_ranges : 1] = {};
 constinit std::atomic<std::uint32_t> next_range{0};
 constinit thread_local char ending_name[sizeof ended_range::name] = {};
 

@@ -16,7 +16,7 @@ namespace tarn::guard::ended_heaps {
 inline constexpr bool are_kept = TARN_CHECKS != 0 && TARN_HAS_SANITIZER == 0;
 
 /// The ranges that are kept. Each may be a mapping of its own for the kernel, which allows 65,530.
-inline constexpr std::size_t most_ranges = 1024;
+inline constexpr std::size_t max_ranges = 1024;
 
 /// Called before the calling thread ends the heap object called `name`.
 void note_end(const char* name) noexcept;

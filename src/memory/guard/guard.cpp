@@ -282,7 +282,7 @@ heap_block take(heaps::heap* caller, std::size_t bytes, std::size_t alignment) n
 enum class contents { pattern, zero };
 
 void* make(std::size_t bytes, std::size_t alignment, const void* site, contents wanted) noexcept {
-  if (bytes > pages::most_large_bytes || alignment > pages::most_large_bytes) {
+  if (bytes > pages::max_large_bytes || alignment > pages::max_large_bytes) {
     return nullptr;
   }
   heaps::heap* const caller = this_heap();
@@ -290,7 +290,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
     return nullptr;
   }
   const unsigned shift = shift_for(alignment);
-  const std::size_t total = offset_of(shift) + bytes + least_slack;
+  const std::size_t total = offset_of(shift) + bytes + min_slack;
   const std::size_t heap_alignment = shift == 0 ? detail::block_alignment : offset_of(shift);
   heap_block got = take(caller, total, heap_alignment);
   if (got.start == nullptr) {
@@ -334,7 +334,7 @@ void retire(const guarded& block, const void* site) noexcept {
                       .held_bytes = static_cast<std::size_t>(block.end - block.start())};
   gone.record.freed_at = site;
   gone.record.freed_by = block.head->freed_by;
-  const bool waits = gone.held_bytes <= quarantine::most_bytes_of_one;
+  const bool waits = gone.held_bytes <= quarantine::max_bytes_of_one;
   if (!waits) {
     gone.held_bytes = 0;
   }

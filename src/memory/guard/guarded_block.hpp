@@ -21,9 +21,9 @@ namespace tarn::guard {
 namespace canary = heaps::canary;
 
 /// A large block is filled and checked only at its start, because the rest of its pages may never be used.
-inline constexpr std::size_t most_filled = std::size_t{64} << 10;
-inline constexpr std::size_t most_slack = 4096;
-inline constexpr std::size_t least_slack = 8;
+inline constexpr std::size_t max_filled_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t max_slack = 4096;
+inline constexpr std::size_t min_slack = 8;
 
 enum class block_state : std::uint64_t { live, leaving, freed };
 
@@ -88,9 +88,9 @@ struct guarded {
   }
   char* slack_end() const noexcept {
     const char* const first = slack();
-    return static_cast<std::size_t>(end - first) < most_slack ? end : slack() + most_slack;
+    return static_cast<std::size_t>(end - first) < max_slack ? end : slack() + max_slack;
   }
-  std::size_t filled() const noexcept { return bytes() < most_filled ? bytes() : most_filled; }
+  std::size_t filled() const noexcept { return bytes() < max_filled_bytes ? bytes() : max_filled_bytes; }
 
   std::uint64_t sum() const noexcept {
     return canary::sum(start(), head->bytes_and_shift, reinterpret_cast<std::uintptr_t>(head->allocated_at),

@@ -10,7 +10,7 @@ void quarantine::push(const freed_block& block) noexcept {
 
 bool quarantine::pop(freed_block& oldest, bool even_if_young) noexcept {
   const platform::locked hold(mutex_);
-  while (come_ != left_ && (even_if_young || come_ - left_ > most_blocks || held_bytes_ > most_bytes)) {
+  while (come_ != left_ && (even_if_young || come_ - left_ > max_blocks || held_bytes_ > max_bytes)) {
     oldest = slot(left_++);
     if (oldest.held_bytes != 0) {
       held_bytes_ -= oldest.held_bytes;

@@ -20,14 +20,14 @@ struct freed_block {
 
 /// First in, first out. Any thread; it has one short lock, and no other lock is taken while that is held.
 /// Invariant: entries [left_, come_) of the ring wait, the entries before them are only remembered, and
-///   come_ - left_ <= most_blocks, held_bytes_ == sum of their held_bytes
+///   come_ - left_ <= max_blocks, held_bytes_ == sum of their held_bytes
 /// except for a moment between a push and the pops that follow it.
 class quarantine {
  public:
-  static constexpr std::size_t most_blocks = 4096;
-  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  static constexpr std::size_t max_blocks = 4096;
+  static constexpr std::size_t max_bytes = std::size_t{16} << 20;
   /// A larger block does not wait, because it would drive too many others out.
-  static constexpr std::size_t most_bytes_of_one = most_bytes / 4;
+  static constexpr std::size_t max_bytes_of_one = max_bytes / 4;
 
   constexpr quarantine() noexcept = default;
   quarantine(const quarantine&) = delete;
@@ -60,7 +60,7 @@ class quarantine {
   platform::mutex& lock() noexcept { return mutex_; }
 
  private:
-  static constexpr std::size_t remembered = 2 * most_blocks;
+  static constexpr std::size_t remembered = 2 * max_blocks;
   static_assert(base::is_power_of_two(remembered));
 
   freed_block& slot(std::uint64_t number) noexcept { return ring_[number % remembered]; }

@@ -35,7 +35,7 @@ void note(base::call_stack& stack, const void* site) noexcept {
 }
 
 /// With at most one sample in this time, a sample of 20 microseconds costs at most half a percent.
-constexpr std::uint64_t least_gap_ms = 4;
+constexpr std::uint64_t min_gap_ms = 4;
 
 /// The slots that may be used next, the one that was freed first in front. Under `lock`.
 constinit platform::mutex lock{platform::lock_rank::user};
@@ -124,7 +124,7 @@ extent pages_of(const slot_record& slot) noexcept {
 bool take_turn() noexcept {
   const std::uint64_t now = platform::now_ms();
   std::uint64_t last = last_sample_ms.load(std::memory_order_relaxed);
-  return now - last >= least_gap_ms && last_sample_ms.compare_exchange_strong(last, now, std::memory_order_relaxed);
+  return now - last >= min_gap_ms && last_sample_ms.compare_exchange_strong(last, now, std::memory_order_relaxed);
 }
 
 // Returns whether this allocation is sampled, and draws when the next one is.

@@ -11,7 +11,7 @@ namespace {
 using namespace base::units;
 
 /// Fewer unneeded arrays than this are not worth a purge.
-constexpr std::size_t least_purged = 128_KiB / sizeof(magazine);
+constexpr std::size_t min_purged = 128_KiB / sizeof(magazine);
 
 array_list merged(array_list left, array_list right) noexcept {
   array_list result;
@@ -56,7 +56,7 @@ void* array_pool::allocate() noexcept {
     return pages::metadata::allocate(sizeof(magazine), alignof(magazine));
   }
   magazine* const taken = free_.pop_front();
-  least_free_ = free_.count < least_free_ ? free_.count : least_free_;
+  min_free_ = free_.count < min_free_ ? free_.count : min_free_;
   return taken;
 }
 
@@ -70,7 +70,7 @@ void array_pool::deallocate(magazine* array) noexcept {
 
 bool array_pool::may_purge_later() noexcept {
   const platform::locked hold(mutex_);
-  return free_.count >= scattered_ + least_purged;
+  return free_.count >= scattered_ + min_purged;
 }
 
 bool array_pool::take_purged_page() noexcept {
@@ -121,9 +121,9 @@ std::size_t array_pool::purge(bool everything) noexcept {
   std::size_t unneeded = 0;
   {
     const platform::locked hold(mutex_);
-    unneeded = everything ? free_.count : least_free_;
-    least_free_ = free_.count;
-    if (!everything && unneeded < scattered_ + least_purged) {
+    unneeded = everything ? free_.count : min_free_;
+    min_free_ = free_.count;
+    if (!everything && unneeded < scattered_ + min_purged) {
       return 0;
     }
     taken = free_;
@@ -160,7 +160,7 @@ std::size_t array_pool::purge(bool everything) noexcept {
   while (kept.first != nullptr) {
     free_.push_back(kept.pop_front());
   }
-  least_free_ = free_.count;
+  min_free_ = free_.count;
   return purged;
 }
 

@@ -63,8 +63,8 @@ class array_pool {
 
   platform::mutex mutex_{platform::lock_rank::magazines};
   array_list free_;
-  std::size_t least_free_ = 0;  ///< the least free_.count since the last purge: this many were not needed
-  std::size_t scattered_ = 0;   ///< arrays that the last purge left, because their pages hold others, too
+  std::size_t min_free_ = 0;   ///< the least free_.count since the last purge: this many were not needed
+  std::size_t scattered_ = 0;  ///< arrays that the last purge left, because their pages hold others, too
   page_run* purged_ = nullptr;
   page_run* spare_runs_ = nullptr;
 };

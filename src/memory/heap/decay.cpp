@@ -14,7 +14,7 @@ namespace {
 using namespace base::units;
 
 /// One decay gives at most this many batches to the slabs, so that no single call takes long.
-constexpr std::uint32_t most_decayed = 1024;
+constexpr std::uint32_t max_decayed = 1024;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
@@ -23,7 +23,7 @@ constexpr std::uint32_t calls_between_ticks = 64;
 std::uint64_t depot_budget(const heap& owner) noexcept { return 1_MiB + owner.slab_bytes.get() / 8; }
 
 /// A smaller heap that grows keeps what is idle until it has grown by so much.
-constexpr std::uint64_t least_growth = 512_KiB;
+constexpr std::uint64_t min_growth = 512_KiB;
 
 /// Growth within this time after a shrink means that the shrink came too early. Without another such regret, the size
 /// from which a heap shrinks halves in this time.
@@ -37,7 +37,7 @@ void heap::tick() noexcept {
     return;
   }
   const std::uint64_t now = platform::now_ms();
-  for (; shrink_from > least_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
+  for (; shrink_from > min_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
     shrink_from /= 2;
   }
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
@@ -61,7 +61,7 @@ void heap::make_room(size_class wanted, std::size_t units) noexcept {
   if ((grows || space->index().dirty_units() < units) && large.may_hold()) {
     visit_large_cache(false);
   }
-  const bool has_grown = new_bytes >= least_growth + slab_bytes.get() / 32;
+  const bool has_grown = new_bytes >= min_growth + slab_bytes.get() / 32;
   if (has_grown || depot_bytes.get() > depot_budget(*this)) {
     empty_depots();
   }
@@ -95,7 +95,7 @@ bool heap::decay() noexcept {
     collect();
   }
   visit_large_cache(false);
-  std::uint32_t left = most_decayed;
+  std::uint32_t left = max_decayed;
   used.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
     if (class_entry.front == nullptr) {
@@ -196,24 +196,24 @@ void heap::flush_all() noexcept {
 // peak, or until the regret has faded. The regret first concerns the last halving, then the peak of the whole decline.
 void heap::shrink() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
-  if (in_use >= most_in_use / 2 || most_in_use < shrink_from ||
-      (policy.hardened() && most_in_use < least_shrunk_hardened_bytes)) {
+  if (in_use >= peak_in_use / 2 || peak_in_use < shrink_from ||
+      (policy.hardened() && peak_in_use < min_shrunk_hardened_bytes)) {
     return;
   }
   flush_all();
   stock.clear();
-  declined_from = std::max({declined_from, shrunk_from, most_in_use});
-  shrunk_from = most_in_use;
+  declined_from = std::max({declined_from, shrunk_from, peak_in_use});
+  shrunk_from = peak_in_use;
   shrink_noted_ms = platform::now_ms();
-  most_in_use = in_use;
+  peak_in_use = in_use;
 }
 
 void heap::note_growth() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
-  if (in_use <= most_in_use) {
+  if (in_use <= peak_in_use) {
     return;
   }
-  most_in_use = in_use;
+  peak_in_use = in_use;
   if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
     const std::uint64_t now = platform::now_ms();
     const bool is_wave = now - shrink_noted_ms < fading_ms;

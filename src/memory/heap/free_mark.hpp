@@ -25,7 +25,7 @@ void draw_mark() noexcept;
 
 /// A hardened heap keeps at least this much of each free block zero, from its start on, and the last word; all of a
 /// smaller block. It does not apply to words that carry a mark.
-inline constexpr std::size_t most_zeroed_bytes = std::size_t{4} << 10;
+inline constexpr std::size_t max_zeroed_bytes = std::size_t{4} << 10;
 
 [[gnu::always_inline]] inline std::uintptr_t& mark_of(void* block) noexcept {
   return static_cast<std::uintptr_t*>(block)[1];  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn) never null

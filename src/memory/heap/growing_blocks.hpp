@@ -65,23 +65,23 @@ class growth_history {
     const std::size_t first = bracket_of(bytes);
     const unsigned grown = count(first);
     std::size_t bracket = first;
-    if (grown >= least_count) {
+    if (grown >= min_count) {
       while (bracket + 1 < bracket_count && count(bracket + 1) >= grown - grown / 8) {
         ++bracket;
       }
     }
-    return bracket == first ? 0 : least_bytes << bracket;
+    return bracket == first ? 0 : min_bytes << bracket;
   }
 
  private:
-  static constexpr std::size_t least_bytes = std::size_t{1} << 10;
-  static constexpr std::size_t bracket_count = std::bit_width(detail::largest_class_size / least_bytes);
-  static constexpr unsigned least_count = 8;
-  static constexpr unsigned most_count = 128;
+  static constexpr std::size_t min_bytes = std::size_t{1} << 10;
+  static constexpr std::size_t bracket_count = std::bit_width(detail::largest_class_size / min_bytes);
+  static constexpr unsigned min_count = 8;
+  static constexpr unsigned max_count = 128;
 
   /// Returns 0 up to 1 KiB, then one more for each power of two; the last one stands for all larger sizes, too.
   static std::size_t bracket_of(std::size_t bytes) noexcept {
-    const auto bracket = static_cast<std::size_t>(std::bit_width((bytes - (bytes != 0)) / least_bytes));
+    const auto bracket = static_cast<std::size_t>(std::bit_width((bytes - (bytes != 0)) / min_bytes));
     return bracket < bracket_count ? bracket : bracket_count - 1;
   }
   [[gnu::noinline]] void note_passed(std::size_t before, std::size_t bytes) noexcept {
@@ -96,7 +96,7 @@ class growth_history {
   bool add(std::size_t bracket) noexcept {
     const unsigned now = count(bracket) + 1;
     counts_[bracket].store(static_cast<std::uint8_t>(now), std::memory_order_relaxed);
-    return now >= most_count;
+    return now >= max_count;
   }
   void halve() noexcept {
     for (std::atomic<std::uint8_t>& each_count : counts_) {

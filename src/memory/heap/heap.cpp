@@ -38,7 +38,7 @@ void clear_fresh(pages::slab& home, void* const* blocks, std::size_t count) noex
     const std::size_t number = home.number_of(*block_at);
     if (number >= home.cleared) {
       char* const block = static_cast<char*>(*block_at);
-      std::memset(block, 0, home.bytes < most_zeroed_bytes ? home.bytes : most_zeroed_bytes);
+      std::memset(block, 0, home.bytes < max_zeroed_bytes ? home.bytes : max_zeroed_bytes);
       std::memset(block + home.bytes - sizeof(void*), 0, sizeof(void*));
       end = number + 1 > end ? number + 1 : end;
     }
@@ -345,7 +345,7 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
 pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept {
   make_room(detail::class_count, base::divide_up(bytes, pages::unit_bytes));
   pages::slab* home = space->allocate_large(bytes, alignment, address());
-  if (home == nullptr && bytes <= pages::most_large_bytes) {
+  if (home == nullptr && bytes <= pages::max_large_bytes) {
     reclaim();
     home = space->allocate_large(bytes, alignment, address());
   }

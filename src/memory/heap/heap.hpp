@@ -53,8 +53,8 @@ class owner_counter {
 };
 
 /// Heaps whose use has peaked below this are never shrunk. A hardened heap keeps what it knows of freed blocks longer.
-inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{64} << 10;
-inline constexpr std::uint64_t least_shrunk_hardened_bytes = std::uint64_t{32} << 20;
+inline constexpr std::uint64_t min_shrunk_bytes = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t min_shrunk_hardened_bytes = std::uint64_t{32} << 20;
 
 /// A set of size classes, walked in ascending order.
 class class_set {
@@ -145,11 +145,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   growth_history growths;
   std::size_t depot_arrays = 0;  ///< batches in all depots
   owner_counter slow_calls;
-  std::uint64_t most_in_use = 0;                   ///< peak bytes since the last shrink
-  std::uint64_t shrunk_from = 0;                   ///< most_in_use before the shrink that may be regretted next
-  std::uint64_t declined_from = 0;                 ///< the highest most_in_use before a shrink since the last regret
-  std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
-  std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
+  std::uint64_t peak_in_use = 0;                 ///< peak bytes since the last shrink
+  std::uint64_t shrunk_from = 0;                 ///< peak_in_use before the shrink that may be regretted next
+  std::uint64_t declined_from = 0;               ///< the highest peak_in_use before a shrink since the last regret
+  std::uint64_t shrink_from = min_shrunk_bytes;  ///< a shrink needs at least this peak_in_use
+  std::uint64_t shrink_noted_ms = 0;             ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
   std::uint64_t new_bytes = 0;    ///< taken in runs that nobody had touched, since idle blocks were given up for it
   bool grows = false;             ///< the last run was such a one
@@ -183,10 +183,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
   large_cache large;
   std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint32_t> posts{0};       ///< slabs and batches since the inbox was taken in
-  std::atomic<std::int32_t> batch_quota{remote_batch::least_quota};  ///< so many more batches may wait
-  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};     ///< sent_bytes at which others check the owner
-  std::atomic<std::uint64_t> slow_calls_seen{0};                     ///< slow_calls at the last such check
-  std::atomic<std::uint64_t> slow_calls_seen_ms{0};                  ///< when a check first found this number
+  std::atomic<std::int32_t> batch_quota{remote_batch::min_quota};  ///< so many more batches may wait
+  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};   ///< sent_bytes at which others check the owner
+  std::atomic<std::uint64_t> slow_calls_seen{0};                   ///< slow_calls at the last such check
+  std::atomic<std::uint64_t> slow_calls_seen_ms{0};                ///< when a check first found this number
   struct {
     std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
   } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
@@ -360,8 +360,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void forget_waves() noexcept {
     grows = false;
     new_bytes = 0;
-    most_in_use = shrunk_from = declined_from = shrink_noted_ms = 0;
-    shrink_from = least_shrunk_bytes;
+    peak_in_use = shrunk_from = declined_from = shrink_noted_ms = 0;
+    shrink_from = min_shrunk_bytes;
   }
   void note_growth() noexcept;
   void empty_depots() noexcept;

@@ -2,12 +2,12 @@
 
 namespace tarn::heaps {
 
-constexpr std::size_t large_cache::most_bytes_of(std::size_t bin) noexcept {
+constexpr std::size_t large_cache::max_bytes_of(std::size_t bin) noexcept {
   if (bin == spare_bin) {
-    return spare_count * most_spare_units * pages::unit_bytes;
+    return spare_count * max_spare_units * pages::unit_bytes;
   }
-  std::size_t units = least_units;
-  while (units < most_units && bin_of(units + 1) <= bin) {
+  std::size_t units = min_units;
+  while (units < max_units && bin_of(units + 1) <= bin) {
     ++units;
   }
   return units * pages::unit_bytes * (bin < first_long_bin ? 2 : 1);
@@ -20,7 +20,7 @@ void large_cache::open(std::size_t units, pages::space& space) noexcept {
   const std::size_t bin = bin_of(units);
   const bool was_open = is_open(bin);
   open_bin(bin, space);
-  if (was_open && units <= most_spare_units && refused_.load(std::memory_order_relaxed)) {
+  if (was_open && units <= max_spare_units && refused_.load(std::memory_order_relaxed)) {
     refused_.store(false, std::memory_order_relaxed);
     open_bin(spare_bin, space);
   }
@@ -30,7 +30,7 @@ void large_cache::open_bin(std::size_t bin, pages::space& space) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << bin;
   if (is_open(bin)) {
     unused_.fetch_and(~bit, std::memory_order_relaxed);
-  } else if (space.grant_caching(most_bytes_of(bin), bin == spare_bin ? spare_least : pages::space::least_cached)) {
+  } else if (space.grant_caching(max_bytes_of(bin), bin == spare_bin ? spare_least : pages::space::min_cached)) {
     unused_.fetch_and(~bit, std::memory_order_relaxed);
     used_.fetch_or(bit, std::memory_order_relaxed);
     // release: a thread that finds the bin open, and visits after its put, visits this bin.
@@ -87,7 +87,7 @@ void large_cache::note_unused(std::size_t bin, bool everything, pages::space& sp
   const std::uint64_t bit = std::uint64_t{1} << bin;
   const bool again = (unused_.fetch_or(bit, std::memory_order_relaxed) & bit) != 0;
   if ((again || everything) && (open_.fetch_and(~bit, std::memory_order_relaxed) & bit) != 0) {
-    space.end_caching(most_bytes_of(bin));
+    space.end_caching(max_bytes_of(bin));
   }
 }
 

@@ -30,14 +30,14 @@ namespace tarn::heaps {
 
 /// The lengths of the runs of large blocks that lie in segments.
 struct large_runs {
-  static constexpr std::size_t least_units = detail::largest_class_size / pages::unit_bytes + 1;
-  static constexpr std::size_t most_units = pages::most_units / 2;
+  static constexpr std::size_t min_units = detail::largest_class_size / pages::unit_bytes + 1;
+  static constexpr std::size_t max_units = pages::max_units / 2;
 
-  static constexpr bool serves(std::size_t units) noexcept { return units - least_units <= most_units - least_units; }
+  static constexpr bool serves(std::size_t units) noexcept { return units - min_units <= max_units - min_units; }
   /// Lengths below 16 have a bin each; then an eighth of a power of two shares one.
   static constexpr std::size_t bin_of(std::size_t units) noexcept {
     const auto power = static_cast<std::size_t>(std::bit_width(units | 8) - 1);
-    return power * 8 + (units >> (power - 3)) - (3 * 8 + least_units);
+    return power * 8 + (units >> (power - 3)) - (3 * 8 + min_units);
   }
 };
 
@@ -59,7 +59,7 @@ class large_cache : large_runs {
         }
       }
     }
-    return units <= most_spare_units && is_open(spare_bin) ? take_spare(units) : nullptr;
+    return units <= max_spare_units && is_open(spare_bin) ? take_spare(units) : nullptr;
   }
 
   /// Returns true if take() would probably find a run of at least `units`. Owner only.
@@ -90,7 +90,7 @@ class large_cache : large_runs {
     if (bin >= first_long_bin && by_owner) {
       return false;  // two such runs are much memory
     }
-    return put_anywhere(shared_[bin], kept) || (run.units <= most_spare_units && put_spare(kept));
+    return put_anywhere(shared_[bin], kept) || (run.units <= max_spare_units && put_spare(kept));
   }
 
   /// Opens the bin for runs of `units`, if `space` grants the bytes. The owner calls it after a miss.
@@ -127,23 +127,23 @@ class large_cache : large_runs {
   using slot = std::atomic<word>;
   static constexpr unsigned units_shift = 48;
   static constexpr word marked = 1;
-  static_assert(alignof(pages::slab) > marked && most_units >> (64 - units_shift) == 0);
+  static_assert(alignof(pages::slab) > marked && max_units >> (64 - units_shift) == 0);
 
   static constexpr std::size_t units_in(word held) noexcept { return held >> units_shift; }
   static pages::slab* run_in(word held) noexcept {
     return reinterpret_cast<pages::slab*>(held & ((word{1} << units_shift) - 1) & ~marked);
   }
 
-  static constexpr std::size_t bin_count = bin_of(most_units) + 1;
+  static constexpr std::size_t bin_count = bin_of(max_units) + 1;
   static constexpr std::size_t spare_bin = bin_count;  ///< the spare slots, where bins are counted
   static_assert(spare_bin < 64);
   static constexpr std::size_t spare_count = 4;
-  static constexpr std::size_t most_spare_units = 18;
+  static constexpr std::size_t max_spare_units = 18;
   /// A program of many lengths has so much in its bins that spare slots would keep runs which it seldom asks for.
   static constexpr std::size_t spare_least = std::size_t{10} << 20;
   /// Bins from here on keep one run of the owner's.
   static constexpr std::size_t first_long_bin = bin_of(64);
-  static constexpr std::size_t most_bytes_of(std::size_t bin) noexcept;
+  static constexpr std::size_t max_bytes_of(std::size_t bin) noexcept;
 
   bool is_open(std::size_t bin) const noexcept {
     return (open_.load(std::memory_order_acquire) >> bin & 1) != 0;  // acquire: pairs with open()

@@ -18,7 +18,7 @@ magazine* magazine_stock::take_any() noexcept {
 }
 
 void magazine_stock::give(magazine* array) noexcept {
-  if (count_ == most_arrays) {
+  if (count_ == max_arrays) {
     arrays.deallocate(array);
     return;
   }

@@ -121,7 +121,7 @@ class magazine_stock {
   void clear() noexcept;
 
  private:
-  static constexpr std::uint32_t most_arrays = 32;
+  static constexpr std::uint32_t max_arrays = 32;
   magazine* first_ = nullptr;
   std::uint32_t count_ = 0;
 };

@@ -16,8 +16,8 @@ namespace tarn::heaps {
 
 /// Says which slots belong to a class; their number is a power of two.
 struct slot_table {
-  static constexpr std::size_t most_bytes_of_class = std::size_t{32} << 10;
-  static constexpr std::size_t most_slots = 128;
+  static constexpr std::size_t max_bytes_of_class = std::size_t{32} << 10;
+  static constexpr std::size_t max_slots = 128;
   struct {
     std::uint16_t first;
     std::uint16_t mask;
@@ -25,8 +25,8 @@ struct slot_table {
   std::uint16_t count;
   consteval slot_table() noexcept : classes{}, count(0) {
     for (size_class index = 0; index < detail::class_count; ++index) {
-      const std::size_t fit = std::bit_floor(most_bytes_of_class / detail::size_of(index) + 1);
-      const std::size_t slots = fit > most_slots ? most_slots : fit < 2 ? 2 : fit;
+      const std::size_t fit = std::bit_floor(max_bytes_of_class / detail::size_of(index) + 1);
+      const std::size_t slots = fit > max_slots ? max_slots : fit < 2 ? 2 : fit;
       classes[index] = {count, static_cast<std::uint16_t>(slots - 1)};
       count = static_cast<std::uint16_t>(count + slots);
     }
@@ -34,7 +34,7 @@ struct slot_table {
 };
 inline constexpr slot_table slots;
 /// Larger blocks are not held back.
-inline constexpr size_class last_delayed = detail::class_of(slot_table::most_bytes_of_class);
+inline constexpr size_class last_delayed = detail::class_of(slot_table::max_bytes_of_class);
 
 /// Only the owner of its heap uses it.
 class quarantine {

@@ -57,7 +57,7 @@ heap* registry::acquire() noexcept {
 heap* registry::tend_next_idle() noexcept {
   const hold guard(mutex_);
   const heap* const last = idle_.back();
-  for (int left = most_looked_at; left != 0 && !idle_.empty(); --left) {
+  for (int left = max_inspected; left != 0 && !idle_.empty(); --left) {
     heap* const idle_heap = idle_.front();
     idle_.remove(idle_heap);
     idle_.push_back(idle_heap);

@@ -27,7 +27,7 @@ class registry {
   static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }
 
   /// One search for a slab checks at most this many idle heaps.
-  static constexpr int most_looked_at = 8;
+  static constexpr int max_inspected = 8;
   /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
   /// caller sets the state back. The next call returns another heap. Null: it found none.
   static heap* tend_next_idle() noexcept;

@@ -76,7 +76,7 @@ void heap::close_batch() noexcept {
 void heap::send_all() noexcept {
   std::size_t count = outgoing == nullptr ? 0 : static_cast<std::size_t>(cursor.next - outgoing->blocks);
   cursor.room = 0;
-  if (count >= remote_batch::least_handed_over && may_hand_over()) {
+  if (count >= remote_batch::min_batch_blocks && may_hand_over()) {
     if (cursor.key_difference > pages::mark_mask) {
       count = hand_over_groups(outgoing->blocks, count);
     } else if (hand_over_whole(count)) {
@@ -188,7 +188,7 @@ void heap::take_in(taker role) noexcept {
   posts.store(0, std::memory_order_relaxed);
   inbox_takes.add(1);
   const std::uint64_t eighth = slab_bytes.get() / (8 * detail::magazine_bytes);
-  batch_quota.store(std::max(remote_batch::least_quota, static_cast<std::int32_t>(eighth)), std::memory_order_relaxed);
+  batch_quota.store(std::max(remote_batch::min_quota, static_cast<std::int32_t>(eighth)), std::memory_order_relaxed);
   subtract_reclaimed();
   for (inbox::node *sent = remote_inbox.take_all(), *following = nullptr; sent != nullptr; sent = following) {
     following = sent->next_sent;

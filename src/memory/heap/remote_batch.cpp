@@ -107,7 +107,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   }
   bool is_divided = false;
   for (owner_group& share : groups) {
-    if (share.owner != nullptr && share.count >= remote_batch::least_handed_over && share.owner->accepts_batch()) {
+    if (share.owner != nullptr && share.count >= remote_batch::min_batch_blocks && share.owner->accepts_batch()) {
       if (magazine* const array = stock.take_any()) {
         share.batch = ::new (array) remote_batch;
         share.count = 0;

@@ -19,13 +19,13 @@ struct remote_batch : pages::inbox_node {
   /// A batch with blocks of this many bytes is full.
   static constexpr std::ptrdiff_t bytes_limit = 64 << 10;
   /// What one block takes of the limit, at least, so that no batch gets more blocks than it can hold.
-  static constexpr std::ptrdiff_t least_block_bytes = bytes_limit / static_cast<std::ptrdiff_t>(capacity) + 1;
+  static constexpr std::ptrdiff_t min_block_bytes = bytes_limit / static_cast<std::ptrdiff_t>(capacity) + 1;
   /// An owner of fewer blocks in a batch of several owners gets no batch of its own.
-  static constexpr std::size_t least_handed_over = TARN_SMALL ? 2 : 8;
+  static constexpr std::size_t min_batch_blocks = TARN_SMALL ? 2 : 8;
 
   /// An owner accepts this many batches until it takes its inbox in. Then it accepts as many as take an eighth of the
   /// memory of its slabs, if that is more.
-  static constexpr std::int32_t least_quota = 2;
+  static constexpr std::int32_t min_quota = 2;
 
   void* blocks[capacity];
 };
@@ -43,8 +43,7 @@ struct room_table {
     for (size_class index = 0; index <= pages::mark_mask; ++index) {
       bytes[index] = remote_batch::bytes_limit;
       if (index < detail::class_count) {
-        bytes[index] =
-            std::max<std::uint32_t>(pages::shapes.classes[index].block_bytes, remote_batch::least_block_bytes);
+        bytes[index] = std::max<std::uint32_t>(pages::shapes.classes[index].block_bytes, remote_batch::min_block_bytes);
       }
     }
   }

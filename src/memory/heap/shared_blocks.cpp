@@ -10,13 +10,13 @@ namespace tarn::heaps {
 namespace {
 
 /// Smaller blocks share blocks of this size.
-constexpr std::size_t least_shared_bytes = 64;
+constexpr std::size_t min_shared_bytes = 64;
 /// A size that needs more fills of a magazine than this gets blocks of its own.
-constexpr std::uint8_t most_shared_fills = 1;
+constexpr std::uint8_t max_shared_fills = 1;
 
 // A power of two has every alignment that a smaller class has.
 constexpr size_class shared_class_of(size_class index) noexcept {
-  return detail::class_of(std::bit_ceil(std::max(detail::size_of(index), least_shared_bytes)));
+  return detail::class_of(std::bit_ceil(std::max(detail::size_of(index), min_shared_bytes)));
 }
 constexpr std::size_t last_step_of(size_class index) noexcept {
   return detail::size_of(index) / detail::block_alignment;
@@ -55,7 +55,7 @@ size_class heap::class_to_fill(size_class wanted) noexcept {
   }
   std::uint8_t& fills = classes[wanted].fills;
   const bool is_counted = !classes[shared_class].gave_up;
-  if (!is_counted || fills < most_shared_fills) {
+  if (!is_counted || fills < max_shared_fills) {
     fills = static_cast<std::uint8_t>(fills + is_counted);
     return shared_class;
   }

@@ -12,8 +12,8 @@ namespace tarn::heaps {
 namespace {
 
 /// An owner at work whose heap has less free memory than this needs no other visit.
-constexpr std::uint64_t least_visited_bytes = std::uint64_t{1} << 20;
-constexpr std::uint32_t most_refused_visits = 16;
+constexpr std::uint64_t min_visited_bytes = std::uint64_t{1} << 20;
+constexpr std::uint32_t max_refused_visits = 16;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void heap::retire() noexcept {
     stock.clear();
     forget_waves();
     reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
-    batch_quota.store(remote_batch::least_quota, std::memory_order_relaxed);
+    batch_quota.store(remote_batch::min_quota, std::memory_order_relaxed);
     platform::note_release(&state);
     state.store(ownership::idle, std::memory_order_seq_cst);
   }
@@ -97,7 +97,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
     return nullptr;
   }
   pages::slab* adopted = nullptr;
-  for (int left = registry::most_looked_at; left != 0 && adopted == nullptr && registry::any_idle(); --left) {
+  for (int left = registry::max_inspected; left != 0 && adopted == nullptr && registry::any_idle(); --left) {
     heap* const idle_heap = registry::tend_next_idle();
     if (idle_heap == nullptr) {
       break;
@@ -140,14 +140,14 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
       visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
   if (works && !neglects_inbox) {
     visited_asleep.store(false, std::memory_order_relaxed);
-    return free_bytes() >= least_visited_bytes || !remote_inbox.empty();
+    return free_bytes() >= min_visited_bytes || !remote_inbox.empty();
   }
   if (visited_asleep.load(std::memory_order_relaxed) && remote_inbox.empty()) {
     return false;
   }
   if (!visits.try_visit()) {
     // In a forked child, another thread's slow path of the parent never ends.
-    return refused_visits.fetch_add(1, std::memory_order_relaxed) < most_refused_visits;
+    return refused_visits.fetch_add(1, std::memory_order_relaxed) < max_refused_visits;
   }
   refused_visits.store(0, std::memory_order_relaxed);
   bool finished = false;

@@ -9,7 +9,7 @@ namespace {
 using namespace base::units;
 
 /// One deallocation purges at most this much excess, unless it frees more.
-constexpr std::size_t most_purged_in_excess = 16_MiB;
+constexpr std::size_t max_purged_in_excess = 16_MiB;
 /// New memory within this time after a purge of excess means that the purge went too far.
 constexpr std::uint64_t regret_ms = 1000;
 /// Without another regret, the memory that is kept halves in this time.
@@ -18,12 +18,12 @@ constexpr std::uint64_t fading_ms = 4000;
 }  // namespace
 
 std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size_t freed) noexcept {
-  if (dirty <= least_kept) {
+  if (dirty <= min_kept_bytes) {
     return 0;
   }
-  if (kept_dirty_ > least_kept) {
+  if (kept_dirty_ > min_kept_bytes) {
     const std::uint64_t now = platform::now_ms();
-    for (; kept_dirty_ > least_kept && now - regretted_ms_ >= fading_ms; regretted_ms_ += fading_ms) {
+    for (; kept_dirty_ > min_kept_bytes && now - regretted_ms_ >= fading_ms; regretted_ms_ += fading_ms) {
       kept_dirty_ /= 2;
     }
   }
@@ -33,7 +33,7 @@ std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size
   }
   // This is more than the excess, so that the next returned run does not come here again.
   const std::size_t wanted = dirty - keep + keep / 4;
-  const std::size_t limit = freed < most_purged_in_excess ? most_purged_in_excess : freed;
+  const std::size_t limit = freed < max_purged_in_excess ? max_purged_in_excess : freed;
   return wanted < limit ? wanted : limit;
 }
 

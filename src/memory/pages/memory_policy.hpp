@@ -40,9 +40,9 @@ class memory_policy {
  private:
   std::atomic<std::uint64_t> next_ms_{0};
   std::atomic<bool> pending_{false};
-  static constexpr std::size_t least_kept = std::size_t{16} << 20;
+  static constexpr std::size_t min_kept_bytes = std::size_t{16} << 20;
 
-  std::size_t kept_dirty_ = least_kept;
+  std::size_t kept_dirty_ = min_kept_bytes;
   std::uint64_t regretted_ms_ = 0;      ///< time of the last regret, or when the regret last halved
   std::uint64_t excess_purged_ms_ = 0;  ///< 0: none lately
 };

@@ -16,7 +16,7 @@ constexpr std::size_t last_region_bytes = 1_GiB;
 /// Under a limit on address space (ulimit -v) a region takes at most this part of the limit, but not less than this
 /// size, and its guards are single pages, so that blocks get the rest.
 constexpr std::size_t parts_of_limit = 256;
-constexpr std::size_t least_region_bytes = 256_KiB;
+constexpr std::size_t min_region_bytes = 256_KiB;
 /// The region becomes writable in steps of this size.
 constexpr std::size_t step_bytes = 256_KiB;
 
@@ -34,7 +34,7 @@ bool start_region(std::size_t least) noexcept {
   const std::size_t needed = base::align_up(least, guard) + 2 * guard;
   std::size_t bytes = next_region_bytes;
   if (limit != 0 && limit / parts_of_limit < bytes) {
-    bytes = base::align_up(limit / parts_of_limit, least_region_bytes);
+    bytes = base::align_up(limit / parts_of_limit, min_region_bytes);
   }
   bytes = bytes < needed ? needed : bytes;
   char* start = static_cast<char*>(platform::reserve(bytes));
@@ -72,7 +72,7 @@ bool open_until(const char* end) noexcept {
 }  // namespace
 
 void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  TARN_CHECK(bytes <= most_bytes && base::is_power_of_two(alignment));
+  TARN_CHECK(bytes <= max_bytes && base::is_power_of_two(alignment));
   const platform::locked hold(mutex);
   char* start = base::align_up(next, alignment);
   if (next == nullptr || bytes > static_cast<std::size_t>(region_end - start)) {

@@ -15,7 +15,7 @@ namespace tarn::pages {
 class metadata {
  public:
   /// The largest record has this many bytes.
-  static constexpr std::size_t most_bytes = std::size_t{2} << 20;
+  static constexpr std::size_t max_bytes = std::size_t{2} << 20;
 
   /// Returns zeroed memory at a multiple of `alignment` (a power of two up to a page); null: the system has none. Any
   /// thread.

@@ -13,7 +13,7 @@ namespace {
 
 using detail::page_leaf;
 
-static_assert(sizeof(page_leaf) <= metadata::most_bytes);
+static_assert(sizeof(page_leaf) <= metadata::max_bytes);
 
 constinit platform::mutex growth_lock{platform::lock_rank::page_map};
 

@@ -9,11 +9,11 @@ using namespace base::units;
 using hold = platform::locked<platform::mutex>;
 
 /// One call of purge gives back at most this much, so that the caller is not held up for long.
-constexpr std::size_t most_purged_at_once = 64_MiB;
+constexpr std::size_t max_purged_at_once = 64_MiB;
 /// Less free memory than this keeps no helper running: it waits for the next call of the program.
 constexpr std::size_t little_retained = 1_MiB;
 /// One system call purges at most this many units, which no thread can take meanwhile.
-constexpr std::size_t most_purged_units = 64;
+constexpr std::size_t max_purged_units = 64;
 
 }  // namespace
 
@@ -75,13 +75,13 @@ segment* space::next_dirty() noexcept {
 
 // Runs under the lock, and opens it for each system call. The units are out of the free set meanwhile, a few at a
 // time, so that other threads find the rest.
-std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t most_bytes) noexcept {
+std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept {
   std::size_t bytes = 0;
   unit_set& set = purged.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < most_units && bytes < most_bytes && !purge_refused_) {
+  while (unit < max_units && bytes < max_bytes && !purge_refused_) {
     std::size_t count = set.next_gap(unit) - unit;
-    count = count < most_purged_units ? count : most_purged_units;
+    count = count < max_purged_units ? count : max_purged_units;
     purged.lend(unit, count);
     runs_.update(purged);
     mutex_.unlock();
@@ -122,14 +122,14 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   }
   purge_running_ = true;
   std::size_t purged = 0;
-  for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < most_purged_at_once; --left) {
+  for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < max_purged_at_once; --left) {
     segment* const dirty = next_dirty();
     if (dirty == nullptr) {
       break;
     }
-    purged += dirty->kept ? 0 : purge_set(*dirty, &segment::stale, most_purged_at_once - purged);
+    purged += dirty->kept ? 0 : purge_set(*dirty, &segment::stale, max_purged_at_once - purged);
   }
-  const bool finished = purged < most_purged_at_once;
+  const bool finished = purged < max_purged_at_once;
   if (finished) {
     // All stale memory is gone, and fresh memory ages now. It takes two half delays to go.
     bool is_any_left = false;
@@ -137,7 +137,7 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
       if (candidate->kept) {
         continue;
       }
-      is_any_left = is_any_left || candidate->fresh.next_member(0) < most_units;
+      is_any_left = is_any_left || candidate->fresh.next_member(0) < max_units;
       candidate->stale |= candidate->fresh;
       candidate->fresh.clear();
     }

@@ -7,7 +7,7 @@ namespace {
 
 /// A search checks at most this many segments of the bin in which the wanted length falls, because only some of that
 /// bin have enough.
-constexpr int most_tried = 4;
+constexpr int max_tried = 4;
 
 constexpr std::size_t steps_per_doubling = 8;
 
@@ -104,7 +104,7 @@ void run_index::update(segment& changed) noexcept {
 segment* run_index::find(std::size_t units) const noexcept {
   const std::size_t bin = bin_of(units);
   int tried = 0;
-  for (segment* candidate = bins_[bin]; candidate != nullptr && tried < most_tried;
+  for (segment* candidate = bins_[bin]; candidate != nullptr && tried < max_tried;
        candidate = candidate->bin_next, ++tried) {
     ++steps_;
     if (candidate->longest_run >= units) {

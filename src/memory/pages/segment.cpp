@@ -10,12 +10,12 @@ namespace tarn::pages {
 
 namespace {
 
-constexpr std::size_t least_record_units = 16;
+constexpr std::size_t min_record_units = 16;
 /// The record of a destroyed segment keeps fewer pages than this.
-constexpr std::size_t most_kept_pages = 16;
-constexpr std::size_t record_sizes = std::bit_width(most_units / least_record_units);
+constexpr std::size_t max_cached_pages = 16;
+constexpr std::size_t record_sizes = std::bit_width(max_units / min_record_units);
 
-constexpr std::size_t units_of_size(std::size_t size) noexcept { return least_record_units << size; }
+constexpr std::size_t units_of_size(std::size_t size) noexcept { return min_record_units << size; }
 constexpr std::size_t size_for(std::size_t units) noexcept {
   std::size_t size = 0;
   while (units_of_size(size) < units) {
@@ -26,7 +26,7 @@ constexpr std::size_t size_for(std::size_t units) noexcept {
 constexpr std::size_t record_bytes(std::size_t size) noexcept {
   return sizeof(segment) + units_of_size(size) * (sizeof(slab) + sizeof(remote_bits));
 }
-static_assert(record_bytes(record_sizes - 1) <= metadata::most_bytes);
+static_assert(record_bytes(record_sizes - 1) <= metadata::max_bytes);
 
 struct free_record {
   free_record* next;
@@ -59,7 +59,7 @@ void segment_records::deallocate(void* record, std::size_t units) noexcept {
   char* const first_page = base::align_up(static_cast<char*>(record) + sizeof(free_record), page);
   char* const end = static_cast<char*>(record) + record_bytes(size);
   const std::size_t pages = static_cast<std::size_t>(end - first_page) / page;
-  if (pages >= most_kept_pages) {
+  if (pages >= max_cached_pages) {
     platform::purge(first_page, pages * page);
   }
   const platform::locked hold(records_lock);
@@ -69,7 +69,7 @@ void segment_records::deallocate(void* record, std::size_t units) noexcept {
 // The mapping comes before the record. Where address space is short, larger mappings fail first, and each would leave
 // a record of its size behind that the smaller segment cannot use.
 segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
-  TARN_CHECK(units != 0 && units <= most_units);
+  TARN_CHECK(units != 0 && units <= max_units);
   const std::size_t bytes = units * unit_bytes;
   void* const mapping = page_map::map(bytes, alignment, bytes);
   if (mapping == nullptr) {
@@ -139,8 +139,8 @@ void segment::put_back(std::size_t unit, std::size_t count, bool clean) noexcept
 
 bool segment::put_back_all() noexcept {
   std::size_t unit = lent.next_member(0);
-  const bool has_unit = unit < most_units;
-  for (; unit < most_units; unit = lent.next_member(unit)) {
+  const bool has_unit = unit < max_units;
+  for (; unit < max_units; unit = lent.next_member(unit)) {
     put_back(unit, lent.next_gap(unit) - unit, false);
   }
   return has_unit;
@@ -223,7 +223,7 @@ bool segment::is_valid() const noexcept {
   if (fresh.size() + stale.size() != dirty_units || free.longest_run() != longest_run) {
     return false;
   }
-  for (std::size_t unit = 0; unit < most_units; ++unit) {
+  for (std::size_t unit = 0; unit < max_units; ++unit) {
     const bool is_free = free.contains_any(unit, 1);
     if (!is_free && (fresh.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
       return false;

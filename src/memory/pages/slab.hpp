@@ -29,11 +29,11 @@ struct class_shape {
   std::uint64_t inverse;   ///< ⌈2^40 / block_bytes⌉, which replaces a division by a multiplication
 };
 
-inline constexpr std::size_t most_blocks = unit_bytes / detail::block_alignment;
+inline constexpr std::size_t max_blocks = unit_bytes / detail::block_alignment;
 
 /// Holds the words of the remote frees of one slab.
 struct remote_bits {
-  std::atomic<std::uint64_t> words[most_blocks / 64];
+  std::atomic<std::uint64_t> words[max_blocks / 64];
 };
 
 /// Returns the shape of a class. A slab has at least 8 blocks, or 4 where they are larger than 32 KiB. Above 8 KiB it
@@ -61,7 +61,7 @@ struct class_shapes {
       // x / bytes == x * inverse >> 40 for every offset x in a slab.
       const std::uint64_t error = classes[index].inverse * classes[index].block_bytes - (std::uint64_t{1} << 40);
       const std::uint64_t offsets = std::uint64_t{classes[index].units} * unit_bytes;
-      if (error * offsets >= (std::uint64_t{1} << 40) || classes[index].capacity > most_blocks) {
+      if (error * offsets >= (std::uint64_t{1} << 40) || classes[index].capacity > max_blocks) {
         __builtin_unreachable();  // this is not a constant expression: the build stops here
       }
     }
@@ -155,7 +155,7 @@ struct slab : remote_frees, base::list_links<slab> {
   std::uint8_t index;         ///< size class
   bool moved;                 ///< its own mapping has pages that came from elsewhere
   bool zeroed;                ///< when it was taken, its bytes read as zero
-  std::uint64_t free[most_blocks / 64];
+  std::uint64_t free[max_blocks / 64];
 
   bool full() const noexcept { return free_blocks == 0; }
   bool empty() const noexcept { return free_blocks == capacity; }

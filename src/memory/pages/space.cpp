@@ -12,15 +12,15 @@ using namespace base::units;
 using hold = platform::locked<platform::mutex>;
 
 /// Larger blocks have mappings of their own.
-constexpr std::size_t most_run_units = most_units / 2;
+constexpr std::size_t max_run_units = max_units / 2;
 
 /// Copying a smaller block that cannot grow in its segment costs less than the page faults that follow a move.
-constexpr std::size_t least_moved_bytes = TARN_SMALL ? 2 * unit_bytes : 1_MiB;
+constexpr std::size_t min_moved_bytes = TARN_SMALL ? 2 * unit_bytes : 1_MiB;
 /// The kernel moves page tables as a whole where both places have the same distance from such an address.
 constexpr std::size_t page_table_bytes = 2_MiB;
 /// A process may have 65,530 mappings by default. A single takes up to three with its guards, so blocks leave segments
 /// only while there are fewer singles than this.
-constexpr std::size_t most_singles = 4096;
+constexpr std::size_t max_singles = 4096;
 
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 constinit std::atomic<std::size_t> singles_in_process{0};
@@ -91,11 +91,11 @@ void space::note_peak() noexcept {
   }
 }
 
-segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) noexcept {
-  std::size_t units = least_units < wanted_units ? wanted_units : least_units;
+segment* space::add_segment(std::size_t min_units, std::size_t wanted_units) noexcept {
+  std::size_t units = min_units < wanted_units ? wanted_units : min_units;
   segment* created = segment::create(units, options_.alignment);
   // Address space may be short (ulimit -v): then try a smaller segment.
-  while (created == nullptr && units / 2 >= least_units) {
+  while (created == nullptr && units / 2 >= min_units) {
     units /= 2;
     created = segment::create(units, unit_bytes);
   }
@@ -139,13 +139,13 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
 }
 
 bool space::reserve(std::size_t bytes) noexcept {
-  if (bytes > most_large_bytes) {
+  if (bytes > max_large_bytes) {
     return false;
   }
   const hold guard(mutex_);
   std::size_t units = base::divide_up(bytes, unit_bytes);
   while (units != 0) {
-    const std::size_t unit_count = units < most_units ? units : most_units;
+    const std::size_t unit_count = units < max_units ? units : max_units;
     segment* const created = add_segment(unit_count, 0);
     if (created == nullptr) {
       return false;
@@ -179,7 +179,7 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
 }
 
 slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept {
-  if (bytes > most_large_bytes || alignment > most_large_bytes) {
+  if (bytes > max_large_bytes || alignment > max_large_bytes) {
     return nullptr;
   }
   const std::size_t units = bytes == 0 ? 1 : base::divide_up(bytes, unit_bytes);
@@ -189,7 +189,7 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintp
   }
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
   slab* created = nullptr;
-  if (units + slack <= most_run_units) {
+  if (units + slack <= max_run_units) {
     created = take_run(units, alignment);
   }
   if (created == nullptr) {
@@ -280,9 +280,9 @@ slab* space::resize_run(slab& block, std::size_t units, std::uintptr_t owner, bo
 slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
   // Reserved memory keeps its pages, and locked memory would lose its lock. A copy into free memory that holds pages
   // costs less than the page faults that follow a move.
-  if (block.bytes < least_moved_bytes || block.home->kept || purge_refused_ ||
-      (units <= most_run_units && runs_.dirty_units() >= units) ||
-      singles_in_process.load(std::memory_order_relaxed) >= most_singles) {
+  if (block.bytes < min_moved_bytes || block.home->kept || purge_refused_ ||
+      (units <= max_run_units && runs_.dirty_units() >= units) ||
+      singles_in_process.load(std::memory_order_relaxed) >= max_singles) {
     return nullptr;
   }
   slab* const created = map_single(units, alignment_to_move(units * unit_bytes));
@@ -303,7 +303,7 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
 }
 
 slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move) noexcept {
-  if (bytes > most_large_bytes) {
+  if (bytes > max_large_bytes) {
     return nullptr;
   }
   const std::size_t units = base::divide_up(bytes, unit_bytes);

@@ -20,8 +20,8 @@ namespace tarn::pages {
 enum class purging : std::uint8_t { never, after_delay, at_once };
 
 struct space_options {
-  std::size_t segment_units = most_units;        ///< least units of a new segment, where much is in use
-  std::size_t first_units = most_units;          ///< least units of the first one: later ones double what is in use
+  std::size_t segment_units = max_units;         ///< least units of a new segment, where much is in use
+  std::size_t first_units = max_units;           ///< least units of the first one: later ones double what is in use
   std::size_t alignment = std::size_t{2} << 20;  ///< alignment of segments
   std::size_t limit = 0;                         ///< bytes that may be handed out; 0: no limit
   purging purge = purging::after_delay;          ///< when free memory goes back to the system
@@ -30,7 +30,7 @@ struct space_options {
 };
 
 /// No large block can have more bytes than this.
-inline constexpr std::size_t most_large_bytes = std::size_t{1} << 47;
+inline constexpr std::size_t max_large_bytes = std::size_t{1} << 47;
 
 /// Hands out runs of units. The size of a large block is rounded up to whole units.
 class space {
@@ -73,10 +73,10 @@ class space {
   /// Calls that function if `bytes` of free memory, which somebody keeps in front of a space, are much. Any thread.
   static void note_retained(std::size_t bytes) noexcept;
   /// Caches may always keep this much.
-  static constexpr std::size_t least_cached = std::size_t{32} << 20;
+  static constexpr std::size_t min_cached = std::size_t{32} << 20;
   /// Returns true if a cache in front of this space may keep runs of `bytes`, beside what the caches may keep already:
   /// that must be at most `least`, or an eighth of what is used. end_caching() undoes it. Any thread.
-  [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t least = least_cached) noexcept;
+  [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t least = min_cached) noexcept;
   void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   /// Gives all free memory back at once, and whole segments with their address space. Returns the bytes given back.
@@ -104,7 +104,7 @@ class space {
  private:
   slab* take_run(std::size_t units, std::size_t alignment) noexcept;
   std::size_t next_segment_units() const noexcept;
-  segment* add_segment(std::size_t least_units, std::size_t wanted_units) noexcept;
+  segment* add_segment(std::size_t min_units, std::size_t wanted_units) noexcept;
   slab* map_single(std::size_t units, std::size_t alignment) noexcept;
   void forget_single(slab& gone) noexcept;
   bool resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept;
@@ -118,7 +118,7 @@ class space {
   void wait_for_purge() noexcept;
   bool retains(std::size_t bytes) const noexcept;
   segment* next_dirty() noexcept;
-  std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t most_bytes) noexcept;
+  std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept;
   void drop_unused() noexcept;
 
   platform::mutex mutex_{platform::lock_rank::space};

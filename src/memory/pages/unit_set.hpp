@@ -7,7 +7,7 @@
 
 namespace tarn::pages {
 
-inline constexpr std::size_t most_units = 1024;  ///< units in a segment
+inline constexpr std::size_t max_units = 1024;  ///< units in a segment
 
 class unit_set {
  public:
@@ -48,9 +48,9 @@ class unit_set {
     return count;
   }
 
-  /// Returns the first member at or after `first`; most_units if there is none.
+  /// Returns the first member at or after `first`; max_units if there is none.
   std::size_t next_member(std::size_t first) const noexcept { return next<0>(first); }
-  /// Returns the first unit at or after `first` that is not a member; most_units if there is none.
+  /// Returns the first unit at or after `first` that is not a member; max_units if there is none.
   std::size_t next_gap(std::size_t first) const noexcept { return next<~std::uint64_t{0}>(first); }
 
   /// Returns the start of the run of members that ends at `unit`, which is a member.
@@ -68,7 +68,7 @@ class unit_set {
   /// Returns the length of the longest run of members.
   std::size_t longest_run() const noexcept {
     std::size_t longest = 0;
-    for (std::size_t unit = next_member(0); unit < most_units;) {
+    for (std::size_t unit = next_member(0); unit < max_units;) {
       const std::size_t gap = next_gap(unit);
       longest = gap - unit > longest ? gap - unit : longest;
       unit = next_member(gap);
@@ -84,18 +84,18 @@ class unit_set {
   }
 
  private:
-  static constexpr std::size_t word_count = most_units / 64;
+  static constexpr std::size_t word_count = max_units / 64;
 
   template <std::uint64_t Flip>
   std::size_t next(std::size_t first) const noexcept {
-    if (first >= most_units) {
-      return most_units;
+    if (first >= max_units) {
+      return max_units;
     }
     std::size_t word = first / 64;
     std::uint64_t bits = (words_[word] ^ Flip) & (~std::uint64_t{0} << (first % 64));
     while (bits == 0) {
       if (++word == word_count) {
-        return most_units;
+        return max_units;
       }
       bits = words_[word] ^ Flip;
     }

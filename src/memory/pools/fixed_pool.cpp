@@ -23,7 +23,7 @@ namespace tarn {
 namespace {
 
 using namespace base::units;
-using detail::most_carried;
+using detail::max_carrier_blocks;
 using detail::pool_carrier;
 using detail::pool_chunk;
 using detail::pool_magazine;
@@ -78,7 +78,7 @@ fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_opti
     : wanted_bytes_(bytes), alignment_(std::max(alignment, sizeof(void*))), options_(options) {
   TARN_CHECK(base::is_power_of_two(alignment));
   block_bytes_ = base::align_up(std::clamp(bytes, sizeof(void*), largest_request), alignment_);
-  carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), most_carried);
+  carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), max_carrier_blocks);
 }
 
 // ---------------------------------------------------------------- blocks
@@ -252,10 +252,10 @@ bool fixed_pool::add_magazine() noexcept {
 }
 
 bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
-  const std::size_t most_blocks = largest_request / 2 / block_bytes_;
+  const std::size_t max_blocks = largest_request / 2 / block_bytes_;
   const std::size_t room = options_.limit == 0
-                               ? most_blocks
-                               : std::min(most_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
+                               ? max_blocks
+                               : std::min(max_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
   if (least > room) {
     return false;
   }

@@ -11,7 +11,7 @@
 namespace tarn {
 namespace {
 
-using detail::most_carried;
+using detail::max_carrier_blocks;
 using detail::pool_carrier;
 using detail::pool_chunk;
 
@@ -140,7 +140,7 @@ void fixed_pool::for_each_live(void (*visit)(void*, void*), void* call) {
 // Turns a list of free blocks into carriers; the rest goes to the magazine.
 void fixed_pool::put_back(void* list) noexcept {
   auto* next = static_cast<free_link*>(list);
-  void* gathered[most_carried];
+  void* gathered[max_carrier_blocks];
   std::size_t count = 0;
   while (next != nullptr) {
     gathered[count++] = next;

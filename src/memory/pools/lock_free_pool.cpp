@@ -54,7 +54,7 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
     return false;
   }
   const std::size_t blocks = std::size_t{1} << (first_shift + seen_chunks);
-  if (seen_chunks == most_chunks || first_shift + seen_chunks > 30 ||
+  if (seen_chunks == max_chunks || first_shift + seen_chunks > 30 ||
       blocks > largest_chunk / (block_bytes + sizeof(std::uint32_t)) ||
       (options.limit != 0 && blocks_in(seen_chunks) >= options.limit)) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;

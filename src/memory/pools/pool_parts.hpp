@@ -31,6 +31,6 @@ struct pool_carrier {
 };
 
 /// The number of blocks in a carrier: as many addresses as fit into a block, but fewer than half a magazine.
-inline constexpr std::size_t most_carried = pool_slots / 4;
+inline constexpr std::size_t max_carrier_blocks = pool_slots / 4;
 
 }  // namespace tarn::detail

@@ -79,7 +79,7 @@ void reset() noexcept {
 }  // namespace streams
 
 constinit platform::fork_section section;
-constinit std::atomic<platform::mutex*> added[most_added_locks] = {};
+constinit std::atomic<platform::mutex*> added[max_added_locks] = {};
 
 template <class Visit>
 void for_added(Visit visit) noexcept {

@@ -16,11 +16,11 @@ namespace {
 namespace canary = heaps::canary;
 using heaps::site_table;
 
-constexpr std::size_t least_slack = 8;
-constexpr std::size_t most_slack = 4096;
+constexpr std::size_t min_slack = 8;
+constexpr std::size_t max_slack = 4096;
 /// A large block is filled and checked only at its start, because the rest of its pages may never be used.
-constexpr std::size_t most_filled = std::size_t{64} << 10;
-constexpr std::size_t most_waiting_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_filled_bytes = std::size_t{64} << 10;
+constexpr std::size_t max_waiting_bytes = std::size_t{1} << 20;
 constexpr unsigned char fresh_byte = 0xcd;  // as in memory/guard/guard.cpp
 constexpr unsigned char freed_byte = 0xdf;
 
@@ -39,7 +39,7 @@ extent around(const void* block) noexcept {
 }
 
 char* slack_end(const extent& held, std::size_t bytes) noexcept {
-  return held.start + std::min(held.bytes, bytes + most_slack);
+  return held.start + std::min(held.bytes, bytes + max_slack);
 }
 
 void check_canary(const char* entry, const base::block_record& record) noexcept {
@@ -57,7 +57,7 @@ void check_canary(const char* entry, const base::block_record& record) noexcept 
 void check_fill(const base::block_record& record) noexcept {
   const extent held = around(record.block);
   detail::mark_allocated(held.start, held.bytes);  // it was poisoned for AddressSanitizer
-  char* const end = held.start + std::min(record.bytes, most_filled);
+  char* const end = held.start + std::min(record.bytes, max_filled_bytes);
   const char* changed = canary::first_other(held.start, end, freed_byte);
   if (changed == end) {
     char* const last = slack_end(held, record.bytes);
@@ -89,11 +89,11 @@ void give(detail::heap_front* front, const void* waited) noexcept {
 /// Takes the oldest waiting block out if there are too many or `arriving` would be, or always with `is_forced`. The
 /// caller holds the lock.
 bool pop(site_table& table, base::block_record& oldest, std::size_t arriving, bool is_forced) noexcept {
-  const bool is_full = table.come - table.left + arriving > site_table::most_waiting;
-  if (table.come == table.left || !(is_forced || is_full || table.waiting_bytes > most_waiting_bytes)) {
+  const bool is_full = table.come - table.left + arriving > site_table::max_waiting_blocks;
+  if (table.come == table.left || !(is_forced || is_full || table.waiting_bytes > max_waiting_bytes)) {
     return false;
   }
-  oldest = table.place_of(table.waiting[table.left++ % site_table::most_waiting]).record();
+  oldest = table.place_of(table.waiting[table.left++ % site_table::max_waiting_blocks]).record();
   table.waiting_bytes -= oldest.bytes;
   return true;
 }
@@ -132,18 +132,18 @@ void guard_object(heaps::heap& target) noexcept {
 }
 
 void* allocate_guarded(heaps::heap& source, std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (bytes > pages::most_large_bytes) {
+  if (bytes > pages::max_large_bytes) {
     return nullptr;
   }
-  extent held = take(source, bytes + least_slack, alignment);
+  extent held = take(source, bytes + min_slack, alignment);
   if (held.start == nullptr) {
     end_waiting(source);
-    held = take(source, bytes + least_slack, alignment);
+    held = take(source, bytes + min_slack, alignment);
     if (held.start == nullptr) {
       return nullptr;
     }
   }
-  std::memset(held.start, fresh_byte, std::min(bytes, most_filled));
+  std::memset(held.start, fresh_byte, std::min(bytes, max_filled_bytes));
   canary::fill(held.start + bytes, slack_end(held, bytes));
   bool is_noted = false;
   {
@@ -196,9 +196,9 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
   if (expected_class != detail::class_count && expected_class != detail::class_of(record.bytes)) {
     base::fault_wrong_size(record, detail::size_of(expected_class));
   }
-  std::memset(block, freed_byte, std::min(record.bytes, most_filled));
+  std::memset(block, freed_byte, std::min(record.bytes, max_filled_bytes));
   detail::mark_free(block, around(block).bytes);
-  if (record.bytes > most_waiting_bytes / 4) {  // it would drive too many others out
+  if (record.bytes > max_waiting_bytes / 4) {  // it would drive too many others out
     give(front, block);
     return;
   }
@@ -212,7 +212,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
         return;
       }
       if (!is_one_out) {
-        table.waiting[table.come++ % site_table::most_waiting] = block;
+        table.waiting[table.come++ % site_table::max_waiting_blocks] = block;
         table.waiting_bytes += record.bytes;
         arriving = 0;
         continue;

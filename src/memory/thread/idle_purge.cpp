@@ -20,13 +20,13 @@ namespace {
 /// After the system refused a helper, the next attempt waits this long.
 constexpr std::uint64_t pause_after_refusal_ms = 1000;
 /// A fork waits at most this long for the helper to leave the spaces; before_fork says why.
-constexpr int most_fork_waits_ms = 1000;
+constexpr int max_fork_waits_ms = 1000;
 /// An unload waits at most this long for the end of the helper. A signal handler may call exit() where it interrupted
 /// malloc, under a lock for which the helper waits.
-constexpr std::uint32_t most_end_wait_ms = 10'000;
+constexpr std::uint32_t max_end_wait_ms = 10'000;
 /// A call that changes the identity of the process waits at most this long for the end of the helper, for the same
 /// reason.
-constexpr std::uint32_t most_pause_wait_ms = 1000;
+constexpr std::uint32_t max_pause_wait_ms = 1000;
 
 /// True while a helper runs or starts.
 constinit std::atomic<bool> running{false};
@@ -145,13 +145,13 @@ void request() noexcept {
 //
 // With any weaker order 5 may miss 1 while 3 misses 4, and a helper starts with what this thread is about to change.
 // If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
-void stop_helper(std::uint32_t most_ms) noexcept {
+void stop_helper(std::uint32_t max_ms) noexcept {
   if (!running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
     return;
   }
   stops.fetch_add(1, std::memory_order_seq_cst);
   platform::wake_one(stops_word());
-  const std::uint64_t last_ms = platform::now_ms() + most_ms;
+  const std::uint64_t last_ms = platform::now_ms() + max_ms;
   while (running.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms) {
     (void)platform::wait_for_helper_end(1);
     sched_yield();
@@ -164,7 +164,7 @@ void stop_helper(std::uint32_t most_ms) noexcept {
 // space, and the helper may wait for that lock.
 void before_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
-  for (int wait = 0; wait < most_fork_waits_ms && visiting.load(std::memory_order_seq_cst); ++wait) {
+  for (int wait = 0; wait < max_fork_waits_ms && visiting.load(std::memory_order_seq_cst); ++wait) {
     platform::sleep_ms(1);
   }
 }
@@ -182,13 +182,13 @@ void after_fork_in_child() noexcept {
 
 void end_idle_purge() noexcept {
   ended.store(true, std::memory_order_seq_cst);
-  stop_helper(most_end_wait_ms);
+  stop_helper(max_end_wait_ms);
 }
 
 helper_pause::helper_pause() noexcept : is_counted_(is_at_home()) {
   if (is_counted_) {
     pauses.fetch_add(1, std::memory_order_seq_cst);
-    stop_helper(most_pause_wait_ms);
+    stop_helper(max_pause_wait_ms);
   }
 }
 

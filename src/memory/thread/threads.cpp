@@ -69,7 +69,7 @@ bool set_up() noexcept {
   wanted.first_units = first_segment_bytes / pages::unit_bytes;
   if (options.increment != 0) {
     const std::size_t units = base::divide_up(options.increment, pages::unit_bytes);
-    wanted.segment_units = units < 32 ? 32 : units > pages::most_units ? pages::most_units : units;
+    wanted.segment_units = units < 32 ? 32 : units > pages::max_units ? pages::max_units : units;
     wanted.first_units = wanted.segment_units;
   }
   heaps::central().configure(wanted);

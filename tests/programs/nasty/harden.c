@@ -121,16 +121,16 @@ CASE(harden_with_every_block_sampled) {
   CHECK(in_order() < fresh_blocks / 2);
 }
 
-enum { most_blocks = 1000, freed = 30 };
+enum { max_blocks = 1000, freed = 30 };
 
 // Where the limit is reached, the blocks in quarantine are used again before an allocation fails.
 //@ env TARN_LIMIT=2M
 //@ broken-by TARN_LIMIT=0
 CASE(harden_quarantine_gives_way) {
-  static void* blocks[most_blocks];
+  static void* blocks[max_blocks];
   int count = 0;
-  while (count < most_blocks && (blocks[count] = malloc(8000)) != NULL) ++count;
-  CHECK(count > freed && count < most_blocks);
+  while (count < max_blocks && (blocks[count] = malloc(8000)) != NULL) ++count;
+  CHECK(count > freed && count < max_blocks);
   for (int i = 0; i < freed; ++i) free(blocks[i]);
   for (int i = 0; i < freed; ++i) {
     blocks[i] = malloc(8000);

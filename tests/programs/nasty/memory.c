@@ -69,8 +69,8 @@ static size_t resident_kib(void) {
   return strtoul(strchr(text, ' '), NULL, 10) * 4;
 }
 
-static void wait_for_small(size_t kib, unsigned most_seconds) {
-  for (unsigned tenths = 0; resident_kib() > kib && tenths < 10 * most_seconds; ++tenths) usleep(100000);
+static void wait_for_small(size_t kib, unsigned max_seconds) {
+  for (unsigned tenths = 0; resident_kib() > kib && tenths < 10 * max_seconds; ++tenths) usleep(100000);
   if (resident_kib() > kib) note_size("resident_kib", resident_kib());
   CHECK(resident_kib() <= kib);
 }
@@ -110,18 +110,18 @@ CASE(idle_reaches_sleepers) {
   if (guarded()) return;  // a quarantine keeps what was freed
   free(malloc(1));
   memset(small_block, 0, sizeof small_block);
-  const size_t most_resident = resident_kib() + 8 * 1024;  // of 80 MB
-  const size_t most_sparse =
-      most_resident + small_blocks / kept_every * 4 + 15 * 1024;  // a page for each small_block in use
+  const size_t peak_resident = resident_kib() + 8 * 1024;  // of 80 MB
+  const size_t max_sparse_bytes =
+      peak_resident + small_blocks / kept_every * 4 + 15 * 1024;  // a page for each small_block in use
   for (int wave = 0; wave < 6; ++wave) {
     allocate_all(200);
     free_all(0);
   }
-  wait_until_small(most_resident);
+  wait_until_small(peak_resident);
 
   allocate_all(200);
   free_all(kept_every);
-  wait_until_small(most_sparse);
+  wait_until_small(max_sparse_bytes);
   free_all(0);
 
   pthread_t thread;
@@ -129,7 +129,7 @@ CASE(idle_reaches_sleepers) {
   CHECK(pthread_create(&thread, NULL, allocate_and_sleep, NULL) == 0);
   pthread_barrier_wait(&turn);
   free_all(kept_every);
-  wait_until_small(most_sparse);
+  wait_until_small(max_sparse_bytes);
   pthread_barrier_wait(&turn);
   CHECK(pthread_join(thread, NULL) == 0);
   free_all(0);
@@ -161,7 +161,7 @@ CASE(idle_reaches_many_sleepers) {
   if (guarded()) return;  // a quarantine keeps what was freed
   pthread_t threads[sleepers];
   memset(slept_on, 0, sizeof slept_on);
-  const size_t most_resident = resident_kib() + 8 * 1024 + sleepers * 160;  // of 150 MB
+  const size_t peak_resident = resident_kib() + 8 * 1024 + sleepers * 160;  // of 150 MB
   CHECK(pthread_barrier_init(&all_turn, NULL, sleepers + 1) == 0);
   for (int i = 0; i < sleepers; ++i) CHECK(pthread_create(&threads[i], NULL, free_and_sleep, slept_on[i]) == 0);
   for (int round = 0; round < 2; ++round) {
@@ -170,13 +170,13 @@ CASE(idle_reaches_many_sleepers) {
       for (int i = 0; i < sleepers * blocks_of_sleeper; ++i) free(slept_on[i % sleepers][i / sleepers]);
     }
     pthread_barrier_wait(&all_turn);
-    wait_until_small(most_resident);
+    wait_until_small(peak_resident);
     pthread_barrier_wait(&all_turn);
   }
   for (int i = 0; i < sleepers; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-enum { brief_threads = 64, most_classes = 40, mixed_bytes = 2000000, most_mixed = 1000 };
+enum { brief_threads = 64, max_classes = 40, mixed_bytes = 2000000, max_mixed_blocks = 1000 };
 static int classes_of_thread, pairs_of_thread, frees_mixed_sizes;
 
 // Sizes that have a class each: steps of 16 up to 256 bytes, then eight for each power of two, up to 2 KiB.
@@ -187,7 +187,7 @@ static size_t size_in_class(int number) {
 }
 
 static void* use_classes_and_sleep(void* argument) {
-  void* blocks[most_classes];
+  void* blocks[max_classes];
   pthread_barrier_wait(&all_turn);  // the main thread measures
   pthread_barrier_wait(&all_turn);
   for (int pair = 0; pair <= pairs_of_thread; ++pair) {
@@ -195,10 +195,10 @@ static void* use_classes_and_sleep(void* argument) {
     for (int i = 0; i < classes_of_thread && pair < pairs_of_thread; ++i) free(blocks[i]);
   }
   if (frees_mixed_sizes) {
-    char* mixed[most_mixed];
+    char* mixed[max_mixed_blocks];
     unsigned long draw = (unsigned long)(size_t)argument + 1;
     int count = 0;
-    for (size_t bytes = 0; bytes < mixed_bytes && count < most_mixed; ++count) {
+    for (size_t bytes = 0; bytes < mixed_bytes && count < max_mixed_blocks; ++count) {
       draw = draw * 6364136223846793005ul + 1442695040888963407ul;
       const size_t size = 16 + (draw >> 33) % 4096;
       mixed[count] = memset(malloc(size), 1, size);
@@ -264,7 +264,7 @@ CASE(idle_gives_records_back) {
   if (guarded()) return;  // a quarantine keeps what was freed
   free(malloc(1));
   memset(wave_block, 0, sizeof wave_block);
-  const size_t most_resident = resident_kib() + 5 * 1024;
+  const size_t peak_resident = resident_kib() + 5 * 1024;
   for (int wave = 0; wave < 3; ++wave) {
     for (int i = 0; i < wave_blocks; ++i) {
       wave_block[i] = malloc(wave_size);
@@ -273,7 +273,7 @@ CASE(idle_gives_records_back) {
     }
     for (int i = 0; i < wave_blocks; ++i) free(wave_block[i]);
   }
-  wait_until_small(most_resident);
+  wait_until_small(peak_resident);
 }
 
 enum { trimmed_blocks = 200000, trimmed_size = 1024, step = 64 };
@@ -322,7 +322,7 @@ CASE(no_extra_threads) {
   CHECK(thread_count() == 1);
 }
 
-enum { moved_bytes = 40 << 20, most_left = 16 };
+enum { moved_bytes = 40 << 20, max_left = 16 };
 
 static size_t mapped_bytes(void) {
   char text[128];
@@ -353,7 +353,7 @@ CASE(realloc_at_the_limit_of_mappings) {
   char* hog = take_all_mappings();
   if (hog == NULL) return;  // the kernel allows more
   const size_t before = mapped_bytes();
-  for (int left = 0; left < most_left; ++left) {
+  for (int left = 0; left < max_left; ++left) {
     CHECK(munmap(hog -= page, page) == 0 || left == 0);
     block = malloc(moved_bytes);
     if (block == NULL) continue;

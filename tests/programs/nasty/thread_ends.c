@@ -178,7 +178,7 @@ static void* wait_with_blocks(void* argument) {
 //@ broken-by thread_leak
 CASE(many_threads_at_once) {
   static pthread_t threads[threads_at_once];
-  const size_t growth = (size_t)(hardened() ? 64 : 8) << 20, most_resident = (size_t)(hardened() ? 350 : 250) << 20;
+  const size_t growth = (size_t)(hardened() ? 64 : 8) << 20, peak_resident = (size_t)(hardened() ? 350 : 250) << 20;
   size_t settled = 0;
   CHECK(pthread_barrier_init(&all_there, NULL, threads_at_once) == 0);
   pthread_attr_t small;
@@ -191,7 +191,7 @@ CASE(many_threads_at_once) {
     if (round == 7) settled = resident_bytes();
   }
   CHECK(resident_bytes() < settled + growth);
-  CHECK(resident_bytes() < most_resident);
+  CHECK(resident_bytes() < peak_resident);
 }
 
 static void* keep_half(void* argument) {

@@ -112,8 +112,8 @@ CASE(longjmp_between) {
   CHECK(pthread_join(thread, NULL) == 0);
 }
 
-enum { most_blocks = 512000, size = 64 };
-static char* owned[most_blocks];
+enum { max_blocks = 512000, size = 64 };
+static char* owned[max_blocks];
 static int owners, blocks_each;
 static pthread_barrier_t turn;
 

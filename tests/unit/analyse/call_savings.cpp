@@ -8,7 +8,7 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double least_factor = 1 - prediction_error, most_factor = 1 + prediction_error;
+constexpr double min_factor = 1 - prediction_error, max_factor = 1 + prediction_error;
 
 // 10,000 calls of 50 bytes, each right after the one before; 400 ns under the recorder, which stretches to twice.
 call_site site_of(const char* name, call_category category) {
@@ -40,14 +40,14 @@ TEST(call_savings, a_buffer_spares_all_calls_but_one_for_64_KiB_and_what_a_byte_
   const call_saving saved = saving(site_of("read", call_category::small));
   const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;  // of 7.6 buffers
   const double ns = spared * (2'000'000 - copying) - 10'000 * 3 - copying;
-  EXPECT_DOUBLE_EQ(saved.ns.low, ns * least_factor);
-  EXPECT_DOUBLE_EQ(saved.ns.high, ns * most_factor);
+  EXPECT_DOUBLE_EQ(saved.ns.low, ns * min_factor);
+  EXPECT_DOUBLE_EQ(saved.ns.high, ns * max_factor);
   EXPECT_FALSE(saved.at_least);
 }
 
 TEST(call_savings, a_write_that_comes_after_other_calls_may_be_waited_for) {
   call_site site = site_of("write", call_category::small);
-  EXPECT_DOUBLE_EQ(saving(site).ns.low / least_factor, saving(site).ns.high / most_factor);
+  EXPECT_DOUBLE_EQ(saving(site).ns.low / min_factor, saving(site).ns.high / max_factor);
   site.sums[format::in_a_row] = 0;
   EXPECT_DOUBLE_EQ(saving(site).ns.low, 0);
   EXPECT_GT(saving(site).ns.high, 1'000'000);
@@ -61,7 +61,7 @@ TEST(call_savings, a_call_that_waited_took_no_processor_time_but_no_less_than_on
   EXPECT_DOUBLE_EQ(saving(read, recording).ns.high, saving(read).ns.high);
   recording.end.user_us = 0;
   const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;
-  EXPECT_DOUBLE_EQ(saving(read, recording).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * least_factor);
+  EXPECT_DOUBLE_EQ(saving(read, recording).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * min_factor);
 }
 
 TEST(call_savings, calls_take_no_more_than_the_time_in_the_kernel) {
@@ -70,18 +70,18 @@ TEST(call_savings, calls_take_no_more_than_the_time_in_the_kernel) {
   read.nanoseconds = 40'000'000;  // of a preempted thread, say
   recording.end.system_us = 1'000;
   const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;
-  EXPECT_DOUBLE_EQ(saving(read, recording).ns.high, (spared * (9'000'000 - copying) - 30'000 - copying) * most_factor)
+  EXPECT_DOUBLE_EQ(saving(read, recording).ns.high, (spared * (9'000'000 - copying) - 30'000 - copying) * max_factor)
       << "and two ticks of 4 ms";
 }
 
 TEST(call_savings, equal_questions_are_asked_of_memory) {
   call_site site = site_of("newfstatat", call_category::repeated);
   site.sums[format::same_arguments] = 9'000;
-  EXPECT_DOUBLE_EQ(saving(site).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * least_factor);
-  EXPECT_DOUBLE_EQ(saving(site).ns.high, 0.9 * 2'000'000 * most_factor);
+  EXPECT_DOUBLE_EQ(saving(site).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * min_factor);
+  EXPECT_DOUBLE_EQ(saving(site).ns.high, 0.9 * 2'000'000 * max_factor);
   site.name = "openat";
   EXPECT_TRUE(saving(site).at_least) << "nor is it read and closed";
-  EXPECT_DOUBLE_EQ(saving(site).ns.low, 0.9 * 2'000'000 * least_factor);
+  EXPECT_DOUBLE_EQ(saving(site).ns.low, 0.9 * 2'000'000 * min_factor);
 }
 
 TEST(call_savings, what_the_recording_does_not_tell_is_not_predicted) {

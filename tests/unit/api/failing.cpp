@@ -157,9 +157,9 @@ TEST_F(failing, is_survived_whichever_request_fails) {
   for (std::uint64_t n = 1; failed; ++n) {
     const std::size_t blocks_before = blocks_at_rest();
     // Records are never given back but used again: after some rounds the same failure takes no more of them.
-    constexpr int most_rounds = 10;
+    constexpr int max_rounds = 10;
     for (int round = 0;; ++round) {
-      ASSERT_LT(round, most_rounds) << "records are lost each time that request " << n << " fails";
+      ASSERT_LT(round, max_rounds) << "records are lost each time that request " << n << " fails";
       char* const before = next_record();
       fake::reset();
       fake::fail_request(n);

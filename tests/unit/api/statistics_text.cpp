@@ -215,7 +215,7 @@ TEST(statistics_text, has_no_rows_without_heaps) {
 }
 
 TEST(statistics_text, shows_the_first_heaps_and_counts_the_others) {
-  const std::vector<heap_row> heaps(most_heap_rows + 3, heap_row{"worker", 5, numbered_heap(1)});
+  const std::vector<heap_row> heaps(max_heap_rows + 3, heap_row{"worker", 5, numbered_heap(1)});
   process_statistics process;
   process.heaps = 10'000;
   const auto count_rows = [](const std::string& report) {
@@ -226,7 +226,7 @@ TEST(statistics_text, shows_the_first_heaps_and_counts_the_others) {
     return rows;
   };
   std::string report = table(process, heaps);
-  EXPECT_EQ(count_rows(report), most_heap_rows);
+  EXPECT_EQ(count_rows(report), max_heap_rows);
   EXPECT_NE(report.find("\n... and 9968 more\n"), std::string::npos);
   EXPECT_EQ(json::parse(json_line(process, heaps)).at("heap_rows_left_out"), 9'968);
 
@@ -234,9 +234,9 @@ TEST(statistics_text, shows_the_first_heaps_and_counts_the_others) {
   report = table(process, heaps);
   EXPECT_NE(report.find("\n... and 3 more\n"), std::string::npos);
 
-  process.heaps = most_heap_rows;
-  report = table(process, std::span(heaps).first(most_heap_rows));
-  EXPECT_EQ(count_rows(report), most_heap_rows);
+  process.heaps = max_heap_rows;
+  report = table(process, std::span(heaps).first(max_heap_rows));
+  EXPECT_EQ(count_rows(report), max_heap_rows);
   EXPECT_EQ(report.find("more"), std::string::npos);
 }
 
@@ -264,7 +264,7 @@ TEST(statistics_text, the_longest_report_fits) {
   process_statistics process;
   std::fill_n(reinterpret_cast<std::uint64_t*>(&process), sizeof process / 8, ~std::uint64_t{0});
   const std::string name(500, '\xff');
-  const std::vector<heap_row> heaps(most_heap_rows, heap_row{name, ~std::uint64_t{0}, largest});
+  const std::vector<heap_row> heaps(max_heap_rows, heap_row{name, ~std::uint64_t{0}, largest});
   table(process, heaps, name);
   advice next;
   std::fill_n(reinterpret_cast<std::uint64_t*>(&next), sizeof next / 8, ~std::uint64_t{0});

@@ -152,7 +152,7 @@ TEST(options, are_read_as_choices) {
 }
 
 TEST(options, path_is_copied_and_bounded) {
-  std::string path(most_path_bytes, 'x');
+  std::string path(max_path_bytes, 'x');
   EXPECT_EQ(parse_result(option_id::stats_file, path).values.stats_file, path);
   path.push_back('x');
   const parse_result longer(option_id::stats_file, path);

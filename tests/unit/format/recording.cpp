@@ -40,7 +40,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.clock, recording.clock);
   EXPECT_EQ(read.snapshots, recording.snapshots);
   EXPECT_EQ(read.residence, recording.residence);
-  EXPECT_EQ(read.most_resident, recording.residence);
+  EXPECT_EQ(read.peak_resident, recording.residence);
   EXPECT_EQ(read.has_leaks, recording.has_leaks);
   EXPECT_EQ(read.leaks, recording.leaks);
   EXPECT_EQ(read.program.sources, recording.program.sources);
@@ -107,7 +107,7 @@ TEST(recording, the_last_and_the_largest_residence_are_kept) {
   recording.residence = small;
   output.changes(recording);
   EXPECT_EQ(read(file.path()).residence, small);
-  EXPECT_EQ(read(file.path()).most_resident, large);
+  EXPECT_EQ(read(file.path()).peak_resident, large);
 }
 
 TEST(recording, has_what_it_took_by_the_last_block_of_that_kind) {

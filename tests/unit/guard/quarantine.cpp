@@ -34,7 +34,7 @@ struct a_quarantine : testing::Test {
 };
 
 TEST_F(a_quarantine, keeps_as_many_blocks_as_it_says) {
-  for (std::size_t number = 1; number <= quarantine::most_blocks; ++number) {
+  for (std::size_t number = 1; number <= quarantine::max_blocks; ++number) {
     under_test->push(block(number));
     EXPECT_FALSE(under_test->pop(out));
   }
@@ -43,7 +43,7 @@ TEST_F(a_quarantine, keeps_as_many_blocks_as_it_says) {
 }
 
 TEST_F(a_quarantine, keeps_as_many_bytes_as_it_says) {
-  const std::size_t quarter = quarantine::most_bytes / 4;
+  const std::size_t quarter = quarantine::max_bytes / 4;
   for (std::size_t number = 1; number <= 4; ++number) under_test->push(block(number, quarter));
   EXPECT_TRUE(popped().empty());
   under_test->push(block(5, 1));
@@ -76,7 +76,7 @@ TEST_F(a_quarantine, remembers_the_last_free_of_a_block) {
   EXPECT_EQ(out.record.freed_by, 42u);
   popped(true);
   EXPECT_TRUE(under_test->recall(address(1), out));
-  for (std::size_t number = 2; number < 2 * quarantine::most_blocks + 2; ++number) {
+  for (std::size_t number = 2; number < 2 * quarantine::max_blocks + 2; ++number) {
     under_test->push(block(number));
     under_test->pop(out);
   }

@@ -282,7 +282,7 @@ TEST_F(batch_test, a_second_free_in_another_batch_is_named) {
 
 // The owner frees the blocks, too, and then has a large block in the place of their slab.
 TEST_F(batch_test, a_second_free_of_what_is_a_large_block_now_is_named) {
-  for (const std::size_t sent : {std::size_t{1}, heaps::remote_batch::least_handed_over + 1}) {  // by bits, in a batch
+  for (const std::size_t sent : {std::size_t{1}, heaps::remote_batch::min_batch_blocks + 1}) {  // by bits, in a batch
     EXPECT_DEATH(
         {
           heap& owner = start();
@@ -374,7 +374,7 @@ TEST_F(batch_test, of_small_blocks_waits_in_small_numbers) {
   for (const inbox::node* node = sent; node != nullptr; node = node->next_sent) {
     batches += node->batch_blocks != 0;
   }
-  EXPECT_EQ(batches, heaps::remote_batch::least_quota);
+  EXPECT_EQ(batches, heaps::remote_batch::min_quota);
   inbox::node* last = sent;
   while (last->next_sent != nullptr) {
     last = last->next_sent;

@@ -355,7 +355,7 @@ TEST(journal, a_torn_line_is_marked_and_never_whole) {
 
 /// Kills a process with appending threads at a random moment; every line whose append had returned must be there.
 void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
-  constexpr std::size_t threads = 3, most_lines = 20'000;
+  constexpr std::size_t threads = 3, max_lines = 20'000;
   struct shared {
     std::atomic<bool> started;
     std::atomic<std::uint64_t> returned[threads];
@@ -370,7 +370,7 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
     std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
       appenders.emplace_back([&, thread] {
-        for (std::uint64_t line = 0; line < most_lines; ++line) {
+        for (std::uint64_t line = 0; line < max_lines; ++line) {
           const std::string text = std::to_string(thread) + " " + std::to_string(line) + std::string(line % 90, '.');
           log.append(text);
           seen->returned[thread].store(line + 1, std::memory_order_relaxed);

@@ -219,7 +219,7 @@ TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
     for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
   }
   EXPECT_EQ(heard.count(), 100u);
-  EXPECT_EQ(heard.kept().size(), noise_log::most_kept);
+  EXPECT_EQ(heard.kept().size(), noise_log::capacity);
   EXPECT_TRUE(heard.text().ends_with("and 84 more\n"));
 }
 

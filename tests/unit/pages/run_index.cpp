@@ -111,7 +111,7 @@ TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
 TEST_F(space_test, a_run_is_found_at_the_same_cost_among_thousands_of_segments) {
   tested.configure({.segment_units = 16, .alignment = unit_bytes, .purge = pages::purging::after_delay});
   std::vector<slab*> live;
-  std::uint64_t most_steps = 0;
+  std::uint64_t max_steps = 0;
   for (const std::size_t segments : {std::size_t{10}, std::size_t{100}, std::size_t{1000}, std::size_t{3000}}) {
     while (live.size() < segments * 14) {
       live.push_back(tested.allocate_slab(0, owner));
@@ -127,10 +127,10 @@ TEST_F(space_test, a_run_is_found_at_the_same_cost_among_thousands_of_segments) 
       ASSERT_NE(large, nullptr);
       tested.deallocate(large);
     }
-    most_steps = std::max(most_steps, tested.index().steps() - earlier);
+    max_steps = std::max(max_steps, tested.index().steps() - earlier);
     EXPECT_LE(tested.index().steps() - earlier, 5'000u) << segments;
   }
-  EXPECT_LE(most_steps, 5'000u);
+  EXPECT_LE(max_steps, 5'000u);
   EXPECT_TRUE(tested.is_valid());
 }
 

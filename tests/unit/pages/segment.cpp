@@ -140,7 +140,7 @@ class pair {
 class segment_test : public testing::Test {
  protected:
   static void SetUpTestSuite() {  // makes everything that is never unmapped: records, leaves of the page map
-    for (std::size_t units = 1; units <= pages::most_units; units *= 2) {
+    for (std::size_t units = 1; units <= pages::max_units; units *= 2) {
       segment::create(units, unit_bytes)->destroy();
     }
   }
@@ -157,7 +157,7 @@ TEST_F(segment_test, starts_free_and_zero) {
 }
 
 TEST_F(segment_test, its_record_has_room_for_every_description) {
-  for (std::size_t units = 1; units <= pages::most_units; units += 51) {
+  for (std::size_t units = 1; units <= pages::max_units; units += 51) {
     void* const record = pages::segment_records::allocate(units);
     ASSERT_NE(record, nullptr);
     std::memset(record, 0x55, sizeof(segment) + units * sizeof(slab));
@@ -398,12 +398,12 @@ TEST_F(segment_test, one_that_cannot_be_mapped_takes_no_record) {
   std::vector<segment*> held;
   const std::size_t before = pages::metadata::committed_bytes();
   do {
-    held.push_back(segment::create(pages::most_units, unit_bytes));
+    held.push_back(segment::create(pages::max_units, unit_bytes));
     ASSERT_NE(held.back(), nullptr);
   } while (pages::metadata::committed_bytes() == before);
   const std::size_t committed = pages::metadata::committed_bytes();
   fake::set_budget(platform::mapped_bytes() + 8_MiB);
-  EXPECT_EQ(segment::create(pages::most_units, unit_bytes), nullptr);
+  EXPECT_EQ(segment::create(pages::max_units, unit_bytes), nullptr);
   fake::set_budget(0);
   EXPECT_EQ(pages::metadata::committed_bytes(), committed);
   for (segment* const part : held) {

@@ -63,7 +63,7 @@ TEST(size_class, slabs_have_enough_blocks_and_little_rest) {
     const std::size_t slab_bytes = shape.units * tarn::pages::unit_bytes;
     EXPECT_EQ(shape.block_bytes, size_of(index));
     EXPECT_GE(shape.capacity, size_of(index) <= 32 * 1024 ? 8 : 4);
-    EXPECT_LE(shape.capacity, tarn::pages::most_blocks);
+    EXPECT_LE(shape.capacity, tarn::pages::max_blocks);
     EXPECT_LE(shape.capacity * size_of(index), slab_bytes);
     EXPECT_GT((shape.capacity + 1) * size_of(index), slab_bytes);
     EXPECT_LE(slab_bytes - shape.capacity * size_of(index), slab_bytes / (shape.units == 1 ? 11 : 16))

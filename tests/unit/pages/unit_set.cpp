@@ -8,11 +8,11 @@
 
 namespace {
 
-using tarn::pages::most_units;
+using tarn::pages::max_units;
 using tarn::pages::unit_set;
 
 struct naive_set {
-  std::array<bool, most_units> members{};
+  std::array<bool, max_units> members{};
 
   void assign(std::size_t first, std::size_t count, bool value) {
     for (std::size_t unit = first; unit < first + count; ++unit) {
@@ -27,18 +27,18 @@ struct naive_set {
     return included;
   }
   std::size_t next(std::size_t first, bool value) const {
-    while (first < most_units && members[first] != value) {
+    while (first < max_units && members[first] != value) {
       ++first;
     }
-    return first < most_units ? first : most_units;
+    return first < max_units ? first : max_units;
   }
 };
 
 void expect_same(const unit_set& set, const naive_set& naive) {
-  ASSERT_EQ(set.size(), naive.count(0, most_units));
-  std::size_t member = most_units;
-  std::size_t gap = most_units;
-  for (std::size_t unit = most_units; unit-- != 0;) {
+  ASSERT_EQ(set.size(), naive.count(0, max_units));
+  std::size_t member = max_units;
+  std::size_t gap = max_units;
+  for (std::size_t unit = max_units; unit-- != 0;) {
     (naive.members[unit] ? member : gap) = unit;
     ASSERT_EQ(set.next_member(unit), member) << unit;
     ASSERT_EQ(set.next_gap(unit), gap) << unit;
@@ -49,8 +49,8 @@ void expect_same(const unit_set& set, const naive_set& naive) {
 TEST(unit_set, is_empty_at_first) {
   const unit_set set;
   expect_same(set, {});
-  EXPECT_EQ(set.next_member(most_units), most_units);
-  EXPECT_EQ(set.next_gap(most_units), most_units);
+  EXPECT_EQ(set.next_member(max_units), max_units);
+  EXPECT_EQ(set.next_gap(max_units), max_units);
 }
 
 // Tries every run that begins and ends near a border of two words.
@@ -62,19 +62,19 @@ TEST(unit_set, holds_every_run_across_word_borders) {
       set.insert(first, count);
       naive.assign(first, count, true);
       ASSERT_EQ(set.size(), count);
-      ASSERT_EQ(set.next_member(0), count == 0 ? most_units : first);
+      ASSERT_EQ(set.next_member(0), count == 0 ? max_units : first);
       ASSERT_EQ(set.next_gap(first), first + count);
       ASSERT_TRUE(set.contains_all(first, count));
       ASSERT_EQ(set.contains_any(first, count), count != 0);
       ASSERT_FALSE(set.contains_any(0, first));
-      ASSERT_FALSE(set.contains_any(first + count, most_units - first - count));
+      ASSERT_FALSE(set.contains_any(first + count, max_units - first - count));
       ASSERT_FALSE(set.contains_all(first - 1, count + 1));
       ASSERT_FALSE(set.contains_all(first, count + 1));
 
-      set.insert(0, most_units);
+      set.insert(0, max_units);
       set.erase(first, count);
-      ASSERT_EQ(set.size(), most_units - count);
-      ASSERT_EQ(set.next_gap(0), count == 0 ? most_units : first);
+      ASSERT_EQ(set.size(), max_units - count);
+      ASSERT_EQ(set.next_gap(0), count == 0 ? max_units : first);
       ASSERT_EQ(set.next_member(first), first + count);
       ASSERT_FALSE(set.contains_any(first, count));
     }
@@ -83,13 +83,13 @@ TEST(unit_set, holds_every_run_across_word_borders) {
 
 TEST(unit_set, reaches_the_last_unit) {
   unit_set set;
-  set.insert(0, most_units);
-  EXPECT_EQ(set.size(), most_units);
-  EXPECT_TRUE(set.contains_all(0, most_units));
-  EXPECT_EQ(set.next_gap(0), most_units);
-  set.erase(most_units - 1, 1);
-  EXPECT_EQ(set.next_gap(0), most_units - 1);
-  EXPECT_EQ(set.next_member(most_units - 1), most_units);
+  set.insert(0, max_units);
+  EXPECT_EQ(set.size(), max_units);
+  EXPECT_TRUE(set.contains_all(0, max_units));
+  EXPECT_EQ(set.next_gap(0), max_units);
+  set.erase(max_units - 1, 1);
+  EXPECT_EQ(set.next_gap(0), max_units - 1);
+  EXPECT_EQ(set.next_member(max_units - 1), max_units);
   set.clear();
   expect_same(set, {});
 }
@@ -99,9 +99,9 @@ TEST(unit_set, random_runs_agree_with_the_naive_set) {
   unit_set set, second;
   naive_set naive, naive_other;
   for (int round = 0; round < 3'000; ++round) {
-    const std::size_t first = random() % most_units;
+    const std::size_t first = random() % max_units;
     const std::size_t count =
-        random() % (random() % 4 == 0 ? most_units - first + 1 : std::min<std::size_t>(most_units - first, 20) + 1);
+        random() % (random() % 4 == 0 ? max_units - first + 1 : std::min<std::size_t>(max_units - first, 20) + 1);
     switch (random() % 6) {
       case 0:
       case 1:
@@ -119,7 +119,7 @@ TEST(unit_set, random_runs_agree_with_the_naive_set) {
         break;
       default:
         set |= second;
-        for (std::size_t unit = 0; unit < most_units; ++unit) {
+        for (std::size_t unit = 0; unit < max_units; ++unit) {
           naive.members[unit] |= naive_other.members[unit];
         }
         second.clear();
@@ -132,7 +132,7 @@ TEST(unit_set, random_runs_agree_with_the_naive_set) {
     if (round % 10 == 0) {
       expect_same(set, naive);
       std::size_t longest = 0, run = 0;
-      for (std::size_t unit = 0; unit < most_units; ++unit) {
+      for (std::size_t unit = 0; unit < max_units; ++unit) {
         run = naive.members[unit] ? run + 1 : 0;
         longest = std::max(longest, run);
         if (run != 0) {

@@ -41,14 +41,14 @@ struct unlucky {
 
 template <>
 struct tarn::recycling<parser> : tarn::default_recycling<parser> {
-  static constexpr std::size_t most_objects = 2;
+  static constexpr std::size_t max_objects = 2;
   static void reset(parser& used) noexcept { ++used.uses; }
   static std::size_t bytes(const parser& used) noexcept { return used.text.size(); }
 };
 
 template <>
 struct tarn::recycling<stingy> : tarn::default_recycling<stingy> {
-  static constexpr std::size_t most_objects = 0;
+  static constexpr std::size_t max_objects = 0;
   static void reset(stingy&) noexcept {}
 };
 

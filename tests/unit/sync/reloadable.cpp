@@ -144,7 +144,7 @@ TEST(reloadable, each_thread_may_keep_a_version) {
 }
 
 TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
-  reloadable<counted> number(tarn::reload_options{.name = "number", .most_retired = 2}, 1);
+  reloadable<counted> number(tarn::reload_options{.name = "number", .max_retired = 2}, 1);
   support::worker slow;
   slow.run([] { pthread_setname_np(pthread_self(), "slow \"one\""); });
   std::vector<tarn::snapshot<counted>> parked;
@@ -297,7 +297,7 @@ int status_of_child(Check check) {
 
 // The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
 TEST(reloadable, works_in_a_forked_child) {
-  auto number = std::make_unique<reloadable<counted>>(tarn::reload_options{.most_retired = 2}, 1);
+  auto number = std::make_unique<reloadable<counted>>(tarn::reload_options{.max_retired = 2}, 1);
   support::worker second_thread;
   std::vector<tarn::snapshot<counted>> held;
   second_thread.run([&] { held.push_back(number->snapshot()); });
@@ -421,7 +421,7 @@ TEST(generations, those_of_other_threads_end_in_a_forked_child) {
 // on.
 int publish_without_barriers() {
   {
-    reloadable<counted> number(tarn::reload_options{.name = "routes", .most_retired = 2}, 1);
+    reloadable<counted> number(tarn::reload_options{.name = "routes", .max_retired = 2}, 1);
     if (value_of(number) != 1) return 1;
     number.publish(2);
     if (counted::alive != 1 || refuse_call(SYS_membarrier, EPERM) != 0) return 2;

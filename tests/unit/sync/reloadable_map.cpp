@@ -89,7 +89,7 @@ TEST(reloadable_map, an_erased_value_lives_while_it_is_read) {
 }
 
 TEST(reloadable_map, a_change_that_fails_changes_nothing) {
-  reloadable_map<std::string, tenant> tenants(tarn::reload_options{.name = "tenants", .most_retired = 1});
+  reloadable_map<std::string, tenant> tenants(tarn::reload_options{.name = "tenants", .max_retired = 1});
   tenants.publish("a", 1);
   EXPECT_THROW(tenants.publish("a", -1), std::invalid_argument);
   EXPECT_THROW(tenants.publish("b", -1), std::invalid_argument);

@@ -133,12 +133,12 @@ TEST_F(idle_purge, gives_back_what_waits_in_batches_for_an_owner_that_sleeps) {
 
 /// The main thread's heap makes slow calls between the first visits.
 struct work {
-  static constexpr int most_sleeps = 40;
+  static constexpr int max_sleeps = 40;
   static inline heaps::heap* owner = nullptr;
   static inline int sleeps = 0;
   static inline bool are_arrays_gone = false;
   static void go_on() {
-    if (++sleeps <= most_sleeps) {
+    if (++sleeps <= max_sleeps) {
       are_arrays_gone = !heaps::arrays.may_purge_later();
       owner->slow_calls.add(1);
     }
@@ -171,7 +171,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   fake::call_at_sleep(work::go_on);
   allocate_and_free(current(), 3, 5_MiB);
   EXPECT_TRUE(fake::run_helper());
-  EXPECT_GT(work::sleeps, work::most_sleeps) << "the helper stays while the owner works";
+  EXPECT_GT(work::sleeps, work::max_sleeps) << "the helper stays while the owner works";
   EXPECT_TRUE(work::are_arrays_gone);
   for (void* block : kept) {
     current().deallocate(block);

@@ -19,14 +19,14 @@ interface Datum {
   children: Datum[];
 }
 
-const least_px = 3;
+const min_px = 3;
 const cell_px = 22;
 const fold_from = 4;       // rows
 const all_of_it = 0.995;
 const deepest = 300;  // rows: a recursion of thousands is no picture
 
 function data_of(tree: Tree, view: View, zoom: number, width: number): Datum {
-  const least = (tree.total[zoom] * least_px) / width;
+  const least = (tree.total[zoom] * min_px) / width;
   const datum = (node: number, fade: boolean, children: Datum[], label?: string): Datum => {
     const children_sum = children.reduce((sum, child) => sum + child.value, 0);
     // What is above the focus has its width.
@@ -136,7 +136,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     if (!frame) return;
     const node = Number(frame.dataset.node);
     const parent = names.parent[node];
-    const least = (tree.total[zoom] * least_px) / width;
+    const least = (tree.total[zoom] * min_px) / width;
     const inwards = () => focus(tree.children_of(node, least)[0]);
     const outwards = () => focus(node === 0 ? 0 : parent);
     const is_icicle = state.layout === 'icicle';

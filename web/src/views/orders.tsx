@@ -5,7 +5,7 @@ import type {Chain, Inversion, Ordered_lock} from '../recording';
 import type {View} from '../view';
 import {count_words, duration_words, grouped, plural, shown} from '../words';
 
-const most_shown = 50;
+const max_rows = 50;
 const letter = (index: number) => String.fromCharCode(65 + (index % 26));
 
 function Lock_name({lock, index, view}: {lock?: Ordered_lock; index: number; view: View}): JSX.Element {
@@ -72,11 +72,11 @@ export function Orders({view}: {view: View}): JSX.Element | null {
   return (
     <div class="orders">
       {inversions.length > 0 && <h2>Order inversions{whole}</h2>}
-      {inversions.slice(0, most_shown).map((inversion, index) => <Circle key={index} inversion={inversion} view={view} />)}
-      {inversions.length > most_shown && <p>And {grouped(inversions.length - most_shown)} more.</p>}
+      {inversions.slice(0, max_rows).map((inversion, index) => <Circle key={index} inversion={inversion} view={view} />)}
+      {inversions.length > max_rows && <p>And {grouped(inversions.length - max_rows)} more.</p>}
       {chains.length > 0 && <h2>Wait chains{whole}</h2>}
-      {chains.slice(0, most_shown).map((chain, index) => <Wait_chain key={index} chain={chain} view={view} />)}
-      {chains.length > most_shown && <p>And {grouped(chains.length - most_shown)} more.</p>}
+      {chains.slice(0, max_rows).map((chain, index) => <Wait_chain key={index} chain={chain} view={view} />)}
+      {chains.length > max_rows && <p>And {grouped(chains.length - max_rows)} more.</p>}
       {unattributed > 0 && <p>{grouped(unattributed)} times locks were taken in pairs for which the recorder had no room.</p>}
     </div>
   );

@@ -5,13 +5,13 @@ import {Choice, Place} from '../parts';
 import type {View} from '../view';
 import {count_words, grouped} from '../words';
 
-const most_rows = 24;  // more are shown by what the threads do
+const max_rows = 24;  // more are shown by what the threads do
 
 export function Threads({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
   const [chosen, choose] = useState('');
   const active = useMemo(() => new Set((data.crossings ?? []).flatMap(([owner, actor]) => [owner, actor])), [data]);
-  const by_role = (state.group || (active.size > most_rows ? 'role' : 'thread')) === 'role';
+  const by_role = (state.group || (active.size > max_rows ? 'role' : 'thread')) === 'role';
   const group_of = useMemo(() => threads.map((thread) => (by_role ? thread.replace(/ #\d+$| \d+$/, '') : thread)), [threads, by_role]);
   const {groups, cells, maximum} = useMemo(() => {
     const blocks_of = new Map<string, number>();
