@@ -50,8 +50,8 @@ void made_one_by_its_arguments() {
 }
 //- bad: is a coroutine
 void mutable_lambda() {
-  number.with([seen = 0](int& n) mutable -> task {
-    seen = n;
+  number.with([last_number = 0](int& n) mutable -> task {
+    last_number = n;
     co_return;
   });
 }
@@ -92,8 +92,8 @@ void run(tarn::io::batch& files) {
 
 //- good
 void begin(tarn::application& app) {
-  const std::function<void()> kept = [] {};
-  app.on_initialise(kept).on_stop([] {}).on_reload({}).on_work([](tarn::worker&) {}).on_process([](unsigned) {});
+  const std::function<void()> handler = [] {};
+  app.on_initialise(handler).on_stop([] {}).on_reload({}).on_work([](tarn::worker&) {}).on_process([](unsigned) {});
 }
 //- bad: is a coroutine
 void begin(tarn::application& app) {
@@ -106,8 +106,8 @@ void begin(tarn::application& app) {
 
 //- good
 task suspends(tarn::async_shared<int>& shared) {
-  auto held = co_await shared.lock();
-  ++*held;
+  auto lock = co_await shared.lock();
+  ++*lock;
   co_await shared.with([](int& n) { ++n; });
 }
 //- bad: is a coroutine

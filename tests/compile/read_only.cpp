@@ -50,10 +50,10 @@ struct node {
 };
 tarn::read_only<node> list;
 //- bad: a member of T gives access that is not const
-struct counted {
+struct counter {
   mutable int reads;
 };
-tarn::read_only<counted> counters;
+tarn::read_only<counter> counters;
 //- bad: If a const object of that class X gives only const access, write: template <> struct tarn::deeply_const<X>
 class closed {
   host* target = nullptr;

@@ -33,7 +33,7 @@ void change() {
 //- bad: deleted
 void twice() {
   const auto now = current.snapshot();
-  const auto again = now;
+  const auto copy = now;
 }
 
 //- good

@@ -47,9 +47,9 @@ int& sum_of_both() {
 
 //- good
 void add() {
-  auto held = rows.lock();
-  held->push_back(1);
-  (*held)[0] = 2;
+  auto access = rows.lock();
+  access->push_back(1);
+  (*access)[0] = 2;
 }
 //- bad: give it a name (auto held = it.lock();)
 void add() { rows.lock()->push_back(1); }
@@ -61,34 +61,34 @@ void add() { rows.lock(); }
 void add() { rows.try_lock(); }
 //- gcc: use of deleted function
 void add() {
-  auto held = rows.lock();
-  auto copy = held;
+  auto access = rows.lock();
+  auto copy = access;
 }
 //- gcc: use of deleted function
 void add() {
-  auto held = rows.lock();
-  auto copy = std::move(held);
+  auto access = rows.lock();
+  auto copy = std::move(access);
 }
 //- clang: call to implicitly-deleted copy constructor
 void add() {
-  auto held = rows.lock();
-  auto copy = std::move(held);
+  auto access = rows.lock();
+  auto copy = std::move(access);
 }
 //- clang: acquiring shared 'rows' that is already held
 void add() {
-  auto held = rows.lock();
-  auto again = rows.lock();
+  auto access = rows.lock();
+  auto second_access = rows.lock();
 }
 //- clang: cannot call function 'with' while shared 'rows' is held
 void add() {
-  auto held = rows.lock();
+  auto access = rows.lock();
   rows.with([](table& rows_inside) { rows_inside.clear(); });
 }
 
 //- good
 int look(const tarn::shared<table, std::shared_mutex>& shared_rows) {
-  const auto held = shared_rows.lock_shared();
-  return shared_rows.try_lock_shared() ? 0 : held->front();
+  const auto access = shared_rows.lock_shared();
+  return shared_rows.try_lock_shared() ? 0 : access->front();
 }
 //- bad: assignment of read-only
 #if defined(__clang__)

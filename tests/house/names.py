@@ -126,7 +126,8 @@ def check_vague(root):
 
 
 # A variable, parameter or member of type bool. Functions are verbs as well.
-BOOL = re.compile(r"(?<![\w.])bool ((?:[a-z]\w*)(?: = [^,;()]+)?(?:, [a-z]\w*(?: = [^,;()]+)?)*)(?=\s*[;,={)])")
+BOOL = re.compile(r"(?<![\w.])bool ((?!operator\b)[a-z]\w*(?: = [^,;()]+)?(?:, [a-z]\w*(?: = [^,;()]+)?)*)"
+                  r"(?=\s*[;,={)])")
 PREDICATE = re.compile(r"(?:is|are|was|were|has|have|had|can|could|may|must|should|will|would|does|did|[a-z]+s)_\w+")
 
 

@@ -83,7 +83,7 @@ namespace {
 using tarn::heaps::inbox;
 using tarn::pages::remote_frees;
 
-enum ownership : int { owned, idle, tending };
+enum ownership : int { active, idle, tending };
 
 // The second block meets the tender of the first. A second sender would multiply the executions to billions, and
 // add nothing that idle.pml and remote_frees.pml have not.
@@ -98,7 +98,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   rl::var<int> contents[sent_blocks];
 
   void before() {
-    state.store(owned, rl::mo_relaxed, $);
+    state.store(active, rl::mo_relaxed, $);
     arrived($) = 0;
     slab.remote_words = &word;
   }
@@ -172,24 +172,24 @@ constexpr mutant mutants[] = {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count > 1) {
-    const mutant* wanted = nullptr;
+    const mutant* chosen_mutant = nullptr;
     for (const mutant& candidate : mutants) {
-      if (std::strcmp(candidate.name, words[1]) == 0) {
-        wanted = &candidate;
+      if (std::strcmp(candidate.name, arguments[1]) == 0) {
+        chosen_mutant = &candidate;
       }
     }
-    if (wanted == nullptr) {
-      std::cerr << words[1] << ": no such mutant\n";
+    if (chosen_mutant == nullptr) {
+      std::cerr << arguments[1] << ": no such mutant\n";
       return 2;
     }
-    orders.*wanted->which = wanted->weaker;
+    orders.*chosen_mutant->which = chosen_mutant->weaker;
   }
   rl::test_params search;
   search.search_type = rl::fair_full_search_scheduler_type;
   search.iteration_count = 100'000'000;  // more than there are
-  const bool holds = rl::simulate<going_idle>(search);
-  std::cout << (holds ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
-  return holds ? 0 : 1;
+  const bool is_correct = rl::simulate<going_idle>(search);
+  std::cout << (is_correct ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
+  return is_correct ? 0 : 1;
 }

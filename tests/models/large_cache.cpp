@@ -18,9 +18,9 @@
 
 namespace {
 
-bool visit_stores = false;
-bool any_stores = false;
-bool blind = false;
+bool visits_store = false;
+bool stores_from_any_thread = false;
+bool frees_blindly = false;
 rl::memory_order putting = rl::mo_release;
 rl::memory_order freeing = rl::mo_seq_cst;
 rl::memory_order looking = rl::mo_seq_cst;
@@ -32,13 +32,13 @@ struct cache : rl::test_suite<cache, 3> {
   rl::atomic<int> owners, shared;  ///< 0: empty; else the number of a run, perhaps marked
   rl::atomic<bool> idle;
   rl::var<int> units[runs + 1];  ///< the description of each run, which its holder writes
-  rl::atomic<int> given[runs + 1];
+  rl::atomic<int> give_counts[runs + 1];
 
   void before() {
     owners.store(0, rl::mo_relaxed, $);
     shared.store(0, rl::mo_relaxed, $);
     idle.store(false, rl::mo_relaxed, $);
-    for (auto& count : given) {
+    for (auto& count : give_counts) {
       count.store(0, rl::mo_relaxed, $);
     }
     for (auto& unit : units) {
@@ -50,11 +50,11 @@ struct cache : rl::test_suite<cache, 3> {
 
   void give(int run) {
     use(run);
-    RL_ASSERT(given[run].fetch_add(1, rl::mo_relaxed, $) == 0);
+    RL_ASSERT(give_counts[run].fetch_add(1, rl::mo_relaxed, $) == 0);
   }
 
-  bool put(int run, bool by_owner) {
-    if ((by_owner || any_stores) && owners.load(rl::mo_relaxed, $) == 0) {
+  bool put(int run, bool is_owner) {
+    if ((is_owner || stores_from_any_thread) && owners.load(rl::mo_relaxed, $) == 0) {
       owners.store(run, putting, $);
       return true;
     }
@@ -64,28 +64,28 @@ struct cache : rl::test_suite<cache, 3> {
 
   int take() {
     for (rl::atomic<int>* slot : {&owners, &shared}) {
-      int seen = slot->load(rl::mo_relaxed, $);
-      while (seen != 0) {
-        if (slot->compare_exchange_strong(seen, 0, rl::mo_acquire, $)) {
-          return seen % marked;
+      int value = slot->load(rl::mo_relaxed, $);
+      while (value != 0) {
+        if (slot->compare_exchange_strong(value, 0, rl::mo_acquire, $)) {
+          return value % marked;
         }
       }
     }
     return 0;
   }
 
-  void visit(bool everything) {
+  void visit(bool takes_unmarked) {
     for (rl::atomic<int>* slot : {&owners, &shared}) {
-      int seen = slot->load(looking, $);
-      while (seen != 0) {
-        const bool gone = everything || seen > marked;
-        if (visit_stores && gone) {
+      int value = slot->load(looking, $);
+      while (value != 0) {
+        const bool takes_run = takes_unmarked || value > marked;
+        if (visits_store && takes_run) {
           slot->store(0, rl::mo_relaxed, $);
-        } else if (!slot->compare_exchange_strong(seen, gone ? 0 : seen + marked, rl::mo_acquire, $)) {
+        } else if (!slot->compare_exchange_strong(value, takes_run ? 0 : value + marked, rl::mo_acquire, $)) {
           continue;
         }
-        if (gone) {
-          give(seen % marked);
+        if (takes_run) {
+          give(value % marked);
         }
         break;
       }
@@ -112,7 +112,7 @@ struct cache : rl::test_suite<cache, 3> {
       use(2);
       if (!put(2, false)) {
         give(2);
-      } else if (!blind && idle.load(freeing == rl::mo_seq_cst ? rl::mo_seq_cst : rl::mo_relaxed, $)) {
+      } else if (!frees_blindly && idle.load(freeing == rl::mo_seq_cst ? rl::mo_seq_cst : rl::mo_relaxed, $)) {
         visit(true);
       }
     } else {
@@ -122,29 +122,29 @@ struct cache : rl::test_suite<cache, 3> {
   }
 
   void after() {
-    RL_ASSERT(given[1].load(rl::mo_relaxed, $) == 1);
-    RL_ASSERT(given[2].load(rl::mo_relaxed, $) == 1);
+    RL_ASSERT(give_counts[1].load(rl::mo_relaxed, $) == 1);
+    RL_ASSERT(give_counts[2].load(rl::mo_relaxed, $) == 1);
   }
 };
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count > 1) {
-    if (std::strcmp(words[1], "VISIT_STORES") == 0) {
-      visit_stores = true;
-    } else if (std::strcmp(words[1], "ANY_STORES") == 0) {
-      any_stores = true;
-    } else if (std::strcmp(words[1], "LATE_PUT") == 0) {
+    if (std::strcmp(arguments[1], "VISIT_STORES") == 0) {
+      visits_store = true;
+    } else if (std::strcmp(arguments[1], "ANY_STORES") == 0) {
+      stores_from_any_thread = true;
+    } else if (std::strcmp(arguments[1], "LATE_PUT") == 0) {
       putting = rl::mo_relaxed;
-    } else if (std::strcmp(words[1], "BLIND_FREE") == 0) {
-      blind = true;
-    } else if (std::strcmp(words[1], "WEAK_FREE") == 0) {
+    } else if (std::strcmp(arguments[1], "BLIND_FREE") == 0) {
+      frees_blindly = true;
+    } else if (std::strcmp(arguments[1], "WEAK_FREE") == 0) {
       freeing = rl::mo_release;
-    } else if (std::strcmp(words[1], "WEAK_VISIT") == 0) {
+    } else if (std::strcmp(arguments[1], "WEAK_VISIT") == 0) {
       looking = rl::mo_relaxed;
     } else {
-      std::cerr << words[1] << ": no such mutant\n";
+      std::cerr << arguments[1] << ": no such mutant\n";
       return 2;
     }
   }
@@ -152,7 +152,7 @@ int main(int count, char** words) {
   search.search_type = rl::fair_context_bound_scheduler_type;
   search.context_bound = 4;
   search.iteration_count = 100'000'000;  // more than there are
-  const bool holds = rl::simulate<cache>(search);
-  std::cout << (holds ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
-  return holds ? 0 : 1;
+  const bool is_correct = rl::simulate<cache>(search);
+  std::cout << (is_correct ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
+  return is_correct ? 0 : 1;
 }

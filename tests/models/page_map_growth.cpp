@@ -15,7 +15,7 @@
 
 namespace {
 
-bool locked = true;
+bool is_locked = true;
 rl::memory_order handing = rl::mo_release;
 
 constexpr int no_leaf = 0;
@@ -40,14 +40,14 @@ struct growth : rl::test_suite<growth, 3> {
   }
 
   void map(int self) {
-    if (locked) {
+    if (is_locked) {
       lock.lock($);
     }
     if (root.load(rl::mo_relaxed, $) == no_leaf) {
       const int new_leaf = leaves.fetch_add(1, rl::mo_relaxed, $) + 1;
       root.store(new_leaf, rl::mo_release, $);
     }
-    if (locked) {
+    if (is_locked) {
       lock.unlock($);
     }
     keys[root.load(rl::mo_relaxed, $)][self].store(self + 1, rl::mo_release, $);
@@ -81,14 +81,14 @@ struct growth : rl::test_suite<growth, 3> {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count > 1) {
-    if (std::strcmp(words[1], "UNLOCKED") == 0) {
-      locked = false;
-    } else if (std::strcmp(words[1], "UNORDERED") == 0) {
+    if (std::strcmp(arguments[1], "UNLOCKED") == 0) {
+      is_locked = false;
+    } else if (std::strcmp(arguments[1], "UNORDERED") == 0) {
       handing = rl::mo_relaxed;
     } else {
-      std::cerr << words[1] << ": no such mutant\n";
+      std::cerr << arguments[1] << ": no such mutant\n";
       return 2;
     }
   }
@@ -96,7 +96,7 @@ int main(int count, char** words) {
   search.search_type = rl::fair_context_bound_scheduler_type;
   search.context_bound = 5;
   search.iteration_count = 100'000'000;  // more than there are
-  const bool holds = rl::simulate<growth>(search);
-  std::cout << (holds ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
-  return holds ? 0 : 1;
+  const bool is_correct = rl::simulate<growth>(search);
+  std::cout << (is_correct ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
+  return is_correct ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// A program of several cases: `PROGRAM CASE [WORD...]` runs one of them. README.md says what stands above a case.
+// A program of several cases: `PROGRAM CASE [ARGUMENT...]` runs one of them. README.md says what stands above a case.
 #ifndef TARN_TESTS_PROGRAMS_CASES_H
 #define TARN_TESTS_PROGRAMS_CASES_H
 
@@ -6,26 +6,26 @@
 
 struct test_case {
   const char* name;
-  void (*run)(int word_count, char** words);
+  void (*run)(int argument_count, char** arguments);
 };
 
 // The linker gathers the cases and defines the bounds of their section, so that no list has to be kept.
 extern const struct test_case __start_cases[], __stop_cases[];
 
-// Begins the function of a case. `words` begins with the name of the case, as the words of main begin with that of the
-// program.
-#define CASE(name)                                                                                           \
-  static void case_##name(int word_count, char** words);                                                     \
-  static const struct test_case entry_##name __attribute__((used, section("cases"))) = {#name, case_##name}; \
-  static void case_##name(int word_count __attribute__((unused)), char** words __attribute__((unused)))
+// Begins the function of a case. `arguments` begins with the name of the case, as the words of main begin with that of
+// the program.
+#define CASE(name)                                                                                               \
+  static void case_##name(int argument_count, char** arguments);                                                 \
+  static const struct test_case entry_##name __attribute__((__used__, section("cases"))) = {#name, case_##name}; \
+  static void case_##name(int argument_count __attribute__((unused)), char** arguments __attribute__((unused)))
 
-int main(int word_count, char** words) {
+int main(int argument_count, char** arguments) {
   for (const struct test_case* entry = __start_cases; entry != __stop_cases; ++entry) {
-    if (word_count < 2 || strcmp(words[1], entry->name) != 0) continue;
-    entry->run(word_count - 1, words + 1);
+    if (argument_count < 2 || strcmp(arguments[1], entry->name) != 0) continue;
+    entry->run(argument_count - 1, arguments + 1);
     return 0;
   }
-  static const char usage[] = "the first word is the name of a case\n";
+  static const char usage[] = "the first argument must be the name of a case\n";
   return write(2, usage, sizeof usage - 1) < 0 ? 3 : 2;
 }
 

@@ -77,8 +77,8 @@ static inline void fetch_frees(void) {
 // Returns the seconds after which a child counts as hung, and its alarm ends it, or after which nobody waits any longer
 // for what should come. They are fewer when that is expected (run.py --prove).
 static inline unsigned hang_seconds(void) {
-  const char* wanted = getenv("HANG_SECONDS");
-  return wanted != NULL ? (unsigned)atoi(wanted) : 100;
+  const char* seconds = getenv("HANG_SECONDS");
+  return seconds != NULL ? (unsigned)atoi(seconds) : 100;
 }
 
 // Returns true when blocks are guarded (docs/guide/guard.md), because fresh memory is filled then. A small block takes

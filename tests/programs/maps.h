@@ -16,7 +16,7 @@ static inline struct range mapping_of(const void* address) {
   const int file = open("/proc/self/maps", O_RDONLY);
   CHECK(file >= 0);
   size_t length = 0;
-  for (ssize_t got; (got = read(file, text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
+  for (ssize_t count; (count = read(file, text + length, sizeof text - 1 - length)) > 0;) length += (size_t)count;
   close(file);
   text[length] = 0;
   struct range no_mapping = {0};

@@ -9,13 +9,13 @@
 // or where the refusal does not say ENOMEM.
 static inline size_t take_all(size_t size, size_t limit) {
   void** last = NULL;
-  size_t taken = 0;
+  size_t allocated_bytes = 0;
   errno = 0;
   for (void** block; (block = (void**)malloc(size)) != NULL; last = block) {
     *block = last;
     ((char*)block)[size - 1] = 1;
-    taken += size;
-    CHECK(taken <= limit);
+    allocated_bytes += size;
+    CHECK(allocated_bytes <= limit);
   }
   CHECK(errno == ENOMEM);
   while (last != NULL) {
@@ -23,15 +23,15 @@ static inline size_t take_all(size_t size, size_t limit) {
     free(last);
     last = next;
   }
-  return taken;
+  return allocated_bytes;
 }
 
-// Checks that `wanted` bytes can be had in blocks of many sizes, one size after the other, and three quarters of them
-// in small blocks, whose descriptions take room, too.
-static inline void check_usable_bytes(size_t wanted) {
+// Checks that `expected_bytes` bytes can be had in blocks of many sizes, one size after the other, and three quarters
+// of them in small blocks, whose descriptions take room, too.
+static inline void check_usable_bytes(size_t expected_bytes) {
   const size_t sizes[] = {1024, 1024, 100, 20000, 300000, 64, 3000000, 1024};
   for (int i = 0; i < 8; ++i) {
-    const size_t least = sizes[i] < 500 ? wanted / 4 * 3 : wanted;
+    const size_t least = sizes[i] < 500 ? expected_bytes / 4 * 3 : expected_bytes;
     const size_t extra = block_extra(sizes[i]);
     CHECK(take_all(sizes[i], SIZE_MAX) > least / (sizes[i] + extra) * sizes[i]);
   }

@@ -15,7 +15,7 @@ namespace soak {
 
 std::atomic<header*> slots[slot_count];
 std::atomic<bool> is_over{false};
-events seen;
+events event_counts;
 
 namespace {
 
@@ -55,7 +55,7 @@ bool start_thread(pthread_t& thread, void* (*function)(void*), void* argument) n
   const bool is_started = pthread_create(&thread, &attributes, function, argument) == 0;
   pthread_attr_destroy(&attributes);
   require(is_started || is_scarce, "a thread does not start\n");
-  seen.threads.fetch_add(is_started, std::memory_order_relaxed);
+  event_counts.threads.fetch_add(is_started, std::memory_order_relaxed);
   return is_started;
 }
 
@@ -68,9 +68,9 @@ std::size_t number_of(void* argument) noexcept { return reinterpret_cast<std::si
 void end_key(void* value) {
   thread_local int rounds = 0;
   random dice(reinterpret_cast<std::uintptr_t>(value));
-  void* const before = std::malloc(dice.below(3000));
+  void* const before = std::malloc(dice.next_below(3000));
   end_block(dice, static_cast<header*>(value));
-  if (++rounds < 4 && dice.below(2) == 0) {
+  if (++rounds < 4 && dice.next_below(2) == 0) {
     pthread_setspecific(key, make_block(dice));
   }
   std::free(before);
@@ -89,25 +89,25 @@ thread_local thread_object object;
 // -------------------------------------------------------------- actors
 
 void use_lane(random& dice, std::uint32_t number) noexcept {
-  lane& used = *lanes[number];
+  lane& own_lane = *lanes[number];
   for (int count = 0; count < 50; ++count) {
     header* const block = make_lane_block(dice, number);
     if (block == nullptr) {
       break;
     }
     check_block(block);
-    if (dice.below(2) == 0) {
+    if (dice.next_below(2) == 0) {
       end_block(dice, block);
     } else {  // goes with the release
-      used.abroad.fetch_sub(1, std::memory_order_relaxed);
+      own_lane.abroad.fetch_sub(1, std::memory_order_relaxed);
     }
   }
   // acquire: what other threads did with blocks of the heap is complete.
-  if (used.abroad.load(std::memory_order_acquire) == 0) {
-    used.heap.release();
-    seen.releases.fetch_add(1, std::memory_order_relaxed);
-  } else if (dice.below(8) == 0) {
-    used.heap.trim();
+  if (own_lane.abroad.load(std::memory_order_acquire) == 0) {
+    own_lane.heap.release();
+    event_counts.releases.fetch_add(1, std::memory_order_relaxed);
+  } else if (dice.next_below(8) == 0) {
+    own_lane.heap.trim();
   }
 }
 
@@ -116,9 +116,9 @@ void* run_worker(void* argument) {
   random dice(number_of(argument));
   while (goes_on()) {
     work(dice, 200);
-    if (dice.below(8) == 0) {  // gives the others time to free the blocks abroad
+    if (dice.next_below(8) == 0) {  // gives the others time to free the blocks abroad
       for (int count = 0; count < 20; ++count) {
-        end_block(dice, slots[dice.below(slot_count)].exchange(make_lane_block(dice, number)));
+        end_block(dice, slots[dice.next_below(slot_count)].exchange(make_lane_block(dice, number)));
       }
     }
     use_lane(dice, number);
@@ -142,8 +142,8 @@ void* visit(void* argument) {
     object.block = make_block(dice);
   }
   pthread_setspecific(key, make_block(dice));
-  work(dice, static_cast<int>(dice.below(300)));
-  if (dice.below(4) == 0) {
+  work(dice, static_cast<int>(dice.next_below(300)));
+  if (dice.next_below(4) == 0) {
     pthread_exit(nullptr);
   }
   return nullptr;
@@ -155,18 +155,18 @@ void* run_visitors(void* argument) {
   while (goes_on()) {
     pthread_t threads[12];
     std::size_t count = 0;
-    for (std::size_t wanted = 1 + dice.below(11); count < wanted; ++count) {
-      if (!start_thread(threads[count], visit, number_argument(dice.below(1 << 30)))) {
+    for (std::size_t thread_count = 1 + dice.next_below(11); count < thread_count; ++count) {
+      if (!start_thread(threads[count], visit, number_argument(dice.next_below(1 << 30)))) {
         break;
       }
     }
     pthread_t cancelled;
-    if (start_thread(cancelled, wait_for_cancel, number_argument(dice.below(1 << 30)))) {
-      usleep(static_cast<useconds_t>(dice.below(2000)));
+    if (start_thread(cancelled, wait_for_cancel, number_argument(dice.next_below(1 << 30)))) {
+      usleep(static_cast<useconds_t>(dice.next_below(2000)));
       pthread_cancel(cancelled);
       void* result = nullptr;
       require(pthread_join(cancelled, &result) == 0 && result == PTHREAD_CANCELED, "a thread was not cancelled\n");
-      seen.cancelled.fetch_add(1, std::memory_order_relaxed);
+      event_counts.cancelled.fetch_add(1, std::memory_order_relaxed);
     }
     while (count != 0) {
       require(pthread_join(threads[--count], nullptr) == 0, "join\n");
@@ -182,9 +182,9 @@ struct sleeping_blocks {
 };
 
 void* free_for_sleeper(void* argument) {
-  auto& taken = *static_cast<sleeping_blocks*>(argument);
+  auto& own_blocks = *static_cast<sleeping_blocks*>(argument);
   random dice(5);
-  for (header* const block : taken.blocks) {
+  for (header* const block : own_blocks.blocks) {
     end_block(dice, block);
   }
   malloc_trim(0);
@@ -205,8 +205,8 @@ void* run_sleeper(void* argument) {
     } else {
       free_for_sleeper(&bed);
     }
-    usleep(static_cast<useconds_t>(dice.below(60'000)));
-    seen.sleeps.fetch_add(1, std::memory_order_relaxed);
+    usleep(static_cast<useconds_t>(dice.next_below(60'000)));
+    event_counts.sleeps.fetch_add(1, std::memory_order_relaxed);
   }
   return nullptr;
 }
@@ -222,14 +222,14 @@ void* work_in_child(void* argument) {
   alarm(hang_seconds);
   is_child = true;
   work(dice, 200);
-  if (dice.below(3) == 0) {
+  if (dice.next_below(3) == 0) {
     empty_slots(dice);
   }
   pthread_t thread;
-  if (dice.below(3) == 0 && start_thread(thread, work_in_child, number_argument(dice.below(1 << 30)))) {
+  if (dice.next_below(3) == 0 && start_thread(thread, work_in_child, number_argument(dice.next_below(1 << 30)))) {
     require(pthread_join(thread, nullptr) == 0, "join\n");
   }
-  if (generation < 3 && dice.below(4) == 0) {
+  if (generation < 3 && dice.next_below(4) == 0) {
     const pid_t child = fork();
     if (child == 0) {
       be_child(dice, generation + 1);
@@ -256,8 +256,8 @@ void* run_forker(void* argument) {
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     require(status == 0, "the child of a fork went wrong\n");
-    seen.forks.fetch_add(child > 0, std::memory_order_relaxed);
-    usleep(static_cast<useconds_t>(dice.below(20'000)));
+    event_counts.forks.fetch_add(child > 0, std::memory_order_relaxed);
+    usleep(static_cast<useconds_t>(dice.next_below(20'000)));
   }
   return nullptr;
 }
@@ -267,12 +267,12 @@ void* run_trimmer(void* argument) {
   while (goes_on()) {
     malloc_trim(0);
     require(mallinfo2().arena != 0, "mallinfo2\n");
-    usleep(static_cast<useconds_t>(dice.below(200'000)));
+    usleep(static_cast<useconds_t>(dice.next_below(200'000)));
   }
   return nullptr;
 }
 
-void count_signal(int) noexcept { seen.signals.fetch_add(1, std::memory_order_relaxed); }
+void count_signal(int) noexcept { event_counts.signals.fetch_add(1, std::memory_order_relaxed); }
 
 void start_timer() noexcept {
   struct sigaction action = {};
@@ -304,10 +304,10 @@ void load_unwinder() {
 
 void work(random& dice, int steps) {
   for (int step = 0; step < steps; ++step) {
-    header* const taken = slots[dice.below(slot_count)].exchange(make_block(dice), std::memory_order_acq_rel);
-    end_block(dice, taken);
+    header* const previous = slots[dice.next_below(slot_count)].exchange(make_block(dice), std::memory_order_acq_rel);
+    end_block(dice, previous);
   }
-  seen.operations.fetch_add(static_cast<std::uint64_t>(steps), std::memory_order_relaxed);
+  event_counts.operations.fetch_add(static_cast<std::uint64_t>(steps), std::memory_order_relaxed);
 }
 
 void empty_slots(random& dice) {
@@ -322,7 +322,7 @@ void start_actors(const cast_options& options) {
     entry = new (std::nothrow) lane;
     require(entry != nullptr, "no memory for a heap object\n");
   }
-  if (options.signals) {
+  if (options.sends_signals) {
     start_timer();
   }
   for (std::uint64_t number = 0; number < worker_count; ++number) {
@@ -332,7 +332,7 @@ void start_actors(const cast_options& options) {
   start_actor(run_visitors, options.seed + 1);
   start_actor(run_sleeper, options.seed);
   start_actor(run_trimmer, options.seed);
-  if (options.forks) {
+  if (options.may_fork) {
     start_actor(run_forker, options.seed);
     start_actor(run_forker, options.seed + 1);
   }

@@ -18,13 +18,13 @@ extern std::atomic<bool> is_over;
 struct events {
   std::atomic<std::uint64_t> operations{0}, threads{0}, cancelled{0}, forks{0}, releases{0}, signals{0}, sleeps{0};
 };
-extern events seen;
+extern events event_counts;
 
 /// Says what an episode may do.
 struct cast_options {
   std::uint64_t seed = 1;
-  bool forks = true;    ///< the kernel and its limits allow children
-  bool signals = true;  ///< a timer sends a signal each millisecond
+  bool may_fork = true;       ///< the kernel and its limits allow children
+  bool sends_signals = true;  ///< a timer sends a signal each millisecond
 };
 
 /// Lets the C library load what a thread's early end needs: without the memory for it, it ends the process.

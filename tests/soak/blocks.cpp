@@ -71,9 +71,10 @@ header* finish_block(void* start, std::size_t bytes, random& dice, source origin
     usable = tarn_usable_size(start);
   }
   require(usable >= bytes, "a block is short\n");
-  const bool fills_usable = dice.below(16) == 0 && usable < 100'000;  // glibc allows a program to use what there is
+  const bool fills_usable =
+      dice.next_below(16) == 0 && usable < 100'000;  // glibc allows a program to use what there is
   return fill_block(start, fills_usable ? usable : bytes,
-                    {0, static_cast<std::uint32_t>(dice.below(1 << 20)), origin, lane});
+                    {0, static_cast<std::uint32_t>(dice.next_below(1 << 20)), origin, lane});
 }
 
 void require_zero(const void* start, std::size_t bytes) noexcept {
@@ -92,9 +93,10 @@ void require_aligned(const void* start, std::size_t alignment) noexcept {
 }
 
 void* make_aligned(random& dice, std::size_t bytes) noexcept {
-  const std::size_t alignment = std::size_t{16} << (dice.below(64) == 0 ? dice.below(19) : dice.below(9));
+  const std::size_t alignment = std::size_t{16}
+                                << (dice.next_below(64) == 0 ? dice.next_below(19) : dice.next_below(9));
   void* start = nullptr;
-  switch (dice.below(4)) {
+  switch (dice.next_below(4)) {
     case 0: start = std::aligned_alloc(alignment, bytes); break;
     case 1: require(posix_memalign(&start, alignment, bytes) == 0 || start == nullptr, "posix_memalign\n"); break;
     case 2: start = memalign(alignment, bytes); break;
@@ -112,7 +114,7 @@ void* make_grown(random& dice, std::size_t bytes) noexcept {
   }
   *start = 'x';
   for (std::size_t now = 1; now < bytes;) {
-    now = now * (1 + dice.below(4)) + 1 + dice.below(40);
+    now = now * (1 + dice.next_below(4)) + 1 + dice.next_below(40);
     now = now < bytes ? now : bytes;
     auto* const grown = static_cast<char*>(std::realloc(start, now));
     if (grown == nullptr) {
@@ -126,7 +128,7 @@ void* make_grown(random& dice, std::size_t bytes) noexcept {
 }
 
 void free_family(random& dice, header* block) noexcept {
-  switch (dice.below(8)) {
+  switch (dice.next_below(8)) {
     case 0: require(std::realloc(block, 0) == nullptr, "realloc to nothing returns a block\n"); break;
     case 1: ::operator delete(block); break;
     default: std::free(block);
@@ -138,7 +140,7 @@ header* resize_block(random& dice, header* block) noexcept {
   const header description = *block;
   const std::size_t bytes = draw_size(dice);
   void* const moved = block->origin == source::engine ? tarn_realloc(block, bytes)
-                      : dice.below(2) == 0            ? std::realloc(block, bytes)
+                      : dice.next_below(2) == 0       ? std::realloc(block, bytes)
                                                       : reallocarray(block, 1, bytes);
   if (moved == nullptr) {
     require(is_scarce, "realloc fails\n");
@@ -163,26 +165,26 @@ void require(bool is_so, const char* text) noexcept {
 
 std::size_t draw_size(random& dice) noexcept {
   constexpr std::size_t least = sizeof(header) + 1;
-  const std::size_t kind = dice.below(is_scarce ? 1024 : 4096);
+  const std::size_t kind = dice.next_below(is_scarce ? 1024 : 4096);
   if (kind == 0) {
-    return least + dice.below(45u << 20);
+    return least + dice.next_below(45u << 20);
   }
   if (kind < 8) {
-    return least + dice.below(3u << 20);
+    return least + dice.next_below(3u << 20);
   }
   if (kind < 80) {
-    return least + dice.below(300u << 10);
+    return least + dice.next_below(300u << 10);
   }
   if (kind < 300) {
-    return least + dice.below(20u << 10);
+    return least + dice.next_below(20u << 10);
   }
-  return least + dice.below(700);
+  return least + dice.next_below(700);
 }
 
 header* make_block(random& dice) noexcept {
   const std::size_t bytes = draw_size(dice);
   void* start = nullptr;
-  switch (dice.below(16)) {
+  switch (dice.next_below(16)) {
     case 0:
       start = std::calloc(1, bytes);
       if (start != nullptr) {
@@ -219,7 +221,7 @@ void end_block(random& dice, header* block) noexcept {
     return;
   }
   check_block(block);
-  if (block->origin != source::lane && dice.below(8) == 0) {
+  if (block->origin != source::lane && dice.next_below(8) == 0) {
     block = resize_block(dice, block);
   }
   const std::uint32_t number = block->lane;
@@ -241,17 +243,18 @@ void call_oddly(random& dice) noexcept {
   require(nothing != nullptr || is_scarce, "malloc(0) fails\n");
   void* const resized = std::realloc(nothing, 40);
   std::free(resized != nullptr ? resized : nothing);
-  volatile std::size_t huge = SIZE_MAX / (2 + dice.below(7));
+  volatile std::size_t huge = SIZE_MAX / (2 + dice.next_below(7));
   require(std::calloc(huge, 16) == nullptr && errno == ENOMEM, "calloc of too much\n");
   require(reallocarray(nullptr, 16, huge) == nullptr, "reallocarray of too much\n");
-  volatile std::size_t largest = SIZE_MAX - dice.below(1 << 20);
+  volatile std::size_t largest = SIZE_MAX - dice.next_below(1 << 20);
   require(std::malloc(largest) == nullptr, "malloc of too much\n");
   void* start = nullptr;
   require(posix_memalign(&start, 24, 100) == EINVAL && start == nullptr, "posix_memalign of an odd alignment\n");
-  require(std::aligned_alloc(std::size_t{1} << (40 + dice.below(20)), huge) == nullptr, "aligned_alloc of too much\n");
+  require(std::aligned_alloc(std::size_t{1} << (40 + dice.next_below(20)), huge) == nullptr,
+          "aligned_alloc of too much\n");
   require(malloc_usable_size(nullptr) == 0, "the size of nothing\n");
   if (free_sized != nullptr && free_aligned_sized != nullptr) {
-    const std::size_t bytes = dice.below(5000);
+    const std::size_t bytes = dice.next_below(5000);
     free_sized(std::malloc(bytes), bytes);
     free_aligned_sized(std::aligned_alloc(64, bytes), 64, bytes);
     free_sized(nullptr, 7);

@@ -43,7 +43,7 @@ class random {
  public:
   explicit random(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
   /// Returns a number below `limit`.
-  std::size_t below(std::size_t limit) noexcept {
+  std::size_t next_below(std::size_t limit) noexcept {
     state_ = state_ * 6364136223846793005 + 1442695040888963407;
     return static_cast<std::size_t>(state_ >> 33) % limit;
   }

@@ -64,8 +64,8 @@ void refuse_one_call(random& dice) {
     int error;
   } calls[] = {{SYS_membarrier, EPERM}, {SYS_mremap, ENOMEM}, {SYS_mremap, ENOSYS},   {SYS_madvise, EINVAL},
                {SYS_madvise, EPERM},    {SYS_munmap, ENOMEM}, {SYS_mprotect, ENOMEM}, {SYS_getrandom, ENOSYS}};
-  const auto& chosen = calls[dice.below(sizeof calls / sizeof *calls)];
-  require(refuse_call(chosen.number, chosen.error) == 0, "a filter is refused\n");
+  const auto& call = calls[dice.next_below(sizeof calls / sizeof *calls)];
+  require(refuse_call(call.number, call.error) == 0, "a filter is refused\n");
 }
 
 // ------------------------------------------------------- forks in a handler
@@ -113,35 +113,36 @@ void work_with_forking_handler(random& dice) {
 // ---------------------------------------------------------------- the actors
 
 struct conditions {
-  bool address_space, data, mappings, locked, identity, filter, descriptors;
+  bool limits_address_space, limits_data, hogs_mappings, locks_memory, changes_identity, filters_a_call,
+      limits_descriptors;
 };
 
 // Half of the conditions hold from the start, the others when the actors are at work.
-void impose(const conditions& wanted, random& dice) {
-  if (wanted.address_space) {
-    limit_resource(RLIMIT_AS, (200 + dice.below(600)) * mebibyte);
+void impose(const conditions& chosen_conditions, random& dice) {
+  if (chosen_conditions.limits_address_space) {
+    limit_resource(RLIMIT_AS, (200 + dice.next_below(600)) * mebibyte);
   }
-  if (wanted.data) {
-    limit_resource(RLIMIT_DATA, (60 + dice.below(300)) * mebibyte);
+  if (chosen_conditions.limits_data) {
+    limit_resource(RLIMIT_DATA, (60 + dice.next_below(300)) * mebibyte);
   }
-  if (wanted.mappings) {
-    hog_mappings(dice.below(4) == 0 ? dice.below(20) : dice.below(1500));
+  if (chosen_conditions.hogs_mappings) {
+    hog_mappings(dice.next_below(4) == 0 ? dice.next_below(20) : dice.next_below(1500));
   }
-  if (wanted.locked) {  // refused where the limit on locked memory is low
-    static_cast<void>(!mlockall(dice.below(2) == 0 ? MCL_FUTURE : MCL_CURRENT | MCL_FUTURE));
+  if (chosen_conditions.locks_memory) {  // refused where the limit on locked memory is low
+    static_cast<void>(!mlockall(dice.next_below(2) == 0 ? MCL_FUTURE : MCL_CURRENT | MCL_FUTURE));
   }
-  if (wanted.descriptors) {
+  if (chosen_conditions.limits_descriptors) {
     limit_resource(RLIMIT_NOFILE, 0);
   }
-  if (wanted.identity) {
+  if (chosen_conditions.changes_identity) {
     change_identity();
   }
-  if (wanted.filter) {
+  if (chosen_conditions.filters_a_call) {
     refuse_one_call(dice);
   }
 }
 
-bool draw(random& dice) { return dice.below(5) == 0; }
+bool draw(random& dice) { return dice.next_below(5) == 0; }
 
 }  // namespace
 
@@ -152,41 +153,42 @@ std::vector<std::string> episode_options(std::uint64_t seed) {
       "TARN_SAMPLE_GUARDS=1",   "TARN_SAMPLE_GUARDS=200", "TARN_LIMIT=200M",
       "TARN_INCREMENT=2M",      "TARN_INITIAL=3M",        "TARN_THP=on",
       "TARN_BACKGROUND_PURGE=0"};
-  std::vector<std::string> chosen;
+  std::vector<std::string> options;
   for (const std::string& option : known_options) {
-    if (dice.below(6) == 0) {
-      chosen.push_back(option);
+    if (dice.next_below(6) == 0) {
+      options.push_back(option);
     }
   }
-  return chosen;
+  return options;
 }
 
 int run_episode(std::uint64_t seed) {
   random dice(seed);
   alarm(600);  // a hang ends here
   is_scarce = true;
-  if (dice.below(12) == 0) {
+  if (dice.next_below(12) == 0) {
     work_with_forking_handler(dice);
     empty_slots(dice);
     return 0;
   }
   load_unwinder();
-  conditions early = {};
-  conditions late = {};
+  conditions first_conditions = {};
+  conditions later_conditions = {};
   for (bool conditions::*const condition :
-       {&conditions::address_space, &conditions::data, &conditions::mappings, &conditions::locked,
-        &conditions::identity, &conditions::filter, &conditions::descriptors}) {
-    (dice.below(2) == 0 ? early : late).*condition = draw(dice);
+       {&conditions::limits_address_space, &conditions::limits_data, &conditions::hogs_mappings,
+        &conditions::locks_memory, &conditions::changes_identity, &conditions::filters_a_call,
+        &conditions::limits_descriptors}) {
+    (dice.next_below(2) == 0 ? first_conditions : later_conditions).*condition = draw(dice);
   }
-  if (dice.below(4) == 0) {
+  if (dice.next_below(4) == 0) {
     limit_resource(RLIMIT_STACK, 128 << 10);
   }
-  impose(early, dice);
-  start_actors({.seed = seed % 100'000, .signals = dice.below(2) == 0});
-  usleep(static_cast<useconds_t>(dice.below(200'000)));
-  impose(late, dice);
+  impose(first_conditions, dice);
+  start_actors({.seed = seed % 100'000, .sends_signals = dice.next_below(2) == 0});
+  usleep(static_cast<useconds_t>(dice.next_below(200'000)));
+  impose(later_conditions, dice);
   work(dice, 3000);
-  usleep(static_cast<useconds_t>(dice.below(200'000)));
+  usleep(static_cast<useconds_t>(dice.next_below(200'000)));
   end_actors();
   malloc_trim(0);
   return 0;

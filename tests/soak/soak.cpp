@@ -61,8 +61,8 @@ std::time_t now_seconds() {
 }
 
 bool has_seen_all_events() {
-  return seen.cancelled > 0 && seen.forks > 0 && seen.releases > 0 && seen.signals > 0 && seen.sleeps > 0 &&
-         rests > warm_up_rests;
+  return event_counts.cancelled > 0 && event_counts.forks > 0 && event_counts.releases > 0 &&
+         event_counts.signals > 0 && event_counts.sleeps > 0 && rests > warm_up_rests;
 }
 
 int run_steady(std::time_t seconds, std::uint64_t seed) {
@@ -78,9 +78,9 @@ int run_steady(std::time_t seconds, std::uint64_t seed) {
   end_actors();
   std::printf(
       "steady: %llu operations, %llu threads, %llu forks, %llu releases, %llu signals, %d rests, %zu KiB resident\n",
-      static_cast<unsigned long long>(seen.operations), static_cast<unsigned long long>(seen.threads),
-      static_cast<unsigned long long>(seen.forks), static_cast<unsigned long long>(seen.releases),
-      static_cast<unsigned long long>(seen.signals), rests, resident_bytes() >> 10);
+      static_cast<unsigned long long>(event_counts.operations), static_cast<unsigned long long>(event_counts.threads),
+      static_cast<unsigned long long>(event_counts.forks), static_cast<unsigned long long>(event_counts.releases),
+      static_cast<unsigned long long>(event_counts.signals), rests, resident_bytes() >> 10);
   return 0;
 }
 
@@ -91,13 +91,14 @@ struct part {
   pid_t process = -1;
 };
 
-part start_part(const char* program, const std::vector<std::string>& words, const std::vector<std::string>& options) {
+part start_part(const char* program, const std::vector<std::string>& program_arguments,
+                const std::vector<std::string>& options) {
   part started;
   for (const std::string& option : options) {
     started.repeat += option + " ";
   }
   started.repeat += program;
-  for (const std::string& word : words) {
+  for (const std::string& word : program_arguments) {
     started.repeat += " " + word;
   }
   started.process = fork();
@@ -107,7 +108,7 @@ part start_part(const char* program, const std::vector<std::string>& words, cons
       putenv(const_cast<char*>(option.c_str()));
     }
     std::vector<char*> arguments{const_cast<char*>(program)};
-    for (const std::string& word : words) {
+    for (const std::string& word : program_arguments) {
       arguments.push_back(const_cast<char*>(word.c_str()));
     }
     arguments.push_back(nullptr);
@@ -117,12 +118,12 @@ part start_part(const char* program, const std::vector<std::string>& words, cons
   return started;
 }
 
-bool ended_well(const part& ended, int status) {
+bool ended_well(const part& ended_part, int status) {
   if (status == 0) {
     return true;
   }
   std::fprintf(stderr, "soak: %s %d in\n  %s\n", WIFSIGNALED(status) ? "signal" : "exit",
-               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), ended.repeat.c_str());
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), ended_part.repeat.c_str());
   return false;
 }
 
@@ -130,47 +131,47 @@ int supervise(const char* program, std::time_t seconds, std::uint64_t seed) {
   const std::time_t end = now_seconds() + seconds;
   const part steady = start_part(program, {"--steady", std::to_string(seconds), std::to_string(seed)}, {});
   unsigned long long episodes = 0;
-  bool good = true;
+  bool has_succeeded = true;
   int status = 0;
   bool is_steady_over = false;
-  for (; good && now_seconds() < end; ++episodes) {
+  for (; has_succeeded && now_seconds() < end; ++episodes) {
     const std::uint64_t number = seed * 1'000'000 + episodes;
     const part started = start_part(program, {"--episode", std::to_string(number)}, episode_options(number));
     require(waitpid(started.process, &status, 0) == started.process, "waitpid\n");
-    good = ended_well(started, status);
-    if (good && waitpid(steady.process, &status, WNOHANG) == steady.process) {
+    has_succeeded = ended_well(started, status);
+    if (has_succeeded && waitpid(steady.process, &status, WNOHANG) == steady.process) {
       is_steady_over = true;
-      good = ended_well(steady, status);
+      has_succeeded = ended_well(steady, status);
       break;
     }
   }
   if (!is_steady_over) {
-    if (!good) {
+    if (!has_succeeded) {
       kill(steady.process, SIGKILL);
     }
     require(waitpid(steady.process, &status, 0) == steady.process, "waitpid\n");
-    good = good && ended_well(steady, status);
+    has_succeeded = has_succeeded && ended_well(steady, status);
   }
   std::printf("soak: %llu episodes, seed %llu\n", episodes, static_cast<unsigned long long>(seed));
-  return good ? 0 : 1;
+  return has_succeeded ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace soak
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  if (count == 4 && std::strcmp(words[1], "--steady") == 0) {
-    return soak::run_steady(std::atol(words[2]), std::strtoull(words[3], nullptr, 10));
+  if (count == 4 && std::strcmp(arguments[1], "--steady") == 0) {
+    return soak::run_steady(std::atol(arguments[2]), std::strtoull(arguments[3], nullptr, 10));
   }
-  if (count == 3 && std::strcmp(words[1], "--episode") == 0) {
-    return soak::run_episode(std::strtoull(words[2], nullptr, 10));
+  if (count == 3 && std::strcmp(arguments[1], "--episode") == 0) {
+    return soak::run_episode(std::strtoull(arguments[2], nullptr, 10));
   }
   if (count < 2 || count > 3) {
     std::fputs("usage: soak SECONDS [SEED]\n", stderr);
     return 2;
   }
   const std::uint64_t seed =
-      count == 3 ? std::strtoull(words[2], nullptr, 10) : static_cast<std::uint64_t>(time(nullptr)) % 1'000'000;
-  return soak::supervise(words[0], std::atol(words[1]), seed);
+      count == 3 ? std::strtoull(arguments[2], nullptr, 10) : static_cast<std::uint64_t>(time(nullptr)) % 1'000'000;
+  return soak::supervise(arguments[0], std::atol(arguments[1]), seed);
 }

@@ -104,12 +104,12 @@ class actor {
   actor(std::uint32_t seed, std::int32_t lane) : random_(seed), lane_(lane) {}
 
   /// `abroad`: blocks of the lane are given to other threads, too.
-  void work(int steps, bool abroad = false) {
+  void work(int steps, bool gives_lane_blocks = false) {
     for (int step = 0; step < steps; ++step) {
-      header* const offered = abroad && random_() % 4 == 0 ? from_lane() : make();
-      header* const taken = slots[random_() % shared_slots].exchange(offered, std::memory_order_acq_rel);
-      if (taken != nullptr) {
-        take(taken);
+      header* const offered = gives_lane_blocks && random_() % 4 == 0 ? from_lane() : make();
+      header* const previous = slots[random_() % shared_slots].exchange(offered, std::memory_order_acq_rel);
+      if (previous != nullptr) {
+        take(previous);
       }
       if (random_() % 1024 == 0) {
         api::trim();
@@ -275,8 +275,8 @@ bool has_seen_all_events(std::uint64_t adopted_before) {
 }
 
 TEST(stress, nothing_breaks_when_all_happens_at_once) {
-  const char* const wanted = std::getenv("TARN_STRESS_SECONDS");
-  const auto end = steady_clock::now() + milliseconds(wanted != nullptr ? 1000 * std::atoi(wanted) : 2000);
+  const char* const seconds = std::getenv("TARN_STRESS_SECONDS");
+  const auto end = steady_clock::now() + milliseconds(seconds != nullptr ? 1000 * std::atoi(seconds) : 2000);
   base::current_options().purge_delay_ms = 2;  // set while there is one thread
   for (auto& initial_lane : lanes) {
     initial_lane = std::make_unique<lane>();

@@ -20,8 +20,8 @@ struct ending {
   std::string error;  ///< the text on standard error
 
   friend bool operator==(const ending&, const ending&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const ending& shown) {
-    return out << "signal " << shown.signal << ", status " << shown.status << ", standard error:\n" << shown.error;
+  friend std::ostream& operator<<(std::ostream& out, const ending& result) {
+    return out << "signal " << result.signal << ", status " << result.status << ", standard error:\n" << result.error;
   }
 };
 
@@ -46,20 +46,20 @@ ending in_child(Body body) {
     }
   }
   close(ends[1]);
-  ending seen;
+  ending result;
   char bytes[4096];
-  for (ssize_t got; (got = read(ends[0], bytes, sizeof bytes)) > 0;) {
-    seen.error.append(bytes, static_cast<std::size_t>(got));
+  for (ssize_t count; (count = read(ends[0], bytes, sizeof bytes)) > 0;) {
+    result.error.append(bytes, static_cast<std::size_t>(count));
   }
   close(ends[0]);
   int wait_status = 0;
   waitpid(child, &wait_status, 0);
   if (WIFSIGNALED(wait_status)) {
-    seen.signal = WTERMSIG(wait_status);
+    result.signal = WTERMSIG(wait_status);
   } else {
-    seen.status = WEXITSTATUS(wait_status);
+    result.status = WEXITSTATUS(wait_status);
   }
-  return seen;
+  return result;
 }
 
 /// Returns the ending of a program that a fault of Tarn stops.

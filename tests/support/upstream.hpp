@@ -1,4 +1,5 @@
-// A memory resource for tests: counts, checks that all blocks come back unchanged, and fails on request.
+// A memory resource for tests. It counts, fails on request, and checks that each block comes back with the size and
+// alignment of its request. It does not check contents.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace support {
 class upstream : public std::pmr::memory_resource {
  public:
   upstream() = default;
-  ~upstream() override { EXPECT_EQ(blocks(), 0u) << bytes() << " bytes were not given back"; }
+  ~upstream() override { EXPECT_EQ(blocks(), 0u) << bytes() << " bytes were not deallocated"; }
   upstream(const upstream&) = delete;
   upstream& operator=(const upstream&) = delete;
 
@@ -47,7 +48,7 @@ class upstream : public std::pmr::memory_resource {
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
     const auto position = live_.find(block);
     if (position == live_.end()) {
-      ADD_FAILURE() << "given back, but not taken from here: " << block;
+      ADD_FAILURE() << "deallocates " << block << ", which this resource did not allocate or has deallocated already";
       return;
     }
     EXPECT_EQ(position->second.bytes, bytes);

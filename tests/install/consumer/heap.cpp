@@ -14,9 +14,9 @@ struct order : tarn::pooled<order> {
   int number = 7;
 };
 
-void expect(bool condition, const char* expectation) {
-  if (!condition) {
-    std::fprintf(stderr, "not so: %s\n", expectation);
+void expect(bool is_true, const char* expectation) {
+  if (!is_true) {
+    std::fprintf(stderr, "a check failed: %s\n", expectation);
     std::exit(1);
   }
 }

@@ -1,8 +1,10 @@
-// Hands memory and data between threads in all of Tarn's ways: prints "ok". Under ThreadSanitizer it must print
-// nothing else, although the installed library is not compiled for it.
+// Hands memory and data between threads in all of Tarn's ways and prints "ok". A check that fails prints the values
+// and ends the process with 1. Under ThreadSanitizer this program must print nothing else, although the installed
+// library is not compiled for it.
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -33,6 +35,14 @@ struct order : tarn::pooled<order> {
   char text[40] = {};
 };
 
+/// Ends the process with 1 unless the values are equal. Other threads may run, so no destructors do.
+void expect_equal(long value, long expected, const char* value_name) {
+  if (value != expected) {
+    std::fprintf(stderr, "%s is %ld, not %ld\n", value_name, value, expected);
+    std::_Exit(1);
+  }
+}
+
 /// Runs the function in some threads at once.
 template <class Function>
 void in_threads(Function work) {
@@ -59,15 +69,15 @@ void free_blocks_of_others() {
         queue.push_back(created);
       }
       for (int count = 0; count < 50; ++count) {
-        order* taken = nullptr;
+        order* oldest = nullptr;
         {
           const std::lock_guard guard(mutex);
           if (queue.empty()) break;
-          taken = queue.front();
+          oldest = queue.front();
           queue.pop_front();
         }
-        taken->id += taken->text[0];
-        delete taken;
+        oldest->id += oldest->text[0];
+        delete oldest;
       }
     }
   });
@@ -87,8 +97,8 @@ void leave_heaps_to_later_threads() {
         orders.push_back(std::make_unique<order>());
         orders.back()->id = id;
       }
-      auto kept = tarn::recycle<std::string>();
-      kept->assign(300, 'x');
+      auto recycled = tarn::recycle<std::string>();
+      recycled->assign(300, 'x');
     });
   }
 }
@@ -108,7 +118,7 @@ void share_under_locks() {
       sum += number;
     }
   });
-  if (sum != static_cast<long>(rounds) * 20 * (threads * (threads - 1) / 2)) std::puts("an increment is lost");
+  expect_equal(sum, static_cast<long>(rounds) * 20 * (threads * (threads - 1) / 2), "the sum under a spin_mutex");
 }
 
 /// Readers without a lock run beside a writer that replaces their data.
@@ -120,7 +130,7 @@ void replace_what_others_read() {
         versions.publish(std::vector<int>(100, round));
       } else {
         const auto now = versions.snapshot();
-        if (now->front() != now->back()) std::puts("half of a version");
+        expect_equal(now->back(), now->front(), "the last element of a version, all of whose elements are equal");
       }
     }
   });
@@ -141,16 +151,16 @@ void share_pools() {
       item* const lock_free_item = lock_free.create();
       shared_item->values[0] = lock_free_item->values[5] = number;
       lock_free.destroy(lock_free_item);
-      item* taken = nullptr;
+      item* oldest = nullptr;
       {
         const std::lock_guard guard(mutex);
         queue.push_back(shared_item);
         if (queue.size() > 10) {
-          taken = queue.front();
+          oldest = queue.front();
           queue.pop_front();
         }
       }
-      if (taken != nullptr) pool.destroy(taken);
+      if (oldest != nullptr) pool.destroy(oldest);
     }
   });
   for (item* const left : queue) {
@@ -185,7 +195,7 @@ void share_a_cache() {
   in_threads([&](int number) {
     for (int round = 0; round < rounds * 5; ++round) {
       const int key = (round * (number + 1)) % 200;
-      if (texts.get(key)->front() != 'a' + key % 26) std::puts("another key's text");
+      expect_equal(texts.get(key)->front(), 'a' + key % 26, "the first letter of a cached text");
     }
   });
 }
@@ -233,12 +243,12 @@ void race() {
 
 }  // namespace
 
-int main(int count, char** words) {
-  if (count > 1 && std::strcmp(words[1], "race") == 0) race();
+int main(int count, char** arguments) {
+  if (count > 1 && std::strcmp(arguments[1], "race") == 0) race();
   free_blocks_of_others();
   leave_heaps_to_later_threads();
   share_under_locks();
-  for (int again = 0; again < 2; ++again) {  // the second round uses what the threads of the first left
+  for (int round = 0; round < 2; ++round) {  // the second round uses what the threads of the first left
     replace_what_others_read();
     share_pools();
     grow_pools_together();

@@ -7,7 +7,7 @@
 //@ broken-by memalign_weak memalign_short
 CASE(aligned_alloc) {
   for (size_t alignment = 8; alignment <= (size_t)2 << 20; alignment *= 2) {
-    void* kept[40];
+    void* blocks[40];
     size_t sizes[40];
     int count = 0;
     for (size_t size = 1; size < (size_t)3 << 20; size = size * 3 / 2 + 5) {
@@ -15,11 +15,11 @@ CASE(aligned_alloc) {
       CHECK(p != NULL && is_aligned(p, alignment));
       CHECK(malloc_usable_size(p) >= size);
       memset(p, count, size);
-      kept[count] = p;
+      blocks[count] = p;
       sizes[count++] = size;
     }
     for (int i = 0; i < count; ++i) {
-      unsigned char* p = kept[i];
+      unsigned char* p = blocks[i];
       CHECK(p[0] == i && memcmp(p, p + 1, sizes[i] - 1) == 0);
       free(p);
     }
@@ -69,13 +69,13 @@ CASE(aligned_reuse) {
 //@ limit as=16G
 CASE(huge_alignment) {
   for (size_t alignment = (size_t)4 << 20; alignment <= (size_t)1 << 30; alignment *= 2) {
-    char* kept[3];
+    char* blocks[3];
     for (int i = 0; i < 3; ++i) {
-      kept[i] = aligned_alloc(alignment, 100 + (size_t)i * 5000000);
-      CHECK(kept[i] != NULL && is_aligned(kept[i], alignment));
-      kept[i][0] = kept[i][99 + (size_t)i * 5000000] = 7;
+      blocks[i] = aligned_alloc(alignment, 100 + (size_t)i * 5000000);
+      CHECK(blocks[i] != NULL && is_aligned(blocks[i], alignment));
+      blocks[i][0] = blocks[i][99 + (size_t)i * 5000000] = 7;
     }
-    for (int i = 0; i < 3; ++i) free(kept[i]);
+    for (int i = 0; i < 3; ++i) free(blocks[i]);
   }
   for (int bits = 40; bits < 64; ++bits) {
     errno = 0;

@@ -18,8 +18,8 @@ static void ignore(void* key) { (void)key; }
 //@ broken-by malloc_short malloc_overlap
 CASE(c_library_lookups) {
   for (int i = 0; i < 100; ++i) {
-    struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *list = NULL;
-    CHECK(getaddrinfo("127.0.0.1", "80", &wanted, &list) == 0 && list->ai_addrlen >= 16);
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *list = NULL;
+    CHECK(getaddrinfo("127.0.0.1", "80", &hints, &list) == 0 && list->ai_addrlen >= 16);
     freeaddrinfo(list);
     regex_t expression;
     regmatch_t match[3];

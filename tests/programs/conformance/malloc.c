@@ -211,22 +211,22 @@ CASE(churn) {
   unsigned state = 5;
   for (int step = 0; step < 100000; ++step) {
     unsigned i = next_random(&state) % count, kind = next_random(&state) % 8;
-    size_t wanted = (size_t)1 << (next_random(&state) % (step % 50 ? 12 : 19));
-    wanted += next_random(&state) % wanted;
+    size_t new_size = (size_t)1 << (next_random(&state) % (step % 50 ? 12 : 19));
+    new_size += next_random(&state) % new_size;
     CHECK(p[i] == NULL || is_filled(p[i], size[i] > 300 ? 300 : size[i], i));
     if (kind < 2 && p[i] != NULL) {
-      p[i] = realloc(p[i], wanted);
+      p[i] = realloc(p[i], new_size);
       CHECK(p[i] != NULL);
-      size_t kept = size[i] < wanted ? size[i] : wanted;
-      CHECK(is_filled(p[i], kept > 300 ? 300 : kept, i));
+      size_t common_size = size[i] < new_size ? size[i] : new_size;
+      CHECK(is_filled(p[i], common_size > 300 ? 300 : common_size, i));
     } else {
       free(p[i]);
-      p[i] = kind == 2 ? aligned_alloc(64, wanted) : kind == 3 ? calloc(1, wanted) : malloc(wanted);
-      CHECK(p[i] != NULL && (kind != 3 || is_zero(p[i], wanted)));
+      p[i] = kind == 2 ? aligned_alloc(64, new_size) : kind == 3 ? calloc(1, new_size) : malloc(new_size);
+      CHECK(p[i] != NULL && (kind != 3 || is_zero(p[i], new_size)));
     }
-    size[i] = wanted;
-    fill(p[i], wanted > 300 ? 300 : wanted, i);
-    p[i][wanted - 1] = wanted > 300 ? 1 : p[i][wanted - 1];
+    size[i] = new_size;
+    fill(p[i], new_size > 300 ? 300 : new_size, i);
+    p[i][new_size - 1] = new_size > 300 ? 1 : p[i][new_size - 1];
   }
   for (int i = 0; i < count; ++i) free(p[i]);
 }
@@ -254,9 +254,9 @@ static void* work(void* argument) {
     if (b == NULL) continue;
     CHECK(is_filled(b->bytes, b->size, b->seed));
     if (step % 4 == 0) {
-      size_t kept = b->size / 2;
-      b = realloc(b, sizeof *b + (step % 8 ? kept : b->size * 2));
-      CHECK(b != NULL && is_filled(b->bytes, kept, b->seed));
+      size_t half_size = b->size / 2;
+      b = realloc(b, sizeof *b + (step % 8 ? half_size : b->size * 2));
+      CHECK(b != NULL && is_filled(b->bytes, half_size, b->seed));
     }
     free(b);
   }

@@ -144,22 +144,22 @@ CASE(new_nothrow) {
 CASE(new_plain) {
   std::vector<std::pair<char*, std::size_t>> blocks;
   for (std::size_t size = 1; size < 3000000; size = size * 9 / 8 + 1) {
-    for (bool array : {false, true}) {
-      char* p = static_cast<char*>(array ? ::operator new[](size) : ::operator new(size));
+    for (bool is_array : {false, true}) {
+      char* p = static_cast<char*>(is_array ? ::operator new[](size) : ::operator new(size));
       CHECK(p != nullptr && is_aligned(p, size < 16 ? 8 : 16));
       fill(p, size, static_cast<unsigned>(size));
       blocks.emplace_back(p, size);
     }
   }
-  bool array = false;
+  bool is_array = false;
   for (auto [p, size] : blocks) {
     CHECK(is_filled(p, size, static_cast<unsigned>(size)));
-    if (array) {
+    if (is_array) {
       ::operator delete[](p);
     } else {
       ::operator delete(p);
     }
-    array = !array;
+    is_array = !is_array;
   }
   ::operator delete(nullptr);
   ::operator delete[](nullptr);
@@ -168,15 +168,15 @@ CASE(new_plain) {
 // operator new of no bytes gives a pointer of its own each time.
 //@ broken-by zero_is_same new_zero_is_null
 CASE(new_zero) {
-  std::set<void*> seen;
+  std::set<void*> blocks;
   for (int i = 0; i < 300; ++i) {
     void* p = i % 4 == 0   ? ::operator new(0)
               : i % 4 == 1 ? ::operator new[](0)
               : i % 4 == 2 ? ::operator new(0, std::nothrow)
                            : ::operator new(0, std::align_val_t{64});
-    CHECK(p != nullptr && seen.insert(p).second);
+    CHECK(p != nullptr && blocks.insert(p).second);
   }
-  for (void* p : seen) {
+  for (void* p : blocks) {
     free(p);  // one family: the drop-in's free takes blocks of operator new
   }
 }
@@ -275,7 +275,7 @@ CASE(delete_sized) {
 // The right sizes pass the check of TARN_GUARD=1, too.
 //@ env TARN_GUARD=1
 //@ broken-by sized_delete_crashes
-CASE(delete_sized_guarded) { case_delete_sized(word_count, words); }
+CASE(delete_sized_guarded) { case_delete_sized(argument_count, arguments); }
 
 static std::size_t work(int seed) {
   std::map<int, std::string> tree;
@@ -315,22 +315,22 @@ CASE(containers) {
 // Exceptions thrown across threads and kept by exception_ptr outlive the thread that threw them.
 //@ broken-by malloc_overlap
 CASE(exceptions_under_load) {
-  std::vector<std::exception_ptr> kept(64);
+  std::vector<std::exception_ptr> exceptions(64);
   for (int round = 0; round < 5; ++round) {
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      threads.emplace_back([&kept, i] {
+    for (std::size_t i = 0; i < exceptions.size(); ++i) {
+      threads.emplace_back([&exceptions, i] {
         try {
           throw std::runtime_error(std::string(i + 50, 'e'));
         } catch (...) {
-          kept[i] = std::current_exception();
+          exceptions[i] = std::current_exception();
         }
       });
     }
     for (auto& thread : threads) thread.join();
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t i = 0; i < exceptions.size(); ++i) {
       try {
-        std::rethrow_exception(kept[i]);
+        std::rethrow_exception(exceptions[i]);
       } catch (const std::runtime_error& error) {
         CHECK(std::string(error.what()) == std::string(i + 50, 'e'));
       }

@@ -15,16 +15,16 @@ CASE(realloc_contents) {
   }
   for (int old = 0; old < count; ++old) {
     for (int new_size_index = 0; new_size_index < count; ++new_size_index) {
-      size_t kept = sizes[old] < sizes[new_size_index] ? sizes[old] : sizes[new_size_index];
-      size_t shown = kept > 70000 ? 5000 : kept;  // head and tail of big blocks are enough
+      size_t common_size = sizes[old] < sizes[new_size_index] ? sizes[old] : sizes[new_size_index];
+      size_t filled_size = common_size > 70000 ? 5000 : common_size;  // head and tail of big blocks are enough
       char* p = malloc(sizes[old]);
       CHECK(p != NULL);
-      fill(p, shown, (unsigned)old);
-      fill(p + kept - shown, shown, (unsigned)old + 1);
+      fill(p, filled_size, (unsigned)old);
+      fill(p + common_size - filled_size, filled_size, (unsigned)old + 1);
       p = realloc(p, sizes[new_size_index]);
       CHECK(p != NULL && is_aligned(p, sizes[new_size_index] < 16 ? 8 : 16));
-      CHECK(is_filled(p + kept - shown, shown, (unsigned)old + 1));
-      CHECK(shown == kept || is_filled(p, shown, (unsigned)old));
+      CHECK(is_filled(p + common_size - filled_size, filled_size, (unsigned)old + 1));
+      CHECK(filled_size == common_size || is_filled(p, filled_size, (unsigned)old));
       p[sizes[new_size_index] - 1] = 1;
       free(p);
     }

@@ -23,10 +23,10 @@ CASE(guard_double_free) {
 
 enum { raced_count = 1000 };
 static void* raced_blocks[raced_count];
-static pthread_barrier_t together;
+static pthread_barrier_t barrier;
 
 static void* release_all(void* argument) {
-  if (argument == NULL) pthread_barrier_wait(&together);
+  if (argument == NULL) pthread_barrier_wait(&barrier);
   for (int i = 0; i < raced_count; ++i) free(raced_blocks[i]);
   return NULL;
 }
@@ -37,7 +37,7 @@ static void* release_all(void* argument) {
 CASE(guard_double_free_at_the_same_time) {
   pthread_t thread;
   note_guarded(NULL);
-  CHECK(pthread_barrier_init(&together, NULL, 2) == 0);
+  CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
   for (int i = 0; i < raced_count; ++i) raced_blocks[i] = malloc(2000);
   CHECK(pthread_create(&thread, NULL, release_all, NULL) == 0);
   release_all(NULL);
@@ -273,14 +273,14 @@ static int base_of(struct dl_phdr_info* info, size_t size, void* base) {
 }
 
 // Returns the site behind `words` as an address.
-static uintptr_t site(const char* text, const char* words) {
+static uintptr_t site(const char* text, const char* prefix) {
   char path[4096] = "";
   uintptr_t base = 0;
   CHECK(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
   dl_iterate_phdr(base_of, &base);
-  const char* position = strstr(text, words);
-  CHECK(position != NULL && strncmp(position + strlen(words), path, strlen(path)) == 0);
-  position += strlen(words) + strlen(path);
+  const char* position = strstr(text, prefix);
+  CHECK(position != NULL && strncmp(position + strlen(prefix), path, strlen(path)) == 0);
+  position += strlen(prefix) + strlen(path);
   CHECK(strncmp(position, "+0x", 3) == 0);
   return base + strtoul(position + 3, NULL, 16);
 }
@@ -301,7 +301,7 @@ CASE(guard_sites) {
     close(ends[1]);
     char text[4096] = "";
     size_t length = 0;
-    for (ssize_t got; (got = read(ends[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
+    for (ssize_t count; (count = read(ends[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)count;
     close(ends[0]);
     CHECK(wait(NULL) > 0);
     uintptr_t allocation_site = site(text, "allocated at "), free_site = site(text, "freed before at ");

@@ -9,19 +9,19 @@
 //@ tarn-only
 //@ env TARN_LIMIT=64MiB
 CASE(limit_large) {
-  const size_t above = (size_t)65 << 20;
+  const size_t too_much = (size_t)65 << 20;
   for (int round = 0; round < 3; ++round) {
     errno = 0;
-    CHECK(malloc(above) == NULL && errno == ENOMEM);
+    CHECK(malloc(too_much) == NULL && errno == ENOMEM);
     errno = 0;
-    CHECK(calloc(above, 1) == NULL && errno == ENOMEM);
+    CHECK(calloc(too_much, 1) == NULL && errno == ENOMEM);
     errno = 0;
-    CHECK(aligned_alloc(4096, above) == NULL && errno == ENOMEM);
+    CHECK(aligned_alloc(4096, too_much) == NULL && errno == ENOMEM);
     char* p = malloc((size_t)20 << 20);
     CHECK(p != NULL);
     fill(p, 10000, 1);
     errno = 0;
-    CHECK(realloc(p, above) == NULL && errno == ENOMEM);
+    CHECK(realloc(p, too_much) == NULL && errno == ENOMEM);
     CHECK(is_filled(p, 10000, 1));
     p = realloc(p, (size_t)30 << 20);
     CHECK(p != NULL && is_filled(p, 10000, 1));
@@ -35,25 +35,25 @@ CASE(limit_large) {
 CASE(limit_malloc) {
   const size_t sizes[] = {1024, 64, 5000, 100000, 1 << 20, 1024, 10000000};
   for (int i = 0; i < 7; ++i) {
-    size_t taken = take_all(sizes[i], (size_t)64 << 20);
+    size_t allocated_bytes = take_all(sizes[i], (size_t)64 << 20);
     size_t least = (size_t)(sizes[i] == 10000000 ? 48 : 52) << 20;
-    CHECK(taken >= least / (sizes[i] + block_extra(sizes[i])) * sizes[i]);
+    CHECK(allocated_bytes >= least / (sizes[i] + block_extra(sizes[i])) * sizes[i]);
   }
 }
 
-static pthread_barrier_t together;
+static pthread_barrier_t barrier;
 static size_t total;
 
 static void* take_share(void* argument) {
   void** last = NULL;
-  pthread_barrier_wait(&together);
+  pthread_barrier_wait(&barrier);
   errno = 0;
   for (void** p; (p = malloc(5000)) != NULL; last = p) {
     *p = last;
     CHECK(__atomic_add_fetch(&total, 5000, __ATOMIC_RELAXED) <= (size_t)64 << 20);
   }
   CHECK(errno == ENOMEM);
-  pthread_barrier_wait(&together);
+  pthread_barrier_wait(&barrier);
   while (last != NULL) {
     void** next = *last;
     free(last);
@@ -67,7 +67,7 @@ static void* take_share(void* argument) {
 //@ env TARN_LIMIT=64M
 CASE(limit_threads) {
   pthread_t threads[4];
-  CHECK(pthread_barrier_init(&together, NULL, 4) == 0);
+  CHECK(pthread_barrier_init(&barrier, NULL, 4) == 0);
   for (int i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, take_share, NULL) == 0);
   for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
   CHECK(total >= (size_t)44 << 20);

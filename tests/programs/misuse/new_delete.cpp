@@ -159,8 +159,8 @@ CASE(double_delete) {
   delete static_cast<object*>(hidden(p));
 }
 
-struct counted {
-  ~counted() { ++value; }
+struct with_destructor {
+  ~with_destructor() { ++value; }
   long value = 0;
 };
 
@@ -168,7 +168,7 @@ struct counted {
 //@ tarn-only
 //@ stderr tarn: free({p}): misaligned pointer: 8 bytes into the 96-byte block at {block}
 CASE(misaligned_array_cookie) {
-  auto* p = new counted[11];
+  auto* p = new with_destructor[11];
   note_pointer("p", p);
   note_pointer("block", reinterpret_cast<char*>(p) - 8);
   ::operator delete(hidden(p));

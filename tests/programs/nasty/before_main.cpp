@@ -6,7 +6,7 @@
 
 #include "../check.h"
 
-static char* early = nullptr;
+static char* first_block = nullptr;
 
 static void use() {
   std::vector<std::string> lines;
@@ -15,9 +15,9 @@ static void use() {
 }
 
 __attribute__((constructor(101))) static void first() {
-  early = static_cast<char*>(malloc(3000000));
-  CHECK(early != nullptr);
-  fill(early, 5000, 1);
+  first_block = static_cast<char*>(malloc(3000000));
+  CHECK(first_block != nullptr);
+  fill(first_block, 5000, 1);
   use();
   std::thread(use).join();
 }
@@ -27,6 +27,6 @@ static std::thread worker(use);
 
 int main() {
   worker.join();
-  CHECK(is_filled(early, 5000, 1) && global == std::string(5000, 'g'));
-  free(early);
+  CHECK(is_filled(first_block, 5000, 1) && global == std::string(5000, 'g'));
+  free(first_block);
 }

@@ -91,10 +91,10 @@ static void allocate_a_lot(void) {
 //@ broken-by fork_deadlock
 CASE(fork_without_handlers) {
   alarm(3 * hang_seconds());
-  void* kept = malloc(1000);
+  void* block = malloc(1000);
   const pid_t child = _Fork();
   if (child == 0) {
-    free(kept);
+    free(block);
     allocate_a_lot();
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, churn_sizes, NULL) == 0);
@@ -115,13 +115,13 @@ CASE(fork_without_handlers) {
   for (int i = 0; i < 2; ++i) CHECK(pthread_create(&threads[i], NULL, churn_sizes, NULL) == 0);
   for (int i = 0; i < 20; ++i) {
     char program[] = "/bin/true";
-    char* const words[] = {program, NULL};
+    char* const arguments[] = {program, NULL};
     pid_t spawned;
-    CHECK(posix_spawn(&spawned, program, NULL, NULL, words, environ) == 0);
+    CHECK(posix_spawn(&spawned, program, NULL, NULL, arguments, environ) == 0);
     wait_for(spawned);
     const pid_t shared = vfork();
     if (shared == 0) {
-      execv(program, words);
+      execv(program, arguments);
       _exit(1);
     }
     wait_for(shared);

@@ -8,8 +8,8 @@
 //@ broken-by malloc_short
 //@ arguments {bin}/nasty/lib_initial_exec.so
 CASE(dlmopen_namespace) {
-  CHECK(word_count == 2);
-  void* library = dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW);
+  CHECK(argument_count == 2);
+  void* library = dlmopen(LM_ID_NEWLM, arguments[1], RTLD_NOW);
   if (library == NULL) dprintf(2, "%s\n", dlerror());
   CHECK(library != NULL);
   int (*call)(void) = (int (*)(void))(uintptr_t)dlsym(library, "count_calls");
@@ -43,8 +43,8 @@ static void* load_often(void* argument) {
 //@ broken-by tls_dead
 //@ arguments {bin}/nasty/lib_lifecycle.so
 CASE(dlopen_in_threads) {
-  CHECK(word_count == 2);
-  path = words[1];
+  CHECK(argument_count == 2);
+  path = arguments[1];
   pthread_t threads[4];
   for (int i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, load_often, NULL) == 0);
   for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
@@ -76,9 +76,9 @@ static void* open_library(const char* path) {
 //@ broken-by nothing
 //@ arguments {bin}/nasty/lib_initial_exec.so {library}
 CASE(dlopen_initial_exec) {
-  CHECK(word_count == 3);
-  void* function = dlsym(open_library(words[1]), "count_calls");
-  void* library = open_library(words[2]);
+  CHECK(argument_count == 3);
+  void* function = dlsym(open_library(arguments[1]), "count_calls");
+  void* library = open_library(arguments[2]);
   make = (void* (*)(size_t))(uintptr_t)dlsym(library, "malloc");
   release = (void (*)(void*))(uintptr_t)dlsym(library, "free");
   use_counted(function);
@@ -97,21 +97,21 @@ static void* make_texts(void* make) {
 //@ broken-by tls_dead
 //@ arguments {bin}/nasty/lib_lifecycle.so
 CASE(dlopen_library) {
-  CHECK(word_count == 2);
+  CHECK(argument_count == 2);
   for (int round = 0; round < 100; ++round) {
-    void* library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+    void* library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) fprintf(stderr, "%s\n", dlerror());
     CHECK(library != NULL);
     void* make = dlsym(library, "make_text");
     CHECK(make != NULL);
-    char* kept = make_texts(make);
+    char* text = make_texts(make);
     pthread_t thread;
     void* of_thread = NULL;
     CHECK(pthread_create(&thread, NULL, make_texts, make) == 0);
     CHECK(pthread_join(thread, &of_thread) == 0);
     CHECK(dlclose(library) == 0);
-    CHECK(strlen(kept) == 77 && strlen(of_thread) == 77);  // blocks outlive the code that made them
-    free(kept);
+    CHECK(strlen(text) == 77 && strlen(of_thread) == 77);  // blocks outlive the code that made them
+    free(text);
     free(of_thread);
   }
   CHECK(dlopen("/nowhere/no.so", RTLD_NOW) == NULL && strstr(dlerror(), "no.so"));
@@ -136,8 +136,8 @@ static void* use_both(void* argument) {
 //@ broken-by malloc_short
 //@ arguments {library}
 CASE(dlopened_allocator) {
-  CHECK(word_count == 2);
-  void* library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  CHECK(argument_count == 2);
+  void* library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (library == NULL) dprintf(2, "%s\n", dlerror());
   CHECK(library != NULL);
   make = (void* (*)(size_t))(uintptr_t)dlsym(library, "malloc");
@@ -177,10 +177,10 @@ static void use_and_close(const char* file, int stays) {
 //@ arguments {bin}/nasty/lib_plugin.so {bin}/nasty/lib_plugin_bare.so
 //@ broken-by text
 CASE(unloaded_plugin) {
-  CHECK(word_count == 3 && pthread_barrier_init(&barrier, NULL, 2) == 0);
-  use_and_close(words[1], 1);
-  use_and_close(words[2], 0);
-  use_and_close(words[2], 0);
+  CHECK(argument_count == 3 && pthread_barrier_init(&barrier, NULL, 2) == 0);
+  use_and_close(arguments[1], 1);
+  use_and_close(arguments[2], 0);
+  use_and_close(arguments[2], 0);
 }
 
 static void* call_plugin(void* works) {
@@ -212,8 +212,8 @@ static void wait_until_one_thread(void) {
 //@ arguments {bin}/nasty/lib_plugin_bare.so
 //@ broken-by text
 CASE(unloaded_plugin_whose_helper_sleeps) {
-  CHECK(word_count == 2);
-  void* library = open_and_free_much(words[1]);
+  CHECK(argument_count == 2);
+  void* library = open_and_free_much(arguments[1]);
 #ifdef __x86_64__
   CHECK(thread_count() > 1);
 #endif
@@ -229,9 +229,9 @@ CASE(unloaded_plugin_whose_helper_sleeps) {
 //@ arguments {bin}/nasty/lib_plugin_bare.so
 //@ broken-by text
 CASE(unloaded_plugin_whose_helper_works) {
-  CHECK(word_count == 2);
+  CHECK(argument_count == 2);
   for (unsigned round = 0; round < 30; ++round) {
-    void* library = open_and_free_much(words[1]);
+    void* library = open_and_free_much(arguments[1]);
     usleep(round * 700);
     CHECK(dlclose(library) == 0);
     wait_until_one_thread();

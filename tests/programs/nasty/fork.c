@@ -121,7 +121,7 @@ CASE(fork_churn) {
 //@ env TARN_BACKGROUND_PURGE=1
 //@ env TARN_PURGE_DELAY_MS=1
 //@ broken-by fork_deadlock
-CASE(fork_churn_purged) { case_fork_churn(word_count, words); }
+CASE(fork_churn_purged) { case_fork_churn(argument_count, arguments); }
 
 static void* allocate(void* argument) {
   for (size_t i = 0; i < 500; ++i) free(malloc(i * 7 + 1));
@@ -337,4 +337,4 @@ CASE(fork_while_streams_work) {
 //@ env TARN_SAMPLE_GUARDS=1
 //@ env TARN_GUARD=0
 //@ broken-by text
-CASE(sample_fork_while_streams_work) { case_fork_while_streams_work(word_count, words); }
+CASE(sample_fork_while_streams_work) { case_fork_while_streams_work(argument_count, arguments); }

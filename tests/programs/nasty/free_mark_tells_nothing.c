@@ -37,14 +37,14 @@ static void look_for_secrets(void) {
   }
 }
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   look_for_secrets();
   if (count == 1) {
     // The program that this process executes gets ENOSYS from getrandom, as on a kernel before 3.17.
     CHECK(refuse_call(SYS_getrandom, ENOSYS) == 0);
-    char again[] = "again";
-    char* const arguments[] = {words[0], again, NULL};
-    execv("/proc/self/exe", arguments);
+    char is_child[] = "again";
+    char* const child_arguments[] = {arguments[0], is_child, NULL};
+    execv("/proc/self/exe", child_arguments);
     return 1;
   }
   char byte;

@@ -19,7 +19,7 @@ struct per_thread {
     std::free(std::malloc(60000));
   }
 };
-static thread_local per_thread mine;
+static thread_local per_thread thread_buffer;
 static void* from_constructor = nullptr;
 
 __attribute__((constructor)) static void begin() { from_constructor = std::malloc(12345); }
@@ -29,10 +29,10 @@ __attribute__((destructor)) static void end() {
 }
 
 extern "C" char* make_text(int length) {
-  mine.text += 'x';
+  thread_buffer.text += 'x';
   {
     const std::lock_guard<std::mutex> hold(table_lock);
-    table[length] = mine.text;
+    table[length] = thread_buffer.text;
   }
   char* result = static_cast<char*>(std::malloc(static_cast<std::size_t>(length) + 1));
   std::memset(result, 'z', static_cast<std::size_t>(length));

@@ -7,13 +7,13 @@ namespace {
 
 int value = 0;
 pthread_key_t keys[8];
-int taken = 0;
+int key_count = 0;
 
 // Runs after the destructors of libtarn.a: other libraries take the keys that became free.
 [[gnu::destructor]] void take_keys() {
   for (pthread_key_t& key : keys) {
     CHECK(pthread_key_create(&key, nullptr) == 0 && pthread_setspecific(key, &value) == 0);
-    ++taken;
+    ++key_count;
   }
 }
 
@@ -44,7 +44,7 @@ struct until_the_end {
     tarn_free(tarn_malloc(100));
     tarn_free(block);
     plugin_frees_much();  // no helper starts any more
-    for (int key = 0; key < taken; ++key) {
+    for (int key = 0; key < key_count; ++key) {
       CHECK(pthread_getspecific(keys[key]) == &value);
     }
   }

@@ -11,12 +11,12 @@ int main(void) {
   const size_t before = resident_bytes();
   if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 0;  // RLIMIT_MEMLOCK of who is not root
   CHECK(resident_bytes() < before + ((size_t)16 << 20));
-  size_t used = 0;
-  for (int i = 0; i < 50000; ++i, used += 1000) {
+  size_t used_bytes = 0;
+  for (int i = 0; i < 50000; ++i, used_bytes += 1000) {
     char* block = malloc(1000);
     CHECK(block != NULL);
     block[0] = 1;
   }
-  CHECK(resident_bytes() < before + 2 * used + ((size_t)16 << 20));
+  CHECK(resident_bytes() < before + 2 * used_bytes + ((size_t)16 << 20));
   return 0;
 }

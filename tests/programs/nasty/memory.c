@@ -369,12 +369,12 @@ CASE(realloc_at_the_limit_of_mappings) {
 }
 
 static void expect_guarded(const char* block) {
-  const struct range around = mapping_of(block);
-  CHECK(memcmp(around.access, "rw-p", 4) == 0);
-  const struct range below = mapping_of(around.start - 1);
-  const struct range above = mapping_of(around.end);
-  CHECK(memcmp(below.access, "---p", 4) == 0 && below.end == around.start);
-  CHECK(memcmp(above.access, "---p", 4) == 0 && above.start == around.end);
+  const struct range own_mapping = mapping_of(block);
+  CHECK(memcmp(own_mapping.access, "rw-p", 4) == 0);
+  const struct range lower_guard = mapping_of(own_mapping.start - 1);
+  const struct range upper_guard = mapping_of(own_mapping.end);
+  CHECK(memcmp(lower_guard.access, "---p", 4) == 0 && lower_guard.end == own_mapping.start);
+  CHECK(memcmp(upper_guard.access, "---p", 4) == 0 && upper_guard.start == own_mapping.end);
 }
 
 // /proc/self/maps shows inaccessible memory on both sides of what the heap maps, also of a block that realloc made
@@ -400,9 +400,9 @@ CASE(guards_in_maps) {
 enum { first_bytes = 4 << 20, last_bytes = 64 << 20 };
 
 static long page_faults(void) {
-  struct rusage used;
-  CHECK(getrusage(RUSAGE_SELF, &used) == 0);
-  return used.ru_minflt;
+  struct rusage usage;
+  CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+  return usage.ru_minflt;
 }
 
 // Kernels before 5.7 cannot do it, and some sandboxes do not allow it: there the pages are copied.

@@ -82,16 +82,16 @@ static void* work(void* unused) {
 //@ env TARN_SAMPLE_GUARDS=1
 //@ broken-by TARN_SAMPLE_GUARDS=0
 CASE(sample_every_block) {
-  static char* kept[blocks];
+  static char* sampled_blocks[blocks];
   int sampled = 0;
   for (int i = 0; i < blocks; ++i) {
-    kept[i] = calloc(1, 101);
-    for (int byte = 0; byte < 101; ++byte) CHECK(kept[i][byte] == 0);
-    memset(kept[i], 0xff, 101);
-    sampled += is_sampled(kept[i]);
+    sampled_blocks[i] = calloc(1, 101);
+    for (int byte = 0; byte < 101; ++byte) CHECK(sampled_blocks[i][byte] == 0);
+    memset(sampled_blocks[i], 0xff, 101);
+    sampled += is_sampled(sampled_blocks[i]);
   }
   CHECK(sampled > 100 && sampled <= 128);
-  for (int i = 0; i < blocks; ++i) free(kept[i]);
+  for (int i = 0; i < blocks; ++i) free(sampled_blocks[i]);
   // Slots are used again, and then are zero again.
   for (int i = 0; i < blocks; ++i) {
     char* block = calloc(1, 101);
@@ -115,26 +115,26 @@ CASE(sample_every_block) {
   for (int i = 0; i < 3; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-static sigjmp_buf back;
+static sigjmp_buf before_fault;
 static volatile int calls = 0;
-static void* volatile seen = NULL;
+static void* volatile fault_address = NULL;
 
 static void handle(int number, siginfo_t* info, void* context) {
   CHECK(number == SIGSEGV && context != NULL);
-  seen = info->si_addr;
+  fault_address = info->si_addr;
   ++calls;
-  siglongjmp(back, 1);
+  siglongjmp(before_fault, 1);
 }
 
 static void handle_plain(int number) {
   CHECK(number == SIGSEGV);
   ++calls;
-  siglongjmp(back, 1);
+  siglongjmp(before_fault, 1);
 }
 
 static int faults_at(volatile char* address) {
   const int before = calls;
-  if (sigsetjmp(back, 1) == 0) *address = 1;
+  if (sigsetjmp(before_fault, 1) == 0) *address = 1;
   return calls == before + 1;
 }
 
@@ -149,9 +149,9 @@ CASE(sample_foreign_fault) {
   free(make_at_end(24));  // from here on Tarn has a handler, too
   struct sigaction now;
   CHECK(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_sigaction != handle);
-  CHECK(faults_at(closed + 10) && seen == closed + 10);
-  CHECK(faults_at((char*)8) && seen == (char*)8);
-  CHECK(sigsetjmp(back, 1) != 0 || raise(SIGSEGV) == 0);
+  CHECK(faults_at(closed + 10) && fault_address == closed + 10);
+  CHECK(faults_at((char*)8) && fault_address == (char*)8);
+  CHECK(sigsetjmp(before_fault, 1) != 0 || raise(SIGSEGV) == 0);
   CHECK(calls == 3);
   action.sa_handler = handle_plain;
   action.sa_flags = 0;
@@ -159,7 +159,7 @@ CASE(sample_foreign_fault) {
   free(make_at_end(24));
   CHECK(faults_at(closed));
   CHECK(sigaction(SIGSEGV, &now, NULL) == 0);  // a program that puts back what it found
-  CHECK(faults_at(closed + 1) && seen == closed + 1);
+  CHECK(faults_at(closed + 1) && fault_address == closed + 1);
 }
 
 // Where the address space is small, nothing is sampled, and the program runs.

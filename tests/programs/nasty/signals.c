@@ -7,12 +7,12 @@
 
 #include "../cases.h"
 
-static sigjmp_buf back;
+static sigjmp_buf before_signal;
 static volatile sig_atomic_t in_user_code;
 static volatile int jumps;
 
 static void jump(int number) {
-  if (in_user_code && number > 0) siglongjmp(back, 1);
+  if (in_user_code && number > 0) siglongjmp(before_signal, 1);
 }
 
 // siglongjmp out of a handler that interrupted user code, never malloc: the heap stays whole.
@@ -29,7 +29,7 @@ CASE(signal_jump) {
       p[i] = malloc((size_t)i * 50 + 1);
       fill(p[i], (size_t)i * 50 + 1, (unsigned)i);
     }
-    if (sigsetjmp(back, 1) == 0) {
+    if (sigsetjmp(before_signal, 1) == 0) {
       in_user_code = 1;
       for (;;) continue;
     }

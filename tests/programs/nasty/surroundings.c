@@ -27,26 +27,26 @@ CASE(ulimit_v_128) { check_usable_bytes((size_t)90 << 20); }
 //@ broken-by reserves_much no_errno
 CASE(ulimit_v_512) { check_usable_bytes((size_t)440 << 20); }
 
-static pthread_barrier_t together;
+static pthread_barrier_t barrier;
 static size_t total;
 
 static void* use_up(void* argument) {
   for (int round = 0; round < 3; ++round) {
     void** last = NULL;
-    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&barrier);
     errno = 0;
     for (void** p; (p = malloc(5000)) != NULL; last = p) {
       *p = last;
       if (round == 0) __atomic_add_fetch(&total, 5000, __ATOMIC_RELAXED);
     }
     CHECK(errno == ENOMEM);
-    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&barrier);
     while (last != NULL) {
       void** next = *last;
       free(last);
       last = next;
     }
-    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&barrier);
     free(argument = malloc(100));
     CHECK(argument != NULL);
   }
@@ -60,15 +60,15 @@ CASE(ulimit_v_threads) {
   pthread_t threads[8];
   pthread_attr_t small;
   CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 65536) == 0);
-  CHECK(pthread_barrier_init(&together, NULL, 8) == 0);
+  CHECK(pthread_barrier_init(&barrier, NULL, 8) == 0);
   for (int i = 0; i < 8; ++i) CHECK(pthread_create(&threads[i], &small, use_up, NULL) == 0);
   for (int i = 0; i < 8; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
   CHECK(total > (size_t)100 << 20);
 }
 
-static void* take_bytes(void* wanted) {
+static void* take_bytes(void* bytes) {
   size_t had = 0;
-  while (had < (size_t)wanted) {
+  while (had < (size_t)bytes) {
     char* block = malloc(1000);
     CHECK(block != NULL);
     block[999] = 1;
@@ -201,13 +201,13 @@ CASE(no_environment) {
 CASE(sbrk_user) {
   char* start = sbrk(0);
   for (int i = 0; i < 200; ++i) {
-    char* mine = sbrk(10000);
-    CHECK(mine != (void*)-1);
-    fill(mine, 10000, (unsigned)i);
+    char* own_bytes = sbrk(10000);
+    CHECK(own_bytes != (void*)-1);
+    fill(own_bytes, 10000, (unsigned)i);
     char* p = malloc((size_t)i * 1000 + 1);
     CHECK(p != NULL);
     memset(p, 0xee, (size_t)i * 1000 + 1);
-    CHECK(is_filled(mine, 10000, (unsigned)i));
+    CHECK(is_filled(own_bytes, 10000, (unsigned)i));
     if (i % 2) free(p);
   }
   CHECK(start != (void*)-1);

@@ -11,8 +11,8 @@ static void clean(void* p) {
 }
 
 static void* pending(void* argument) {
-  void* kept = malloc(700);
-  pthread_cleanup_push(clean, kept);
+  void* block = malloc(700);
+  pthread_cleanup_push(clean, block);
   pthread_cancel(pthread_self());
   for (int i = 0; i < 40; ++i) {
     void* p[40];
@@ -28,8 +28,8 @@ static void* pending(void* argument) {
 }
 
 static void* loop(void* argument) {
-  void* kept = malloc(700);
-  pthread_cleanup_push(clean, kept);
+  void* block = malloc(700);
+  pthread_cleanup_push(clean, block);
   for (;;) {
     for (size_t j = 0; j < 100; ++j) free(malloc(j * 40));
     pthread_testcancel();
@@ -60,7 +60,7 @@ enum { keys = 40 };
 static pthread_key_t key[keys];
 static int calls;
 
-static void again(void* value) {
+static void set_again(void* value) {
   char* old = value;
   int index = old[0], round = old[1];
   CHECK(is_filled(old + 2, 500, (unsigned)index));
@@ -94,9 +94,9 @@ static void* use_keys(void* argument) {
 //@ broken-by tls_dead
 CASE(key_destructors) {
   pthread_t threads[50];
-  for (int i = 0; i < keys / 2; ++i) CHECK(pthread_key_create(&key[i], again) == 0);
+  for (int i = 0; i < keys / 2; ++i) CHECK(pthread_key_create(&key[i], set_again) == 0);
   free(malloc(1000));
-  for (int i = keys / 2; i < keys; ++i) CHECK(pthread_key_create(&key[i], again) == 0);
+  for (int i = keys / 2; i < keys; ++i) CHECK(pthread_key_create(&key[i], set_again) == 0);
   for (int i = 0; i < 50; ++i) CHECK(pthread_create(&threads[i], NULL, use_keys, NULL) == 0);
   for (int i = 0; i < 50; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
   CHECK(calls == 50 * keys * 4);
@@ -116,9 +116,9 @@ static void* use_sizes(void* argument) {
 //@ broken-by needs_key
 CASE(key_exhaustion) {
   pthread_key_t key;
-  int taken = 0;
-  while (pthread_key_create(&key, NULL) == 0) ++taken;
-  CHECK(taken > 900);
+  int key_count = 0;
+  while (pthread_key_create(&key, NULL) == 0) ++key_count;
+  CHECK(key_count > 900);
   use_sizes(NULL);
   for (int i = 0; i < 100; ++i) {
     pthread_t thread;
@@ -195,13 +195,13 @@ CASE(many_threads_at_once) {
 }
 
 static void* keep_half(void* argument) {
-  void** kept = argument;
+  void** blocks = argument;
   for (int i = 0; i < 100; ++i) {
     char* p = malloc((size_t)i * 10 + 1);
     CHECK(p != NULL);
     memset(p, i, (size_t)i * 10 + 1);
     if (i % 2) {
-      kept[i / 2] = p;
+      blocks[i / 2] = p;
     } else {
       free(p);
     }
@@ -212,13 +212,13 @@ static void* keep_half(void* argument) {
 // Ten thousand threads one after another, half of whose blocks others free: memory stays flat.
 //@ broken-by thread_leak
 CASE(many_threads_in_turn) {
-  void* kept[2][50] = {{NULL}};
+  void* blocks[2][50] = {{NULL}};
   size_t before = 0;
   for (int i = 0; i <= 10000; ++i) {
     pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, keep_half, kept[i % 2]) == 0);
+    CHECK(pthread_create(&thread, NULL, keep_half, blocks[i % 2]) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
-    for (int j = 0; j < 50; ++j) free(kept[(i + 1) % 2][j]);
+    for (int j = 0; j < 50; ++j) free(blocks[(i + 1) % 2][j]);
     if (i == 500) before = resident_bytes();
     if (i % 500 == 0 && i > 500) CHECK(resident_bytes() < before + ((size_t)4 << 20));
   }
@@ -252,7 +252,7 @@ static void* release_orphans(void* argument) {
 // Blocks of threads that ended are freed, grown and measured by others; their room is used again.
 //@ broken-by orphan_lost orphan_leak
 CASE(orphan_blocks) {
-  size_t early = 0;
+  size_t early_bytes = 0;
   for (int round = 0; round < 40; ++round) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, make_orphans, NULL) == 0 && pthread_join(thread, NULL) == 0);
@@ -261,7 +261,7 @@ CASE(orphan_blocks) {
     } else {
       CHECK(pthread_create(&thread, NULL, release_orphans, NULL) == 0 && pthread_join(thread, NULL) == 0);
     }
-    if (round == 5) early = resident_bytes();
+    if (round == 5) early_bytes = resident_bytes();
   }
-  CHECK(resident_bytes() < early + ((size_t)20 << 20));
+  CHECK(resident_bytes() < early_bytes + ((size_t)20 << 20));
 }

@@ -74,29 +74,29 @@ CASE(free_only_thread) {
 }
 
 struct frame {
-  jmp_buf back;
-  char* kept[64];
-  int used;
+  jmp_buf start;
+  char* blocks[64];
+  int block_count;
 };
 
 static void dive(struct frame* f, int depth) {
   char* p = malloc((size_t)depth * 30 + 1);
   CHECK(p != NULL);
   fill(p, (size_t)depth * 30 + 1, (unsigned)depth);
-  f->kept[f->used++] = p;
-  if (depth >= 60) longjmp(f->back, 1);
+  f->blocks[f->block_count++] = p;
+  if (depth >= 60) longjmp(f->start, 1);
   dive(f, depth + 1);
 }
 
 static void* dive_often(void* argument) {
   for (int round = 0; round < 3000; ++round) {
     struct frame* f = malloc(sizeof *f);
-    f->used = 0;
-    if (setjmp(f->back) == 0) dive(f, round % 50);
-    for (int i = 0; i < f->used; ++i) {
+    f->block_count = 0;
+    if (setjmp(f->start) == 0) dive(f, round % 50);
+    for (int i = 0; i < f->block_count; ++i) {
       size_t depth = (size_t)(round % 50 + i);
-      CHECK(is_filled(f->kept[i], depth * 30 + 1, (unsigned)depth));
-      free(f->kept[i]);
+      CHECK(is_filled(f->blocks[i], depth * 30 + 1, (unsigned)depth));
+      free(f->blocks[i]);
     }
     free(f);
   }
@@ -113,17 +113,17 @@ CASE(longjmp_between) {
 }
 
 enum { max_blocks = 512000, size = 64 };
-static char* owned[max_blocks];
+static char* owned_blocks[max_blocks];
 static int owners, blocks_each;
 static pthread_barrier_t turn;
 
 static void* allocate_in_turn(void* argument) {
-  char** mine = argument;
+  char** own_blocks = argument;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < blocks_each; ++i) {
-      mine[i] = malloc(size);
-      CHECK(mine[i] != NULL);
-      memset(mine[i], 1, size);
+      own_blocks[i] = malloc(size);
+      CHECK(own_blocks[i] != NULL);
+      memset(own_blocks[i], 1, size);
     }
     pthread_barrier_wait(&turn);  // all have allocated
     pthread_barrier_wait(&turn);  // all is freed
@@ -140,7 +140,7 @@ static void free_all_of(int wanted_owners, int wanted_count) {
   const size_t quarantined = hardened() ? (size_t)owners * (size_t)48 * 1024 : 0;
   CHECK(pthread_barrier_init(&turn, NULL, (unsigned)owners + 1) == 0);
   for (int i = 0; i < owners; ++i)
-    CHECK(pthread_create(&threads[i], NULL, allocate_in_turn, owned + (size_t)i * (size_t)blocks_each) == 0);
+    CHECK(pthread_create(&threads[i], NULL, allocate_in_turn, owned_blocks + (size_t)i * (size_t)blocks_each) == 0);
   size_t full = 0;
   for (int round = 0; round < 3; ++round) {
     pthread_barrier_wait(&turn);
@@ -148,7 +148,7 @@ static void free_all_of(int wanted_owners, int wanted_count) {
     // Where blocks are guarded, a purge between two rounds leaves slabs that blocks in the quarantine hold.
     CHECK(resident_bytes() < full + payload / (guarded() ? 2 : 4) + quarantined);
     for (int i = 0; i < blocks_each; ++i) {
-      for (int owner = 0; owner < owners; ++owner) free(owned[(size_t)owner * (size_t)blocks_each + (size_t)i]);
+      for (int owner = 0; owner < owners; ++owner) free(owned_blocks[(size_t)owner * (size_t)blocks_each + (size_t)i]);
     }
     CHECK(resident_bytes() < full + payload / (guarded() ? 2 : 5) + quarantined);
     if (round == 1) {
@@ -165,7 +165,7 @@ static void free_all_of(int wanted_owners, int wanted_count) {
 // pages back, and the owners find all of their blocks when they wake.
 //@ broken-by orphan_leak
 CASE(many_owners) {
-  memset(owned, 0, sizeof owned);
+  memset(owned_blocks, 0, sizeof owned_blocks);
   free_all_of(64, 8000);
   free_all_of(500, 1024);
 }
@@ -247,7 +247,7 @@ static void* use(void* argument) {
 // A report of statistics that nobody reads yet holds up its writer, and no other thread.
 //@ broken-by stats_deadlock
 CASE(stats_unread) {
-  int ends[2], kept = dup(2);
+  int ends[2], blocks = dup(2);
   CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, 4096) == 4096);
   char page[4096] = "";
   CHECK(write(ends[1], page, sizeof page) == sizeof page);  // full
@@ -261,14 +261,14 @@ CASE(stats_unread) {
   }
   CHECK(read(ends[0], page, sizeof page) == sizeof page);
   CHECK(read(ends[0], page, 5) == 5 && memcmp(page, "tarn:", 5) == 0);
-  CHECK(dup2(kept, 2) == 2);
+  CHECK(dup2(blocks, 2) == 2);
 }
 
 // A thread is cancelled while its report waits for a reader. No lock stays with it: the next reports come to their end,
 // and so do calls of malloc.
 //@ broken-by text
 CASE(stats_cancelled) {
-  int ends[2], kept = dup(2);
+  int ends[2], blocks = dup(2);
   CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETPIPE_SZ, 4096) == 4096 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
   char page[4096] = "";
   CHECK(write(ends[1], page, sizeof page) == sizeof page);  // full
@@ -288,5 +288,5 @@ CASE(stats_cancelled) {
     CHECK(pthread_create(&user, NULL, i == 0 ? report : use, NULL) == 0 && pthread_join(user, NULL) == 0);
     report(NULL);
   }
-  CHECK(dup2(kept, 2) == 2);
+  CHECK(dup2(blocks, 2) == 2);
 }

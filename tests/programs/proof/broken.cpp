@@ -33,13 +33,13 @@ bool is_broken(const char* name) { return broken != nullptr && strcmp(broken, na
 constexpr size_t limit = PTRDIFF_MAX;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 pid_t home = 0;
-bool closed = false;
+bool is_closed = false;
 thread_local int thread_is_over __attribute__((tls_model("initial-exec"))) = 0;
 thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 thread_local void* last_given __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local pid_t thread_number __attribute__((tls_model("initial-exec"))) = 0;
 // Breaks dlopen after another library took its share of the static block; harmless when preloaded.
-thread_local char room[1000] __attribute__((tls_model("initial-exec"), used));
+thread_local char room[1000] __attribute__((tls_model("initial-exec"), __used__));
 pthread_key_t over_key;
 
 void thread_ends(void* blocks) {
@@ -48,23 +48,23 @@ void thread_ends(void* blocks) {
   if (is_broken("orphan_lost") && blocks != nullptr) memset(blocks, 0xdd, 64);
 }
 
-extern "C" void run_at_quick_exit() { closed = true; }
+extern "C" void run_at_quick_exit() { is_closed = true; }
 
 struct guard {
   guard() {
     if (is_broken("fork_deadlock_handlers")) {
       pthread_mutex_lock(&lock);
-      locked = true;
+      has_locked = true;
     }
     if (is_broken("fork_deadlock") || is_broken("stats_deadlock")) {
       pthread_mutex_lock(&lock);
-      locked = true;
+      has_locked = true;
     }
   }
   ~guard() {
-    if (locked) pthread_mutex_unlock(&lock);
+    if (has_locked) pthread_mutex_unlock(&lock);
   }
-  bool locked = false;
+  bool has_locked = false;
 };
 
 void use_stack() {
@@ -75,8 +75,8 @@ void use_stack() {
 void every_call() {
   if (is_broken("cancel_point")) pthread_testcancel();
   if (is_broken("big_stack")) use_stack();
-  if (is_broken("exit_closed") && closed) abort();
-  if (is_broken("quick_exit_closed") && closed) abort();
+  if (is_broken("exit_closed") && is_closed) abort();
+  if (is_broken("quick_exit_closed") && is_closed) abort();
   if (is_broken("needs_environment") && getenv("PATH") == nullptr) abort();
   if (is_broken("clears_errno")) errno = 0;
   if (is_broken("blocks_signals")) {
@@ -86,8 +86,8 @@ void every_call() {
   }
   if (is_broken("installs_handler")) signal(SIGPROF, SIG_IGN);
   if (is_broken("uses_break")) memset(static_cast<char*>(sbrk(0)) - 64, 0, 64);
-  static bool opened = false;
-  if (is_broken("opens_fd") && !opened) opened = open("/dev/null", O_RDONLY) >= 0;
+  static bool has_opened = false;
+  if (is_broken("opens_fd") && !has_opened) has_opened = open("/dev/null", O_RDONLY) >= 0;
   if (is_broken("needs_fd")) {
     const int file = open("/dev/null", O_RDONLY);
     if (file < 0) abort();
@@ -108,7 +108,7 @@ void every_call() {
   }
   static int calls = 0;
   if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 600) {
-    if (is_broken("exit_closed")) atexit([] { closed = true; });
+    if (is_broken("exit_closed")) atexit([] { is_closed = true; });
     if (is_broken("quick_exit_closed")) at_quick_exit(run_at_quick_exit);
   }
 }
@@ -119,7 +119,7 @@ void* refuse() {
 }
 
 // Returns the size to ask the C library for, if the break changes sizes.
-size_t asked(size_t size) {
+size_t adjust_size(size_t size) {
   if (is_broken("malloc_short")) return size / 2;
   return size;
 }
@@ -166,15 +166,15 @@ extern "C" {
 
 void* malloc(size_t size) {
   every_call();
-  const guard held;
-  static bool later = false;
-  if (is_broken("early_fail") && size > 1000000 && !later) {
-    later = true;
+  const guard scope;
+  static bool has_failed = false;
+  if (is_broken("early_fail") && size > 1000000 && !has_failed) {
+    has_failed = true;
     return nullptr;
   }
-  static bool registered = false;
-  if (is_broken("fork_deadlock_handlers") && size == 777 && !registered) {
-    registered = true;  // after the program's handlers, so that its prepare runs under our lock
+  static bool has_registered = false;
+  if (is_broken("fork_deadlock_handlers") && size == 777 && !has_registered) {
+    has_registered = true;  // after the program's handlers, so that its prepare runs under our lock
     pthread_atfork([] { pthread_mutex_lock(&lock); }, [] { pthread_mutex_unlock(&lock); },
                    [] { pthread_mutex_unlock(&lock); });
   }
@@ -202,13 +202,13 @@ void* malloc(size_t size) {
     pthread_setspecific(over_key, p);
     return p;
   }
-  void* p = shifted(__libc_malloc(asked(is_broken("malloc_odd") ? size + 16 : size)));
+  void* p = shifted(__libc_malloc(adjust_size(is_broken("malloc_odd") ? size + 16 : size)));
   return p == nullptr ? refuse() : p;
 }
 
 void free(void* p) {
   every_call();
-  const guard held;
+  const guard scope;
   if (is_broken("free_leaks") || is_broken("zero_is_same") || is_broken("shared_memory")) return;
   if (is_broken("tls_dead") && thread_is_over) abort();
   if (is_broken("cross_free_lost") && home != 0 && gettid() != home) return;
@@ -223,12 +223,12 @@ void free(void* p) {
 
 void* calloc(size_t count, size_t size) {
   every_call();
-  const guard held;
+  const guard scope;
   size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes) && !is_broken("calloc_overflow")) return refuse();
   if (is_broken("zero_is_null") && bytes == 0) return nullptr;
   if (bytes > limit) return is_broken("ptrdiff_granted") || is_broken("calloc_overflow") ? __libc_malloc(16) : refuse();
-  void* p = __libc_calloc(1, asked(is_broken("malloc_odd") ? bytes + 16 : bytes));
+  void* p = __libc_calloc(1, adjust_size(is_broken("malloc_odd") ? bytes + 16 : bytes));
   if (p == nullptr) return refuse();
   if (is_broken("calloc_dirty") && bytes > 0) memset(static_cast<char*>(p) + bytes / 2, 1, 1);
   if (is_broken("calloc_tail") && bytes > 0) static_cast<char*>(p)[bytes - 1] = 1;
@@ -237,7 +237,7 @@ void* calloc(size_t count, size_t size) {
 
 void* realloc(void* p, size_t size) {
   every_call();
-  const guard held;
+  const guard scope;
   if (size > limit) {
     if (is_broken("realloc_fail_frees")) __libc_free(p);
     if (is_broken("ptrdiff_granted")) return __libc_malloc(16);
@@ -247,12 +247,13 @@ void* realloc(void* p, size_t size) {
   if (size == 0 && p != nullptr && is_broken("realloc_zero_kept")) return __libc_realloc(p, 1);
   p = unshifted(p);
   const size_t old = p == nullptr ? 0 : malloc_usable_size(p);
-  const size_t kept = old < size ? old : size;
-  void* result = __libc_realloc(p, asked(is_broken("malloc_odd") ? size + 16 : size));
+  const size_t common_size = old < size ? old : size;
+  void* result = __libc_realloc(p, adjust_size(is_broken("malloc_odd") ? size + 16 : size));
   if (result == nullptr) return size == 0 && p != nullptr ? nullptr : refuse();
-  if (is_broken("realloc_drops") && kept > 9) memset(static_cast<char*>(result) + kept / 2, 0, kept - kept / 2);
-  if (is_broken("realloc_moves_wrong") && result != p && kept > 9)
-    memset(static_cast<char*>(result) + kept / 2, 0, kept - kept / 2);
+  if (is_broken("realloc_drops") && common_size > 9)
+    memset(static_cast<char*>(result) + common_size / 2, 0, common_size - common_size / 2);
+  if (is_broken("realloc_moves_wrong") && result != p && common_size > 9)
+    memset(static_cast<char*>(result) + common_size / 2, 0, common_size - common_size / 2);
   return shifted(result);
 }
 
@@ -273,9 +274,9 @@ int posix_memalign(void** p, size_t alignment, size_t size) {
       (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0)) {
     return EINVAL;
   }
-  const int kept = errno;
+  const int saved_errno = errno;
   void* block = memalign(alignment, size);
-  if (!is_broken("clears_errno")) errno = kept;
+  if (!is_broken("clears_errno")) errno = saved_errno;
   if (block == nullptr) return ENOMEM;
   *p = block;
   return 0;
@@ -324,7 +325,7 @@ struct mallinfo2 mallinfo2() noexcept {
 
 void malloc_stats() noexcept {
   static auto* real = next<void()>("malloc_stats");
-  const guard held;
+  const guard scope;
   if (!is_broken("stats_silent")) real();
 }
 
@@ -336,7 +337,7 @@ int malloc_info(int options, FILE* out) noexcept {
 }
 
 // operator new, with the breaks that only it has.
-static void* new_bytes(size_t size, size_t alignment, bool throws) {
+static void* new_bytes(size_t size, size_t alignment, bool throws_bad_alloc) {
   for (;;) {
     if (is_broken("new_zero_is_null") && size == 0) return nullptr;
     void* p = alignment > 16 ? memalign(alignment, size) : malloc(size);
@@ -344,7 +345,7 @@ static void* new_bytes(size_t size, size_t alignment, bool throws) {
     if (is_broken("new_returns_null")) return nullptr;
     const std::new_handler handler = is_broken("handler_ignored") ? nullptr : std::get_new_handler();
     if (handler != nullptr) {
-      if (throws) {
+      if (throws_bad_alloc) {
         handler();
       } else {
         try {
@@ -355,7 +356,7 @@ static void* new_bytes(size_t size, size_t alignment, bool throws) {
       }
       continue;
     }
-    if (throws || is_broken("nothrow_throws")) throw std::bad_alloc{};
+    if (throws_bad_alloc || is_broken("nothrow_throws")) throw std::bad_alloc{};
     return nullptr;
   }
 }
