@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstring>
 #include <ctime>
 
 #include "base/bits.hpp"
@@ -102,6 +103,8 @@ bool start_helper(void (*work)() noexcept) noexcept {
     mprotect(memory, guard, PROT_NONE);
   }
   char* const stack_end = memory + guard + stack_bytes;
+  // The last helper may have been lost in a fork, in the middle of a call, with its errno and the locks it waited for.
+  std::memset(stack_end, 0, variables + sizeof(control_block));
   auto* const block = reinterpret_cast<control_block*>(stack_end + variables);
   block->self = block->thread = block;
   block->canary = thread_pointer()->canary;

@@ -69,6 +69,42 @@ TEST_F(helper, of_the_parent_is_not_waited_for_in_a_child_without_fork_handlers)
   EXPECT_EQ(status, 0);
 }
 
+std::atomic<int> first_errno{-1};
+void note_errno() noexcept {
+  first_errno = errno;
+  errno = 77;
+  wait_until_released();
+}
+
+// The child's copy of the memory has the variables of the parent's helper as they were at the fork.
+TEST_F(helper, begins_with_fresh_thread_local_variables_also_in_a_child) {
+  release();
+  ASSERT_TRUE(platform::wait_for_helper_end(hang_ms));
+  released = 0;
+  ASSERT_TRUE(platform::start_helper(note_errno));
+  while (first_errno == -1) {
+    platform::sleep_ms(1);
+  }
+  EXPECT_EQ(first_errno, 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(hang_ms / 1000);
+    platform::forget_helper();
+    first_errno = -1;
+    if (!platform::start_helper(note_errno)) {
+      _exit(2);
+    }
+    while (first_errno == -1) {
+      platform::sleep_ms(1);
+    }
+    _exit(first_errno == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 
 #endif
