@@ -24,13 +24,13 @@ site_view promised(site_view view, range saved) {
   return view;
 }
 
-difference between(const std::vector<site_view>& before, const std::vector<site_view>& after) {
+difference differences_of(const std::vector<site_view>& before, const std::vector<site_view>& after) {
   return compare(sums_by_location(before), sums_by_location(after));
 }
 
 TEST(difference, of_the_same_is_none) {
   const difference empty =
-      between({view("f()", 1, 100), view("g()", 2, 50)}, {view("g()", 2, 50), view("f()", 1, 100)});
+      differences_of({view("f()", 1, 100), view("g()", 2, 50)}, {view("g()", 2, 50), view("f()", 1, 100)});
   EXPECT_TRUE(empty.changes.empty());
   EXPECT_EQ(empty.before, empty.after);
 }
@@ -44,7 +44,7 @@ TEST(difference, sites_of_one_place_are_one) {
 }
 
 TEST(difference, a_site_that_is_gone_saves_all_of_it) {
-  const difference difference = between({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
+  const difference difference = differences_of({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_FALSE(difference.changes[0].after);
   EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, 1000);
@@ -54,7 +54,7 @@ TEST(difference, a_site_that_is_gone_saves_all_of_it) {
 }
 
 TEST(difference, a_new_site_costs) {
-  const difference difference = between({}, {view("f()", 1, 100)});
+  const difference difference = differences_of({}, {view("f()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_FALSE(difference.changes[0].before);
   EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, -2000);
@@ -63,21 +63,21 @@ TEST(difference, a_new_site_costs) {
 
 TEST(difference, a_line_that_moved_is_the_same_site) {
   const difference difference =
-      between({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 13, 100), view("f()", 23, 7)});
+      differences_of({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 13, 100), view("f()", 23, 7)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_EQ(difference.changes[0].before->line, 20);
   EXPECT_EQ(difference.changes[0].after->line, 23);
 }
 
 TEST(difference, the_same_line_goes_before_the_order) {
-  const difference difference = between({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 20, 70)});
+  const difference difference = differences_of({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 20, 70)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_EQ(difference.changes[0].before->line, 10);
   EXPECT_FALSE(difference.changes[0].after);
 }
 
 TEST(difference, a_change_of_category_is_a_change) {
-  EXPECT_EQ(between({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::shared)}).changes.size(), 1U);
+  EXPECT_EQ(differences_of({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::shared)}).changes.size(), 1U);
 }
 
 TEST(difference, an_alternative_that_was_applied_is_taken) {
@@ -85,21 +85,21 @@ TEST(difference, an_alternative_that_was_applied_is_taken) {
   before.offers.push_back({{remedy_kind::reserve, {}, {400, 600}, 600}, {}});
   before.offers.push_back({{remedy_kind::hoist, {}, {9000, 21'000}, 1000}, {}});
   before.offers.push_back({{remedy_kind::drop_in, {}, {1, 2}, 0}, {}});
-  const change hoisted = between({before}, {view("f()", 1, 2)}).changes.at(0);
+  const change hoisted = differences_of({before}, {view("f()", 1, 2)}).changes.at(0);
   ASSERT_TRUE(hoisted.is_taken);
   EXPECT_EQ(hoisted.judged()->predicted.remedy, remedy_kind::hoist);
   EXPECT_TRUE(hoisted.is_as_predicted());
-  const change reserved = between({before}, {view("f()", 1, 400)}).changes.at(0);
+  const change reserved = differences_of({before}, {view("f()", 1, 400)}).changes.at(0);
   ASSERT_TRUE(reserved.is_taken);
   EXPECT_FALSE(reserved.taken_instead);
   EXPECT_EQ(reserved.judged()->predicted.remedy, remedy_kind::reserve);
-  const change untouched = between({before}, {view("f()", 1, 990)}).changes.at(0);
+  const change untouched = differences_of({before}, {view("f()", 1, 990)}).changes.at(0);
   EXPECT_FALSE(untouched.is_taken);
   EXPECT_EQ(untouched.judged()->predicted.remedy, remedy_kind::reserve) << "the first one";
 }
 
 TEST(difference, the_largest_is_first) {
-  const difference difference = between({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
+  const difference difference = differences_of({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 3U);
   EXPECT_EQ(difference.changes[0].before->function, "g");
   EXPECT_EQ(difference.changes[1].after->function, "h");
@@ -107,7 +107,7 @@ TEST(difference, the_largest_is_first) {
 
 TEST(difference, what_was_predicted_is_held_against_what_came) {
   const auto holds = [](range said) {
-    return between({promised(view("f()", 1, 100), said)}, {}).changes.at(0).is_as_predicted();
+    return differences_of({promised(view("f()", 1, 100), said)}, {}).changes.at(0).is_as_predicted();
   };
   EXPECT_TRUE(holds({900, 1100})) << "1000 to 2000 came";
   EXPECT_TRUE(holds({1900, 5000}));
@@ -115,8 +115,8 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
   EXPECT_FALSE(holds({2100, 3000}));
   site_view open = promised(view("f()", 1, 100), {100, 900});
   open.offers.front().predicted.at_least = true;
-  EXPECT_TRUE(between({open}, {}).changes.at(0).is_as_predicted()) << "more is no surprise";
-  EXPECT_FALSE(between({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
+  EXPECT_TRUE(differences_of({open}, {}).changes.at(0).is_as_predicted()) << "more is no surprise";
+  EXPECT_FALSE(differences_of({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
 }
 
 TEST(difference, samples_of_the_same_work_do_not_differ) {
@@ -125,18 +125,19 @@ TEST(difference, samples_of_the_same_work_do_not_differ) {
     sampled_view.facts.sums[format::spread] = samples * 100 * 99;
     return sampled_view;
   };
-  EXPECT_TRUE(between({sampled(90)}, {sampled(110)}).changes.empty());
-  EXPECT_TRUE(between({sampled(90)}, {view("f()", 1, 10'000)}).changes.empty()) << "against one that was counted";
-  EXPECT_TRUE(between({sampled(3)}, {}).changes.empty()) << "no sample fell there";
-  EXPECT_TRUE(between({sampled(2)}, {sampled(3, heap_category::shared)}).changes.empty()) << "by one sample";
-  EXPECT_EQ(between({sampled(100)}, {sampled(10)}).changes.size(), 1U);
-  EXPECT_EQ(between({sampled(100)}, {}).changes.size(), 1U);
-  site_view handed = sampled(100), larger = sampled(100), kept = sampled(100);
+  EXPECT_TRUE(differences_of({sampled(90)}, {sampled(110)}).changes.empty());
+  EXPECT_TRUE(differences_of({sampled(90)}, {view("f()", 1, 10'000)}).changes.empty())
+      << "against one that was counted";
+  EXPECT_TRUE(differences_of({sampled(3)}, {}).changes.empty()) << "no sample fell there";
+  EXPECT_TRUE(differences_of({sampled(2)}, {sampled(3, heap_category::shared)}).changes.empty()) << "by one sample";
+  EXPECT_EQ(differences_of({sampled(100)}, {sampled(10)}).changes.size(), 1U);
+  EXPECT_EQ(differences_of({sampled(100)}, {}).changes.size(), 1U);
+  site_view handed = sampled(100), larger = sampled(100), still_live = sampled(100);
   handed.facts.remote_frees = 9'000;
   larger.facts.sums[format::bytes] *= 4;
-  kept.facts.live = 9'000;
-  for (const site_view& changed : {handed, larger, kept})
-    EXPECT_EQ(between({sampled(100)}, {changed}).changes.size(), 1U);
+  still_live.facts.live = 9'000;
+  for (const site_view& changed : {handed, larger, still_live})
+    EXPECT_EQ(differences_of({sampled(100)}, {changed}).changes.size(), 1U);
 }
 
 site_view holding(const char* function, std::uint64_t peak_bytes, std::uint64_t end_bytes) {
@@ -179,7 +180,7 @@ TEST(difference, less_work_is_no_remedy) {
     return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, second)};
   };
   const auto as_predicted = [&](std::uint64_t remedied, std::uint64_t second) {
-    const auto changes = between(unit(100, 100), unit(remedied, second)).changes;
+    const auto changes = differences_of(unit(100, 100), unit(remedied, second)).changes;
     return std::any_of(changes.begin(), changes.end(), [](const change& change) { return change.is_as_predicted(); });
   };
   EXPECT_TRUE(as_predicted(0, 100));
@@ -189,10 +190,10 @@ TEST(difference, less_work_is_no_remedy) {
   EXPECT_TRUE(as_predicted(10, 50)) << "less than the work";
   site_view growing = promised(view("f()", 1, 100), {0, 5000});
   growing.offers.front().predicted.calls_saved = 60;
-  EXPECT_TRUE(between({growing}, {view("f()", 1, 40)}).changes.at(0).is_as_predicted());
-  EXPECT_FALSE(between({growing}, {view("f()", 1, 80)}).changes.at(0).is_as_predicted());
+  EXPECT_TRUE(differences_of({growing}, {view("f()", 1, 40)}).changes.at(0).is_as_predicted());
+  EXPECT_FALSE(differences_of({growing}, {view("f()", 1, 80)}).changes.at(0).is_as_predicted());
   growing.offers.front().predicted.remedy = remedy_kind::drop_in;
-  EXPECT_FALSE(between({growing}, {}).changes.at(0).is_as_predicted()) << "which leaves the allocations";
+  EXPECT_FALSE(differences_of({growing}, {}).changes.at(0).is_as_predicted()) << "which leaves the allocations";
 }
 
 TEST(difference, predictions_of_one_place_add_up) {

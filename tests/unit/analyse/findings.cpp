@@ -25,9 +25,10 @@ TEST(findings, blocks_that_another_thread_frees_are_shared) {
 }
 
 TEST(findings, blocks_from_before_the_second_thread_that_live_on_are_of_start_up) {
-  EXPECT_EQ(category_of({.blocks = 10, .early = 10}), heap_category::start_up);
-  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5, .early = 10, .early_busy = 5}), heap_category::transient);
-  EXPECT_EQ(category_of({.blocks = 10, .early = 10}, 1), heap_category::kept) << "there is no second thread";
+  EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}), heap_category::start_up);
+  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5, .start_up_blocks = 10, .busy_start_up_frees = 5}),
+            heap_category::transient);
+  EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}, 1), heap_category::kept) << "there is no second thread";
 }
 
 TEST(findings, blocks_in_use_at_the_end_are_kept) {
@@ -36,15 +37,15 @@ TEST(findings, blocks_in_use_at_the_end_are_kept) {
 }
 
 TEST(findings, blocks_that_are_in_use_at_once_are_held) {
-  const auto held = [](std::uint64_t at_peak) {
+  const auto is_held_with = [](std::uint64_t at_peak) {
     format::recording recording = recording_of({{.blocks = 1000, .own_frees = 1000}});
     recording.cells[{1, 0, 0}][format::peak_blocks] = at_peak;
     return is_held(find(recording).sites.at(0));
   };
-  EXPECT_TRUE(held(1000));
-  EXPECT_TRUE(held(500));
-  EXPECT_FALSE(held(499));
-  EXPECT_FALSE(held(0));
+  EXPECT_TRUE(is_held_with(1000));
+  EXPECT_TRUE(is_held_with(500));
+  EXPECT_FALSE(is_held_with(499));
+  EXPECT_FALSE(is_held_with(0));
 }
 
 TEST(findings, sums_are_those_of_all_sites) {

@@ -34,11 +34,11 @@ class forty_looks : public testing::Test {
     recording.locks = {{}, {0, format::lock_type::mutex, 1, 8}};
     output.program(recording.program);
     for (std::uint64_t look = 1; look <= 40; ++look) {
-      format::heap_counts& kept = recording.cells[{1, 0, 0}];
-      kept[format::blocks] += 2;
-      kept[format::bytes] += 200;
-      kept[format::frees] += 1;
-      kept[format::freed_bytes] += 100;
+      format::heap_counts& counts = recording.cells[{1, 0, 0}];
+      counts[format::blocks] += 2;
+      counts[format::bytes] += 200;
+      counts[format::frees] += 1;
+      counts[format::freed_bytes] += 100;
       if (look > 20) {
         recording.cells[{2, 0, 0}][format::blocks] += 3;
         recording.cells[{2, 0, 0}][format::bytes] += 30;

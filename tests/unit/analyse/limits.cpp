@@ -39,7 +39,9 @@ bool is_broken(const char* expression, double requests = 0) {
   return checked(limit_of(expression), requests).is_broken();
 }
 
-double value(const std::string& words, double requests = 0) { return checked(limit_of(words, 0), requests).value; }
+double value(const std::string& expression, double requests = 0) {
+  return checked(limit_of(expression, 0), requests).value;
+}
 
 TEST(limits, a_limit_holds_up_to_its_number) {
   EXPECT_FALSE(is_broken("transient allocations <= 700"));

@@ -14,11 +14,11 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct facts {
-  std::uint64_t taken = 0, contended = 0, wait_ns = 0, held_ns = 0, shared = 0;
+  std::uint64_t acquisitions = 0, contended = 0, wait_ns = 0, held_ns = 0, shared = 0;
 };
 lock_counts counts_of(const facts& value) {
   lock_counts result{};
-  result[format::acquisitions] = result[format::held] = value.taken;
+  result[format::acquisitions] = result[format::held] = value.acquisitions;
   result[format::contended] = value.contended;
   result[format::wait_ticks] = result[format::longest_wait] = 2 * value.wait_ns;
   result[format::held_ticks] = 2 * value.held_ns;

@@ -98,21 +98,21 @@ TEST(memory, the_heap_in_memory_is_in_use_or_added_or_free) {
   format::recording recording = recording_of({{.blocks = 100, .size = 100}});  // each takes 112 bytes
   const heap_findings heap = find(recording);
   memory_findings memory = find_memory(recording, heap.sites, {});
-  format::residence_facts seen;
-  seen.bytes[static_cast<std::size_t>(format::memory_kind::heap)] = 30'000;
-  seen.in_use_bytes = 20'000;
-  EXPECT_FALSE(heap_in(seen, memory)) << "blocks from before the recording are not known";
-  seen.knows_in_use = true;
-  EXPECT_EQ(heap_in(seen, memory)->rounding, 2'400U);
-  EXPECT_EQ(heap_in(seen, memory)->free, 7'600U);
-  EXPECT_EQ(heap_in(seen, memory)->untouched, 0U);
-  seen.in_use_bytes = 50'000;
-  EXPECT_EQ(heap_in(seen, memory)->free, 0U);
-  EXPECT_EQ(heap_in(seen, memory)->untouched, 26'000U);
+  format::residence_facts residence;
+  residence.bytes[static_cast<std::size_t>(format::memory_kind::heap)] = 30'000;
+  residence.in_use_bytes = 20'000;
+  EXPECT_FALSE(heap_in(residence, memory)) << "blocks from before the recording are not known";
+  residence.knows_in_use = true;
+  EXPECT_EQ(heap_in(residence, memory)->rounding, 2'400U);
+  EXPECT_EQ(heap_in(residence, memory)->free, 7'600U);
+  EXPECT_EQ(heap_in(residence, memory)->untouched, 0U);
+  residence.in_use_bytes = 50'000;
+  EXPECT_EQ(heap_in(residence, memory)->free, 0U);
+  EXPECT_EQ(heap_in(residence, memory)->untouched, 26'000U);
   recording.modules.push_back({1, 0, 0, 0, "/usr/lib/libjemalloc.so.2", "", 0});
   memory = find_memory(recording, heap.sites, {});
   EXPECT_FALSE(memory.rounding);
-  EXPECT_EQ(heap_in(seen, memory)->rounding, 0U);
+  EXPECT_EQ(heap_in(residence, memory)->rounding, 0U);
 }
 
 TEST(memory, a_sum_of_few_samples_has_a_wide_range_and_one_of_many_a_narrow_one) {

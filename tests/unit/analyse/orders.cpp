@@ -19,23 +19,23 @@ format::recording ten_locks() {
   return recording;
 }
 
-struct taken {
-  std::uint32_t thread, held, lock;
+struct acquisition {
+  std::uint32_t thread, held_lock, lock;
   std::uint64_t times = 1, ticks = 0;
   std::uint32_t gate = 0;
 };
 // The lock is held from site 10 + its number and taken at site 20 + its number.
-void take(format::recording& recording, const taken& value) {
-  recording.orders[{20 + value.lock, value.thread, value.lock, 10 + value.held, value.held, value.gate}] = {
+void take(format::recording& recording, const acquisition& value) {
+  recording.orders[{20 + value.lock, value.thread, value.lock, 10 + value.held_lock, value.held_lock, value.gate}] = {
       value.times, value.ticks == 0 ? 0U : 1U, value.ticks};
 }
 
 TEST(orders, both_ways_is_an_inversion) {
   format::recording recording = ten_locks();
-  take(recording, {.thread = 0, .held = 1, .lock = 2, .times = 5});
-  take(recording, {.thread = 3, .held = 1, .lock = 2, .times = 2});
-  take(recording, {.thread = 1, .held = 2, .lock = 1, .times = 4});
-  take(recording, {.thread = 1, .held = 2, .lock = 3});
+  take(recording, {.thread = 0, .held_lock = 1, .lock = 2, .times = 5});
+  take(recording, {.thread = 3, .held_lock = 1, .lock = 2, .times = 2});
+  take(recording, {.thread = 1, .held_lock = 2, .lock = 1, .times = 4});
+  take(recording, {.thread = 1, .held_lock = 2, .lock = 3});
   const order_findings findings = find_orders(recording);
   ASSERT_EQ(findings.inversions.size(), 1U);
   const inversion& inversion = findings.inversions[0];
@@ -54,16 +54,17 @@ TEST(orders, one_order_is_none_however_long) {
   format::recording recording = ten_locks();
   for (std::uint32_t lock = 1; lock < 10; ++lock) {
     for (std::uint32_t next = lock + 1; next <= 10; ++next)
-      take(recording, {.thread = lock % 5, .held = lock, .lock = next});
+      take(recording, {.thread = lock % 5, .held_lock = lock, .lock = next});
   }
   EXPECT_TRUE(find_orders(recording).inversions.empty());
 }
 
 TEST(orders, a_circle_of_several_is_one_inversion) {
   format::recording recording = ten_locks();
-  for (std::uint32_t lock = 1; lock <= 4; ++lock) take(recording, {.thread = lock, .held = lock, .lock = lock % 4 + 1});
-  take(recording, {.thread = 0, .held = 7, .lock = 1});  // leads into the circle
-  take(recording, {.thread = 0, .held = 1, .lock = 8});  // leads out of it
+  for (std::uint32_t lock = 1; lock <= 4; ++lock)
+    take(recording, {.thread = lock, .held_lock = lock, .lock = lock % 4 + 1});
+  take(recording, {.thread = 0, .held_lock = 7, .lock = 1});  // leads into the circle
+  take(recording, {.thread = 0, .held_lock = 1, .lock = 8});  // leads out of it
   const order_findings findings = find_orders(recording);
   ASSERT_EQ(findings.inversions.size(), 1U);
   ASSERT_EQ(findings.inversions[0].steps.size(), 4U);
@@ -73,18 +74,18 @@ TEST(orders, a_circle_of_several_is_one_inversion) {
 
 TEST(orders, by_one_thread_alone_is_said) {
   format::recording recording = ten_locks();
-  take(recording, {.thread = 2, .held = 1, .lock = 2});
-  take(recording, {.thread = 2, .held = 2, .lock = 1});
+  take(recording, {.thread = 2, .held_lock = 1, .lock = 2});
+  take(recording, {.thread = 2, .held_lock = 2, .lock = 1});
   ASSERT_EQ(find_orders(recording).inversions.size(), 1U);
   EXPECT_TRUE(find_orders(recording).inversions[0].by_one_thread);
 }
 
 TEST(orders, a_gate_guards_what_is_always_behind_it) {
-  const auto with_gates = [](std::uint32_t first, std::uint32_t second, bool once_without) {
+  const auto with_gates = [](std::uint32_t first, std::uint32_t second, bool has_ungated_order) {
     format::recording recording = ten_locks();
-    take(recording, {.thread = 0, .held = 1, .lock = 2, .gate = first});
-    take(recording, {.thread = 1, .held = 2, .lock = 1, .gate = second});
-    if (once_without) take(recording, {.thread = 3, .held = 2, .lock = 1});
+    take(recording, {.thread = 0, .held_lock = 1, .lock = 2, .gate = first});
+    take(recording, {.thread = 1, .held_lock = 2, .lock = 1, .gate = second});
+    if (has_ungated_order) take(recording, {.thread = 3, .held_lock = 2, .lock = 1});
     return find_orders(recording).inversions.size();
   };
   EXPECT_EQ(with_gates(5, 5, false), 0U);
@@ -95,8 +96,8 @@ TEST(orders, a_gate_guards_what_is_always_behind_it) {
 
 TEST(orders, locks_that_are_only_read_wait_for_nobody) {
   format::recording recording = ten_locks();
-  take(recording, {.thread = 0, .held = 1, .lock = 2});
-  take(recording, {.thread = 1, .held = 2, .lock = 1});
+  take(recording, {.thread = 0, .held_lock = 1, .lock = 2});
+  take(recording, {.thread = 1, .held_lock = 2, .lock = 1});
   recording.acquisitions[{1, 0, 1}][format::acquisitions] = 2;
   recording.acquisitions[{1, 0, 1}][format::shared_ones] = 2;
   EXPECT_TRUE(find_orders(recording).inversions.empty());
@@ -128,9 +129,9 @@ TEST(orders, a_chain_of_waits_goes_on_as_far_as_it_does) {
   format::recording recording = ten_locks();
   recording.waits[{21, 0, 1, 11, 1}] = {4, 400};
   recording.waits[{21, 3, 1, 11, 1}] = {1, 50};  // another thread waits there
-  take(recording, {.thread = 1, .held = 1, .lock = 2, .ticks = 300});
+  take(recording, {.thread = 1, .held_lock = 1, .lock = 2, .ticks = 300});
   recording.waits[{22, 1, 2, 12, 2}] = {3, 310};
-  take(recording, {.thread = 2, .held = 2, .lock = 3, .ticks = 500});
+  take(recording, {.thread = 2, .held_lock = 2, .lock = 3, .ticks = 500});
   recording.waits[{23, 2, 3, 13, 4}] = {1, 500};
   recording.waits[{24, 3, 4, 14, 4}] = {1, 9000};  // its holder does not wait
   const order_findings findings = find_orders(recording);
@@ -148,9 +149,9 @@ TEST(orders, a_chain_of_waits_goes_on_as_far_as_it_does) {
 TEST(orders, a_chain_does_not_go_in_a_circle) {
   format::recording recording = ten_locks();
   recording.waits[{21, 0, 1, 11, 1}] = {1, 100};
-  take(recording, {.thread = 1, .held = 1, .lock = 2, .ticks = 100});
+  take(recording, {.thread = 1, .held_lock = 1, .lock = 2, .ticks = 100});
   recording.waits[{22, 1, 2, 12, 0}] = {1, 100};
-  take(recording, {.thread = 0, .held = 2, .lock = 1, .ticks = 100});
+  take(recording, {.thread = 0, .held_lock = 2, .lock = 1, .ticks = 100});
   for (const wait_chain& chain : find_orders(recording).chains) EXPECT_EQ(chain.links.size(), 2U);
 }
 

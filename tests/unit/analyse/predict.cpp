@@ -14,9 +14,9 @@ site_prediction predicted(const format::recording& recording, const cost_model& 
   return predictor(recording, costs).predict(find(recording).sites[index]);
 }
 
-const prediction* find_remedy(const site_prediction& predicted, remedy_kind wanted) {
+const prediction* find_remedy(const site_prediction& predicted, remedy_kind kind) {
   const auto match = std::find_if(predicted.remedies.begin(), predicted.remedies.end(),
-                                  [&](const prediction& prediction) { return prediction.remedy == wanted; });
+                                  [&](const prediction& prediction) { return prediction.remedy == kind; });
   return match == predicted.remedies.end() ? nullptr : &*match;
 }
 
@@ -32,7 +32,7 @@ TEST(predict, a_block_that_is_freed_at_once_costs_between_soon_and_busy) {
 
 TEST(predict, a_block_that_lives_long_may_be_cold) {
   const site_prediction prediction =
-      predicted(recording_of({{.blocks = 1000, .own_frees = 1000, .between = 5000}}), simple_costs());
+      predicted(recording_of({{.blocks = 1000, .own_frees = 1000, .lifetime = 5000}}), simple_costs());
   EXPECT_DOUBLE_EQ(prediction.now_ns.low, 1000 * price(allocator_kind::malloc, lifetime_pattern::soon))
       << "or it makes room for the next";
   EXPECT_DOUBLE_EQ(prediction.now_ns.high, 1000 * price(allocator_kind::malloc, lifetime_pattern::cold));
@@ -313,9 +313,9 @@ TEST(predict, the_share_of_surprises_is_of_calls_and_at_most_all) {
 }
 
 TEST(predict, reasons_are_those_of_the_site) {
-  const auto has = [](const site_prediction& prediction, const char* words) {
+  const auto has = [](const site_prediction& prediction, const char* excerpt) {
     return std::any_of(prediction.reasons.begin(), prediction.reasons.end(),
-                       [&](const std::string& text) { return text.find(words) != std::string::npos; });
+                       [&](const std::string& text) { return text.find(excerpt) != std::string::npos; });
   };
   EXPECT_TRUE(has(predicted(grown_by_realloc(), simple_costs()), "sizes differ"));
   EXPECT_TRUE(has(predicted(grown_by_realloc(), simple_costs()), "copies"));

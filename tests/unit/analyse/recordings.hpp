@@ -13,9 +13,9 @@ struct made_site {
   std::uint64_t blocks = 0;
   std::uint64_t size = 100;       // of each block
   std::uint64_t own_frees = 0;    // frees by the thread that allocated
-  std::uint64_t between = 0;      // allocations between a block and its own free
+  std::uint64_t lifetime = 0;     // allocations between a block and its own free
   std::uint64_t other_frees = 0;  // frees by the second thread
-  std::uint64_t early = 0, early_gone = 0, early_busy = 0;
+  std::uint64_t start_up_blocks = 0, start_up_frees = 0, busy_start_up_frees = 0;
 };
 
 // Returns a recording of one image with `threads` threads that lasts a second, half of it on processors.
@@ -34,10 +34,10 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
     own_value[format::bytes] = site.blocks * site.size;
     own_value[format::size_buckets + format::size_bucket(site.size)] = site.blocks;
     own_value[format::frees] = site.own_frees;
-    own_value[format::life_buckets + format::life_bucket(site.between)] = site.own_frees;
-    own_value[format::early] = site.early;
-    own_value[format::early_gone] = site.early_gone;
-    own_value[format::early_busy] = site.early_busy;
+    own_value[format::life_buckets + format::life_bucket(site.lifetime)] = site.own_frees;
+    own_value[format::early] = site.start_up_blocks;
+    own_value[format::early_gone] = site.start_up_frees;
+    own_value[format::early_busy] = site.busy_start_up_frees;
     if (site.other_frees != 0) {
       recording.cells[{number, 0, 1}] = format::heap_counts{};
       recording.cells[{number, 0, 1}][format::frees] = site.other_frees;

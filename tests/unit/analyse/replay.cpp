@@ -27,29 +27,29 @@ TEST(replay, blocks_have_places_of_their_own) {
                                     {allocate, other_site, 8, 0x10},
                                     {release, 0, 24, 0x10}});
   EXPECT_EQ(plan.slots, 2U);
-  const std::vector<replay_step> wanted = {{kind::allocate, true, false, 0, 0, 40},
-                                           {kind::release, true, false, 0, 0, 40},
-                                           {kind::allocate, false, false, 1, 0, 8},
-                                           {kind::release, false, false, 1, 0, 8}};
-  EXPECT_EQ(plan.steps, wanted);
+  const std::vector<replay_step> expected_steps = {{kind::allocate, true, false, 0, 0, 40},
+                                                   {kind::release, true, false, 0, 0, 40},
+                                                   {kind::allocate, false, false, 1, 0, 8},
+                                                   {kind::release, false, false, 1, 0, 8}};
+  EXPECT_EQ(plan.steps, expected_steps);
   EXPECT_TRUE(plan.before.empty());
   EXPECT_TRUE(plan.after.empty());
 }
 
 TEST(replay, blocks_from_before_are_there_as_they_lay) {
   const replay_plan plan = planned({{release, 0, 64, 0x90}, {release, 0, 24, 0x20}});
-  const std::vector<replay_step> wanted = {{kind::allocate, false, false, 0, 0, 24},
-                                           {kind::allocate, false, false, 1, 0, 64}};
-  EXPECT_EQ(plan.before, wanted) << "by their addresses";
+  const std::vector<replay_step> expected_steps = {{kind::allocate, false, false, 0, 0, 24},
+                                                   {kind::allocate, false, false, 1, 0, 64}};
+  EXPECT_EQ(plan.before, expected_steps) << "by their addresses";
   ASSERT_EQ(plan.steps.size(), 2U);
   EXPECT_EQ(plan.steps[0].slot, 1U) << "released in their order";
 }
 
 TEST(replay, what_is_left_is_released_after) {
   const replay_plan plan = planned({{allocate, one_site, 1, 0x10}, {allocate, other_site, 2, 0x20}});
-  const std::vector<replay_step> wanted = {{kind::release, true, false, 0, 0, 1},
-                                           {kind::release, false, false, 1, 0, 2}};
-  EXPECT_EQ(plan.after, wanted);
+  const std::vector<replay_step> expected_steps = {{kind::release, true, false, 0, 0, 1},
+                                                   {kind::release, false, false, 1, 0, 2}};
+  EXPECT_EQ(plan.after, expected_steps);
 }
 
 TEST(replay, a_realloc_is_one_step) {
@@ -73,9 +73,9 @@ TEST(replay, a_realloc_is_chosen_by_its_own_site) {
 
 TEST(replay, a_block_whose_address_comes_again_was_freed_elsewhere) {
   const replay_plan plan = planned({{allocate, one_site, 16, 0x10}, {allocate, other_site, 32, 0x10}});
-  const std::vector<replay_step> wanted = {{kind::release, true, false, 0, 0, 16},
-                                           {kind::release, false, false, 1, 0, 32}};
-  EXPECT_EQ(plan.after, wanted);
+  const std::vector<replay_step> expected_steps = {{kind::release, true, false, 0, 0, 16},
+                                                   {kind::release, false, false, 1, 0, 32}};
+  EXPECT_EQ(plan.after, expected_steps);
 }
 
 TEST(replay, no_more_is_reserved_than_the_report_may_take) {

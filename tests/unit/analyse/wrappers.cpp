@@ -48,7 +48,7 @@ TEST(wrappers, a_nameless_function_of_many_callers_is_passed) {
 TEST(wrappers, sites_of_one_function_and_category_are_one) {
   format::recording recording = recording_of({{.blocks = 100, .own_frees = 100},
                                               {.blocks = 50, .own_frees = 50},
-                                              {.blocks = 30, .own_frees = 30, .between = 1000},
+                                              {.blocks = 30, .own_frees = 30, .lifetime = 1000},
                                               {.blocks = 20},
                                               {.blocks = 7, .own_frees = 7}});
   for (std::uint64_t number = 1; number <= 4; ++number) recording.sites[number].frames = {0x1000, 0x2000 + number % 2};

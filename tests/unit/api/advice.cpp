@@ -14,11 +14,11 @@ using tarn::api::advice;
 using tarn::api::heap_peaks;
 
 advice advice_for(std::initializer_list<std::uint64_t> peaks, std::uint64_t eager = 0, std::uint64_t process = 0) {
-  heap_peaks seen(eager);
+  heap_peaks collected(eager);
   for (const std::uint64_t peak : peaks) {
-    seen.add(peak);
+    collected.add(peak);
   }
-  return seen.result(process);
+  return collected.result(process);
 }
 
 TEST(advice, none_without_a_heap_that_held_anything) {
@@ -46,11 +46,11 @@ TEST(advice, the_largest_heap_gets_there_in_four_steps) {
 TEST(advice, initial_covers_three_quarters) {
   EXPECT_EQ(advice_for({1_MiB, 1_MiB, 101_MiB, 101_MiB}).initial, 101_MiB);
   for (std::uint64_t heaps = 1; heaps < 40; ++heaps) {
-    heap_peaks seen(0);
+    heap_peaks collected(0);
     for (std::uint64_t number = 1; number <= heaps; ++number) {
-      seen.add(number * number * 10'007);
+      collected.add(number * number * 10'007);
     }
-    const advice result = seen.result(0);
+    const advice result = collected.result(0);
     std::uint64_t covered = 0;
     for (std::uint64_t number = 1; number <= heaps; ++number) {
       covered += number * number * 10'007 <= result.initial;

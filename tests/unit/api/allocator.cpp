@@ -63,9 +63,9 @@ TEST_F(allocator_test, all_instances_are_equal_so_containers_may_swap_heaps) {
   list<int> outside(100, 1);
   {
     const tarn::scoped_current use(lane);
-    list<int> inside(100, 2);
-    inside.swap(outside);
-    outside.splice(outside.end(), inside);
+    list<int> inner(100, 2);
+    inner.swap(outside);
+    outside.splice(outside.end(), inner);
   }
   EXPECT_EQ(outside.size(), 200u);
   outside.clear();  // half of it belongs to the lane
@@ -112,14 +112,15 @@ TEST_F(allocator_test, a_container_may_change_threads) {
   for (int round = 0; round < 8; ++round) {
     std::vector<std::thread> threads;
     for (std::size_t thread = 0; thread < containers.size(); ++thread) {
-      threads.emplace_back([&mine = containers[(thread + static_cast<std::size_t>(round)) % containers.size()]] {
-        for (int line = 0; line < 200; ++line) {
-          mine.emplace_back(static_cast<std::size_t>(line), 'z');
-          if (mine.size() > 300) {
-            mine.pop_front();
-          }
-        }
-      });
+      threads.emplace_back(
+          [&own_container = containers[(thread + static_cast<std::size_t>(round)) % containers.size()]] {
+            for (int line = 0; line < 200; ++line) {
+              own_container.emplace_back(static_cast<std::size_t>(line), 'z');
+              if (own_container.size() > 300) {
+                own_container.pop_front();
+              }
+            }
+          });
     }
     for (std::thread& thread : threads) {
       thread.join();

@@ -79,14 +79,14 @@ TEST_F(blocks, random_reallocations_keep_the_contents) {
       ASSERT_NE(moved, nullptr);
       block = moved;
       ASSERT_GE(usable_bytes("test", block), bytes);
-      const std::size_t kept = std::min(copy.size(), bytes);
-      ASSERT_TRUE(std::equal(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(kept), block))
+      const std::size_t common_bytes = std::min(copy.size(), bytes);
+      ASSERT_TRUE(std::equal(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(common_bytes), block))
           << round << " " << step;
       copy.resize(bytes);
-      for (std::size_t index = kept; index < bytes; index += 1 + random() % 100) {
+      for (std::size_t index = common_bytes; index < bytes; index += 1 + random() % 100) {
         copy[index] = static_cast<char>(random());
       }
-      std::copy(copy.begin() + static_cast<std::ptrdiff_t>(kept), copy.end(), block + kept);
+      std::copy(copy.begin() + static_cast<std::ptrdiff_t>(common_bytes), copy.end(), block + common_bytes);
       if (step % 16 == 15) {
         ASSERT_TRUE(tarn::current().is_valid());
       }
@@ -270,12 +270,12 @@ TEST_F(blocks, blocks_of_other_threads_and_heaps) {
   tarn::heap lane;
   worker second_thread;
   for (const std::size_t bytes : {100, 300'000, 50'000'000}) {
-    for (const std::size_t wanted : {50, 5'000, 600'000, 60'000'000}) {
+    for (const std::size_t new_bytes : {50, 5'000, 600'000, 60'000'000}) {
       char* block = static_cast<char*>(lane.allocate(bytes));
       std::memset(block, 2, bytes);
-      second_thread.run([&] { block = grow(block, wanted); });
+      second_thread.run([&] { block = grow(block, new_bytes); });
       ASSERT_NE(block, nullptr);
-      EXPECT_TRUE(is_filled(block, std::min(bytes, wanted), 2));
+      EXPECT_TRUE(is_filled(block, std::min(bytes, new_bytes), 2));
       give(block);
     }
   }
@@ -289,7 +289,7 @@ TEST_F(blocks, trim_gives_memory_back) {
     freed_blocks.push_back(take(10'000));
     std::memset(freed_blocks.back(), 1, 10'000);
   }
-  void* const kept = freed_blocks.back();
+  void* const live_block = freed_blocks.back();
   freed_blocks.pop_back();
   for (void* block : freed_blocks) {
     give(block);
@@ -299,7 +299,7 @@ TEST_F(blocks, trim_gives_memory_back) {
   EXPECT_TRUE(trim());
   EXPECT_GE(platform::purged().bytes - purged + mapped - platform::mapped_bytes(), 2'500'000u);
   EXPECT_FALSE(trim());
-  give(kept);
+  give(live_block);
 }
 
 TEST_F(blocks, trim_sends_what_was_freed_for_others) {
@@ -313,30 +313,30 @@ TEST_F(blocks, trim_sends_what_was_freed_for_others) {
 }
 
 TEST_F(blocks, a_free_block_is_not_reallocated) {
-  void* const kept = take(1);
+  void* const live_block = take(1);
   void* const block = take(1_MiB);
   give(block);
   EXPECT_EQ(support::in_child([=] { static_cast<void>(grow(block, 10)); }),
             support::fault("tarn: realloc(" + support::written(block) + "): double free of a block of 1048576 bytes"));
   void* const small = take(64);
-  char* const inside = static_cast<char*>(small) + 16;
-  EXPECT_EQ(support::in_child([=] { static_cast<void>(grow(inside, 10)); }),
-            support::fault("tarn: realloc(" + support::written(inside) +
+  char* const interior = static_cast<char*>(small) + 16;
+  EXPECT_EQ(support::in_child([=] { static_cast<void>(grow(interior, 10)); }),
+            support::fault("tarn: realloc(" + support::written(interior) +
                            "): misaligned pointer: 16 bytes into the 64-byte block at " + support::written(small)));
   give(small);
-  give(kept);
+  give(live_block);
 }
 
 TEST_F(blocks, a_strict_heaps_large_block_is_not_resized_elsewhere) {
-  const support::ending seen = support::in_child([] {
+  const support::ending child_ending = support::in_child([] {
     tarn::heap lane({.name = "lane", .strict = true});
     void* const block = lane.allocate(1_MiB);
     static_cast<void>(grow(block, 2_MiB));  // by its own thread
     void* const large = lane.allocate(1_MiB);
     std::thread([=] { static_cast<void>(grow(large, 2_MiB)); }).join();
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_EQ(seen.error.rfind("tarn: heap \"lane\": block ", 0), 0u) << seen.error;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.rfind("tarn: heap \"lane\": block ", 0), 0u) << child_ending.error;
 }
 
 }  // namespace

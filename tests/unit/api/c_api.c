@@ -175,18 +175,18 @@ const char* scene_limit(void) {
 }
 
 const char* scene_current(void) {
-  tarn_heap* const mine = tarn_current();
-  EXPECT(mine != NULL && tarn_global() != NULL && tarn_global() != mine);
+  tarn_heap* const own_heap = tarn_current();
+  EXPECT(own_heap != NULL && tarn_global() != NULL && tarn_global() != own_heap);
   tarn_heap* const heap = tarn_heap_create(NULL);
-  EXPECT(tarn_set_current(heap) == mine);
+  EXPECT(tarn_set_current(heap) == own_heap);
   EXPECT(tarn_current() == heap);
   void* const block = tarn_malloc(100);
   void* const zeroed = tarn_calloc(3, 1000);
   EXPECT(tarn_owner_of(block) == heap && tarn_owner_of(zeroed) == heap);
   EXPECT(tarn_owner_of(tarn_realloc(NULL, 50)) == heap);
   EXPECT(tarn_owner_of(tarn_aligned_alloc(256, 50)) == heap);
-  EXPECT(tarn_set_current(mine) == heap);
-  EXPECT(tarn_current() == mine);
+  EXPECT(tarn_set_current(own_heap) == heap);
+  EXPECT(tarn_current() == own_heap);
   tarn_free(block);
   tarn_heap_destroy(heap);
   void* const shared = tarn_heap_malloc(tarn_global(), 100);

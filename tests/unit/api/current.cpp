@@ -12,18 +12,18 @@ using tarn::scoped_current;
 using current_heap = front_test;
 
 TEST_F(current_heap, is_one_for_each_thread) {
-  heap* const mine = &tarn::current();
-  EXPECT_EQ(&tarn::current(), mine);
+  heap* const own_heap = &tarn::current();
+  EXPECT_EQ(&tarn::current(), own_heap);
   worker second_thread;
   heap* their_heap = nullptr;
   second_thread.run([&] { their_heap = &tarn::current(); });
-  EXPECT_NE(their_heap, mine);
+  EXPECT_NE(their_heap, own_heap);
   second_thread.run([&] { EXPECT_EQ(&tarn::current(), their_heap); });
   void* const block = tarn::current().allocate(100);
-  EXPECT_EQ(tarn::owner_of(block), mine);
-  second_thread.run([&] { EXPECT_EQ(tarn::owner_of(block), mine); });
+  EXPECT_EQ(tarn::owner_of(block), own_heap);
+  second_thread.run([&] { EXPECT_EQ(tarn::owner_of(block), own_heap); });
   tarn::current().deallocate(block, 100);
-  EXPECT_TRUE(mine->is_valid());
+  EXPECT_TRUE(own_heap->is_valid());
 }
 
 TEST_F(current_heap, release_of_a_threads_heap_does_nothing) {
@@ -37,7 +37,7 @@ TEST_F(current_heap, release_of_a_threads_heap_does_nothing) {
 }
 
 TEST_F(current_heap, a_scope_puts_another_in_its_place) {
-  heap* const mine = &tarn::current();
+  heap* const own_heap = &tarn::current();
   heap outer, inner;
   void* blocks[5];
   blocks[0] = tarn::current().allocate(100);
@@ -57,8 +57,8 @@ TEST_F(current_heap, a_scope_puts_another_in_its_place) {
   EXPECT_EQ(tarn::owner_of(blocks[1]), &outer);
   EXPECT_EQ(tarn::owner_of(blocks[2]), &inner);
   EXPECT_EQ(tarn::owner_of(blocks[3]), &outer);
-  EXPECT_EQ(tarn::owner_of(blocks[4]), mine);
-  EXPECT_EQ(&tarn::current(), mine);
+  EXPECT_EQ(tarn::owner_of(blocks[4]), own_heap);
+  EXPECT_EQ(&tarn::current(), own_heap);
   for (int block = 1; block < 5; ++block) {
     tarn::current().deallocate(blocks[block], 100);
   }
@@ -81,7 +81,7 @@ TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
 }
 
 TEST_F(current_heap, an_exception_ends_a_scope) {
-  heap* const mine = &tarn::current();
+  heap* const own_heap = &tarn::current();
   heap lane({.limit = 1_MiB});
   try {
     const scoped_current use(lane);
@@ -89,18 +89,18 @@ TEST_F(current_heap, an_exception_ends_a_scope) {
     FAIL();
   } catch (const std::bad_alloc&) {
   }
-  EXPECT_EQ(&tarn::current(), mine);
+  EXPECT_EQ(&tarn::current(), own_heap);
 }
 
 TEST_F(current_heap, a_heap_that_ends_while_current_is_no_longer) {
-  heap* const mine = &tarn::current();
+  heap* const own_heap = &tarn::current();
   {
     heap lane;
     alignas(scoped_current) unsigned char storage[sizeof(scoped_current)];
     ::new (storage) scoped_current(lane);  // never destroyed
     EXPECT_EQ(&tarn::current(), &lane);
   }
-  EXPECT_EQ(&tarn::current(), mine);
+  EXPECT_EQ(&tarn::current(), own_heap);
 }
 
 TEST_F(current_heap, a_thread_may_end_inside_of_a_scope) {
@@ -187,16 +187,16 @@ TEST_F(current_heap, many_threads_may_ask_for_owners_at_once) {
     worker owner;
     void* block = nullptr;
     owner.run([&] { block = tarn::detail::allocate(tarn::detail::local, 100, 16); });
-    std::vector<heap*> seen(4);
+    std::vector<heap*> owners(4);
     std::vector<std::thread> threads;
-    for (heap*& mine : seen) {
-      threads.emplace_back([&] { mine = tarn::owner_of(block); });
+    for (heap*& owner_seen : owners) {
+      threads.emplace_back([&] { owner_seen = tarn::owner_of(block); });
     }
     owner.run([&] { EXPECT_EQ(&tarn::current(), tarn::owner_of(block)); });
     for (std::thread& thread : threads) {
       thread.join();
     }
-    EXPECT_EQ(seen, std::vector<heap*>(4, tarn::owner_of(block)));
+    EXPECT_EQ(owners, std::vector<heap*>(4, tarn::owner_of(block)));
     owner.run([&] { tarn::current().deallocate(block); });
   }
 }

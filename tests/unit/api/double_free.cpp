@@ -77,19 +77,20 @@ TEST(double_free, is_named_for_a_block_that_was_moved_to_a_slab_meanwhile) {
 // Nobody frees twice: two threads take blocks from one heap object at once.
 TEST(double_free, is_not_said_of_two_threads_in_one_heap) {
   tarn::heap lane({.name = "lane"});
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     const auto use = [&] {
       for (;;) lane.deallocate(lane.allocate(64), 64);
     };
     std::thread second_thread(use);
     use();
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_EQ(seen.error.substr(0, seen.error.find(" at ")), "tarn: heap \"lane\" is used") << seen;
-  EXPECT_NE(seen.error.find(" while another thread uses it: one thread at a time may, the others free by "
-                            "tarn::current()\n"),
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.substr(0, child_ending.error.find(" at ")), "tarn: heap \"lane\" is used")
+      << child_ending;
+  EXPECT_NE(child_ending.error.find(" while another thread uses it: one thread at a time may, the others free by "
+                                    "tarn::current()\n"),
             std::string::npos)
-      << seen;
+      << child_ending;
 }
 #endif
 
@@ -166,15 +167,16 @@ TEST(double_free, is_none_after_the_block_was_allocated_again) {
 TEST(double_free, names_both_places_in_a_heap_with_sites) {
   tarn::heap lane({.name = "lane", .sites = true});
   void* const block = lane.allocate(40);
-  const support::ending seen = in_child([&] {
+  const support::ending child_ending = in_child([&] {
     lane.deallocate(block);
     lane.deallocate(block);
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_EQ(seen.error.find("tarn: free(" + written(block) + "): double free of a block of 48 bytes; freed before at "),
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.find("tarn: free(" + written(block) +
+                                    "): double free of a block of 48 bytes; freed before at "),
             0u)
-      << seen.error;
-  EXPECT_NE(seen.error.find("; allocated at "), std::string::npos) << seen.error;
+      << child_ending.error;
+  EXPECT_NE(child_ending.error.find("; allocated at "), std::string::npos) << child_ending.error;
   lane.deallocate(block);
 }
 

@@ -19,7 +19,7 @@ using support::written;
 // The child ends at `use`, which gets a block of `bytes` of a heap that another thread has ended.
 template <class Use>
 void expect_named(std::size_t bytes, const std::string& verb, Use use) {
-  const ending seen = in_child([&] {
+  const ending child_ending = in_child([&] {
     volatile char* block = nullptr;
     std::thread([&] {
       tarn::heap lane({.name = "worker"});
@@ -28,12 +28,12 @@ void expect_named(std::size_t bytes, const std::string& verb, Use use) {
     }).join();
     use(block);
   });
-  EXPECT_EQ(seen.signal, SIGABRT) << seen.error;
-  const std::string address = seen.error.substr(0, seen.error.find('\n'));
+  EXPECT_EQ(child_ending.signal, SIGABRT) << child_ending.error;
+  const std::string address = child_ending.error.substr(0, child_ending.error.find('\n'));
   const std::regex expected(address +
                             "\ntarn: use after free: a block of heap \"worker\", which ended in thread \\d+, is " +
                             verb + " at address " + address + " at \\S+\\+0x[0-9a-f]+ by thread \\d+\n");
-  EXPECT_TRUE(std::regex_match(seen.error, expected)) << seen.error;
+  EXPECT_TRUE(std::regex_match(child_ending.error, expected)) << child_ending.error;
 }
 
 void read_first(volatile char* block) { static_cast<void>(*block); }

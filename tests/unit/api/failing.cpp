@@ -12,7 +12,7 @@ namespace front_tests {
 namespace {
 
 /// Holds blocks and checks their contents when it frees them.
-class held {
+class checked_blocks {
  public:
   static constexpr int fill = 0x6b;
   bool add(void* block, std::size_t bytes) {
@@ -42,7 +42,7 @@ struct element : tarn::pooled<element> {
 /// Returns the number of steps that got no memory.
 int scene() {
   int refused = 0;
-  const auto count = [&refused](bool got) { refused += got ? 0 : 1; };
+  const auto count = [&refused](bool is_allocated) { refused += is_allocated ? 0 : 1; };
   const auto attempt = [&](auto step) {
     try {
       step();
@@ -51,16 +51,16 @@ int scene() {
     }
   };
 
-  held mine, others_blocks;
+  checked_blocks own_blocks, others_blocks;
   for (const std::size_t bytes : {16, 64, 1'000, 9'000, 70'000, 200'000, 300'000, 5'000'000, 40'000'000}) {
     for (int round = 0; round < 5; ++round) {
-      count(mine.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
+      count(own_blocks.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
     }
   }
   for (const std::size_t alignment : {64, 4096, 65'536, 1 << 21}) {
-    count(mine.add(tarn::detail::allocate(tarn::detail::local, 500, alignment), 500));
+    count(own_blocks.add(tarn::detail::allocate(tarn::detail::local, 500, alignment), 500));
   }
-  count(mine.add(tarn::api::allocate_zeroed(tarn::detail::local, 10, 100'000), 1'000'000));
+  count(own_blocks.add(tarn::api::allocate_zeroed(tarn::detail::local, 10, 100'000), 1'000'000));
 
   {  // growing
     char* buffer = nullptr;
@@ -78,7 +78,7 @@ int scene() {
 
   attempt([&] {  // a heap object, current for a while, freed from here and there
     tarn::heap lane({.initial = 1 << 20, .increment = 2 << 20});
-    held in_lane;
+    checked_blocks in_lane;
     for (int round = 0; round < 200; ++round) {
       count(in_lane.add(lane.try_allocate(20'000), 20'000));
     }
@@ -121,7 +121,7 @@ int scene() {
       .join();
 
   fake::advance_ms(300);
-  attempt([&] { mine.free_all(); });
+  attempt([&] { own_blocks.free_all(); });
   tarn::api::trim();
   return refused;
 }
@@ -153,8 +153,8 @@ class failing : public front_test {
 
 TEST_F(failing, is_survived_whichever_request_fails) {
   int hit = 0;
-  bool failed = true;
-  for (std::uint64_t n = 1; failed; ++n) {
+  bool has_failed = true;
+  for (std::uint64_t n = 1; has_failed; ++n) {
     const std::size_t blocks_before = blocks_at_rest();
     // Records are never given back but used again: after some rounds the same failure takes no more of them.
     constexpr int max_rounds = 10;
@@ -164,7 +164,7 @@ TEST_F(failing, is_survived_whichever_request_fails) {
       fake::reset();
       fake::fail_request(n);
       scene();
-      failed = fake::refused_requests() != 0;
+      has_failed = fake::refused_requests() != 0;
       fake::fail_request(0);
       settle();
       ASSERT_EQ(in_use(), 0u) << "lost when request " << n << " failed";
@@ -175,7 +175,7 @@ TEST_F(failing, is_survived_whichever_request_fails) {
       }
     }
     ASSERT_LE(blocks_at_rest(), blocks_before) << "mapped memory was lost when request " << n << " failed";
-    hit += failed ? 1 : 0;
+    hit += has_failed ? 1 : 0;
   }
   ASSERT_EQ(scene(), 0);
   EXPECT_GT(hit, 8);
@@ -186,12 +186,12 @@ TEST_F(failing, is_survived_when_all_requests_from_one_on_fail) {
     fake::reset();
     fake::fail_requests_from(n);
     scene();
-    const bool failed = fake::refused_requests() != 0;
+    const bool has_failed = fake::refused_requests() != 0;
     fake::fail_requests_from(0);
     settle();
     ASSERT_EQ(in_use(), 0u) << n;
     ASSERT_TRUE(tarn::heaps::central().is_valid()) << n;
-    if (!failed) {
+    if (!has_failed) {
       break;
     }
   }
@@ -212,13 +212,13 @@ TEST_F(failing, is_survived_within_every_budget) {
 
 // The process has done nothing yet, so the first slab, the first magazine and the first heap fail.
 TEST(failing_cold, is_survived_from_the_start_whichever_request_fails) {
-  bool failed = true;
-  for (std::uint64_t n = 1; failed; ++n) {
-    const support::ending seen = support::in_child([n] {
+  bool has_failed = true;
+  for (std::uint64_t n = 1; has_failed; ++n) {
+    const support::ending child_ending = support::in_child([n] {
       fake::reset();
       fake::fail_request(n);
       scene();
-      const bool hit = fake::refused_requests() != 0;
+      const bool has_failed_request = fake::refused_requests() != 0;
       fake::fail_request(0);
       if (scene() != 0 || testing::Test::HasFailure()) {
         return 2;
@@ -227,11 +227,11 @@ TEST(failing_cold, is_survived_from_the_start_whichever_request_fails) {
       if (in_use() != 0 || !tarn::heaps::central().is_valid()) {
         return 3;
       }
-      return hit ? 0 : 1;
+      return has_failed_request ? 0 : 1;
     });
-    ASSERT_EQ(seen.signal, 0) << n << "\n" << seen;
-    ASSERT_LE(seen.status, 1) << n << "\n" << seen;
-    failed = seen.status == 0;
+    ASSERT_EQ(child_ending.signal, 0) << n << "\n" << child_ending;
+    ASSERT_LE(child_ending.status, 1) << n << "\n" << child_ending;
+    has_failed = child_ending.status == 0;
   }
 }
 

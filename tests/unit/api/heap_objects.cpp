@@ -177,20 +177,20 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
     void* const block = lane.allocate(100);
     second_thread.run([=] { tarn::current().deallocate(block); });  // marked in the slab, which nobody checks
   }
-  heap again;
+  heap second_lane;
   std::vector<void*> blocks;
   for (int round = 0; round < 1'000; ++round) {
-    blocks.push_back(again.allocate(100));
+    blocks.push_back(second_lane.allocate(100));
   }
   second_thread.run([&] {
     tarn::current().deallocate(blocks[0]);
     tarn::api::trim();
   });
   for (int round = 0; round < 5'000; ++round) {
-    static_cast<void>(again.allocate(100));
+    static_cast<void>(second_lane.allocate(100));
   }
-  EXPECT_TRUE(again.is_valid());
-  EXPECT_EQ(again.statistics().remote_frees, 1u);
+  EXPECT_TRUE(second_lane.is_valid());
+  EXPECT_EQ(second_lane.statistics().remote_frees, 1u);
 }
 
 TEST_F(heap_object, counts_what_it_is_asked_to_count) {
@@ -298,13 +298,13 @@ TEST_F(heap_object, one_that_keeps_gives_nothing_back_until_it_is_trimmed) {
 
 TEST_F(heap_object, trim_gives_back_all_that_is_free) {
   heap lane;
-  void* const kept = lane.allocate(100'000);
-  std::memset(kept, 7, 100'000);
+  void* const block = lane.allocate(100'000);
+  std::memset(block, 7, 100'000);
   allocate_and_free(lane, 100'000);
   EXPECT_GE(lane.trim(), freed_blocks * 100'000 * 3 / 4) << "pages of slabs with blocks in use stay";
   EXPECT_EQ(lane.trim(), 0u);
-  EXPECT_TRUE(is_filled(kept, 100'000, 7));
-  lane.deallocate(kept);
+  EXPECT_TRUE(is_filled(block, 100'000, 7));
+  lane.deallocate(block);
   EXPECT_TRUE(lane.is_valid());
 }
 

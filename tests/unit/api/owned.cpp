@@ -17,7 +17,7 @@ constexpr const char* long_text = "a text that is too long for the small buffer 
 
 tarn::heap* home_of(const owned_string& text) { return &text.get_allocator().home(); }
 
-class owned : public front_test {
+class owned_types : public front_test {
  protected:
   void TearDown() override {
     lane_.reset();  // including its pending remote frees
@@ -31,14 +31,14 @@ class owned : public front_test {
   tarn::heap& lane = *lane_;
 };
 
-TEST_F(owned, the_heap_is_the_one_that_was_current) {
-  const owned_string mine(long_text);
-  EXPECT_EQ(home_of(mine), &tarn::current());
+TEST_F(owned_types, the_heap_is_the_one_that_was_current) {
+  const owned_string own_text(long_text);
+  EXPECT_EQ(home_of(own_text), &tarn::current());
   const tarn::scoped_current use(lane);
   const owned_string copy(long_text);
   EXPECT_EQ(home_of(copy), &lane);
   EXPECT_EQ(tarn::owner_of(copy.data()), &lane);
-  EXPECT_NE(tarn::owner_of(mine.data()), &lane);
+  EXPECT_NE(tarn::owner_of(own_text.data()), &lane);
 }
 
 struct session {
@@ -47,7 +47,7 @@ struct session {
 };
 
 // The main use of owned types.
-TEST_F(owned, a_shared_object_survives_the_request) {
+TEST_F(owned_types, a_shared_object_survives_the_request) {
   session shared;
   {
     const tarn::scoped_current use(lane);
@@ -72,12 +72,12 @@ TEST_F(owned, a_shared_object_survives_the_request) {
   }
 }
 
-TEST_F(owned, copies_and_moves_keep_to_their_heaps) {
-  owned_string kept(long_text, lane);
-  const owned_string copy(kept);
+TEST_F(owned_types, copies_and_moves_keep_to_their_heaps) {
+  owned_string original(long_text, lane);
+  const owned_string copy(original);
   EXPECT_EQ(home_of(copy), &tarn::current()) << "a copy is the copier's";
-  const char* const buffer = kept.data();
-  owned_string moved(std::move(kept));
+  const char* const buffer = original.data();
+  owned_string moved(std::move(original));
   EXPECT_EQ(home_of(moved), &lane);
   EXPECT_EQ(moved.data(), buffer) << "a move takes the buffer";
   owned_string target(tarn::global());
@@ -95,15 +95,15 @@ TEST_F(owned, copies_and_moves_keep_to_their_heaps) {
 }
 
 // Another heap is current: data of the thread still comes from the thread's own heap.
-TEST_F(owned, stays_in_the_threads_own_heap_under_another) {
-  owned_string mine("x");
+TEST_F(owned_types, stays_in_the_threads_own_heap_under_another) {
+  owned_string own_text("x");
   const tarn::heap* const own_heap = &tarn::current();
   const tarn::scoped_current use(lane);
-  mine += long_text;
-  EXPECT_EQ(tarn::owner_of(mine.data()), own_heap);
+  own_text += long_text;
+  EXPECT_EQ(tarn::owner_of(own_text.data()), own_heap);
 }
 
-TEST_F(owned, a_thread_grows_in_its_own_heap_what_came_from_another) {
+TEST_F(owned_types, a_thread_grows_in_its_own_heap_what_came_from_another) {
   worker first, second;
   auto text = std::make_unique<owned_string>();
   tarn::heap *first_heap = nullptr, *second_heap = nullptr;
@@ -125,7 +125,7 @@ TEST_F(owned, a_thread_grows_in_its_own_heap_what_came_from_another) {
   settle();
 }
 
-TEST_F(owned, any_thread_grows_what_is_the_processes) {
+TEST_F(owned_types, any_thread_grows_what_is_the_processes) {
   owned_string text(tarn::global());
   worker first, two;
   for (int round = 0; round < 10; ++round) {
@@ -134,7 +134,7 @@ TEST_F(owned, any_thread_grows_what_is_the_processes) {
   }
 }
 
-TEST_F(owned, throws_without_memory_and_for_absurd_sizes) {
+TEST_F(owned_types, throws_without_memory_and_for_absurd_sizes) {
   tarn::heap small({.limit = 1 << 20});
   owned_string text(small);
   EXPECT_THROW(text.assign(4 << 20, 'x'), std::bad_alloc);

@@ -12,16 +12,16 @@ namespace {
 
 int alive = 0;
 
-struct counted {
-  counted() { ++alive; }
-  ~counted() { --alive; }
+struct instance_counter {
+  instance_counter() { ++alive; }
+  ~instance_counter() { --alive; }
 };
 
-struct order : counted, tarn::pooled<order> {
+struct order : instance_counter, tarn::pooled<order> {
   std::uint64_t number = 7;
   std::string name = "a name that is not short enough to be inside";
 };
-struct base : counted, tarn::pooled<base> {
+struct base : instance_counter, tarn::pooled<base> {
   virtual ~base() = default;
   int first = 1;
 };
@@ -32,16 +32,16 @@ struct derived : base {
 struct large_derived : base {
   char payload[300'000] = {1};
 };
-struct alignas(64) over_aligned : counted, tarn::pooled<over_aligned> {
+struct alignas(64) over_aligned : instance_counter, tarn::pooled<over_aligned> {
   char bytes[40] = {};
 };
-struct alignas(4096) page_aligned : counted, tarn::pooled<page_aligned> {
+struct alignas(4096) page_aligned : instance_counter, tarn::pooled<page_aligned> {
   char bytes[10] = {};
 };
 struct throwing : tarn::pooled<throwing> {
-  explicit throwing(bool wanted) {
-    if (wanted) {
-      throw std::runtime_error("wanted");
+  explicit throwing(bool throws_now) {
+    if (throws_now) {
+      throw std::runtime_error("thrown on request");
     }
   }
   char bytes[200] = {};
@@ -77,8 +77,8 @@ TEST_F(pooled_test, single_objects_come_from_the_current_heap) {
   EXPECT_EQ(bytes(), tarn::detail::size_of(tarn::detail::class_of(sizeof(order))));
   delete single;
   EXPECT_EQ(bytes(), 0u);
-  const auto owned = std::make_unique<order>();
-  EXPECT_EQ(tarn::owner_of(owned.get()), &lane);
+  const auto object = std::make_unique<order>();
+  EXPECT_EQ(tarn::owner_of(object.get()), &lane);
   std::unique_ptr<order> nothing;
   delete nothing.release();
 }
@@ -150,9 +150,9 @@ TEST_F(pooled_test, without_memory_they_throw) {
 }
 
 TEST_F(pooled_test, placement_uses_the_place) {
-  alignas(order) unsigned char place[2 * sizeof(order)];
-  auto* const single = new (place) order;
-  EXPECT_EQ(static_cast<void*>(single), place);
+  alignas(order) unsigned char storage[2 * sizeof(order)];
+  auto* const single = new (storage) order;
+  EXPECT_EQ(static_cast<void*>(single), storage);
   single->~order();
   alignas(order) unsigned char room[4 * sizeof(order) + 16];  // the compiler may store the count before the first
   auto* const array = new (room) order[4];
@@ -211,10 +211,10 @@ TEST_F(pooled_test, any_thread_may_delete) {
 
 TEST_F(pooled_test, nothing_is_added_to_the_object) {
   struct plain {
-    std::uint64_t words[3];
+    std::uint64_t numbers[3];
   };
   struct pooled_plain : tarn::pooled<pooled_plain> {
-    std::uint64_t words[3];
+    std::uint64_t numbers[3];
   };
   static_assert(sizeof(pooled_plain) == sizeof(plain));
   static_assert(sizeof(tarn::pooled_value<int>) == sizeof(int));
@@ -226,8 +226,8 @@ TEST_F(pooled_test, values_and_arrays_of_them_work_like_plain_ones) {
   EXPECT_EQ(tarn::owner_of(value), &lane);
   ++*value;
   EXPECT_EQ(*value, 42);
-  int& inside = *value;
-  inside = 5;
+  int& contents = *value;
+  contents = 5;
   EXPECT_EQ(value->get(), 5);
   *value = 6;
   const tarn::pooled_value<int>& constant = *value;

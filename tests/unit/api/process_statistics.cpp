@@ -72,14 +72,14 @@ TEST_F(process_figures, count_what_the_system_was_asked) {
 }
 
 TEST_F(process_figures, count_purges) {
-  void* const kept = tarn::current().allocate(1);
+  void* const block = tarn::current().allocate(1);
   tarn::current().deallocate(tarn::current().allocate(3_MiB));
   const process_statistics before = process_now();
   tarn::api::trim();
   const process_statistics now = process_now();
   EXPECT_GT(now.purges, before.purges);
   EXPECT_GE(now.purged_bytes, before.purged_bytes + 3_MiB);
-  tarn::current().deallocate(kept);
+  tarn::current().deallocate(block);
 }
 
 }  // namespace

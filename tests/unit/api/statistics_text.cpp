@@ -178,12 +178,12 @@ TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
   std::istringstream lines(exposition(numbered_process(), heaps, "a\"b"));
   std::set<std::string> families, samples;
   std::string family, type, line;
-  bool ended = false;
+  bool has_ended = false;
   std::size_t values = 0;
   while (std::getline(lines, line)) {
-    EXPECT_FALSE(ended) << line;
+    EXPECT_FALSE(has_ended) << line;
     if (line == "# EOF") {
-      ended = true;
+      has_ended = true;
     } else if (line.starts_with("# ")) {
       ASSERT_THAT(line, testing::MatchesRegex("# TYPE [a-z_]+ (counter|gauge)"));
       std::istringstream(line.substr(7)) >> family >> type;
@@ -195,7 +195,7 @@ TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
       ++values;
     }
   }
-  EXPECT_TRUE(ended);
+  EXPECT_TRUE(has_ended);
   EXPECT_EQ(values, sizeof(heap_statistics) / 8 * (3 + 1) + (sizeof(process_statistics) - sizeof(heap_statistics)) / 8 +
                         sizeof(advice) / 8);
   const std::string metrics = exposition(numbered_process(), heaps);
@@ -250,9 +250,9 @@ TEST(statistics_text, counters_read_late_do_not_wrap) {
 TEST(statistics_text, hostile_names_do_not_break_a_line_or_the_json) {
   const std::string name = "a\"\\\n\x1b]0;x\x07\xff\xc3";
   const heap_row heaps[] = {{name, 1, numbered_heap(1)}};
-  const std::string shown = table({}, heaps, name);
-  for (const char byte : shown) EXPECT_TRUE(byte == '\n' || (byte >= ' ' && byte <= '~')) << static_cast<int>(byte);
-  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 8) << "as with a tame name";
+  const std::string text = table({}, heaps, name);
+  for (const char byte : text) EXPECT_TRUE(byte == '\n' || (byte >= ' ' && byte <= '~')) << static_cast<int>(byte);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << "as with a tame name";
   const json read = json::parse(json_line({}, heaps, name));
   EXPECT_EQ(read.at("heap_rows").at(0).at("name"), "a\"\\\n\x1b]0;x\x07\xc3\xbf\xc3\x83");
   EXPECT_EQ(read.at("program"), read.at("heap_rows").at(0).at("name"));
@@ -289,7 +289,8 @@ std::string standard_error_of(Body body) {
   ::close(ends[1]);
   std::string text;
   char part[4096];
-  for (ssize_t got; (got = ::read(ends[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
+  for (ssize_t count; (count = ::read(ends[0], part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(count));
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -8,11 +8,11 @@ namespace {
 
 using testing::HasSubstr;
 
-const void* place(std::uintptr_t number) { return reinterpret_cast<const void*>(number); }
+const void* address_of(std::uintptr_t number) { return reinterpret_cast<const void*>(number); }
 
 std::string printed(tarn::base::leak_report& report) {
   testing::internal::CaptureStderr();
-  report.print("pool", "na\"me", place(0x1234));
+  report.print("pool", "na\"me", address_of(0x1234));
   return testing::internal::GetCapturedStderr();
 }
 
@@ -23,10 +23,10 @@ TEST(leaks, nothing_is_said_of_nothing) {
 
 TEST(leaks, are_listed_by_place_and_thread_with_the_most_bytes_first) {
   tarn::base::leak_report report;
-  report.add(10, place(0x101), 7);
-  report.add(500, place(0x201), 7);
-  report.add(10, place(0x101), 7);
-  report.add(10, place(0x101), 8);
+  report.add(10, address_of(0x101), 7);
+  report.add(500, address_of(0x201), 7);
+  report.add(10, address_of(0x101), 7);
+  report.add(10, address_of(0x101), 8);
   EXPECT_EQ(printed(report),
             "tarn: pool \"na\"me\" at 0x1234: ended with 4 blocks, 530 bytes, in use\n"
             "tarn:   1 blocks, 500 bytes, allocated at 0x200 by thread 7\n"
@@ -37,7 +37,7 @@ TEST(leaks, are_listed_by_place_and_thread_with_the_most_bytes_first) {
 TEST(leaks, many_places_are_counted_all_the_same) {
   tarn::base::leak_report report;
   for (std::uintptr_t number = 1; number <= 100; ++number) {
-    report.add(1, place(number << 8 | 1), 1);
+    report.add(1, address_of(number << 8 | 1), 1);
   }
   const std::string text = printed(report);
   EXPECT_THAT(text, HasSubstr(": ended with 100 blocks, 100 bytes, in use\n"));

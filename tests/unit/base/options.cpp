@@ -22,12 +22,12 @@ using testing::IsEmpty;
 struct parse_result {
   options values;
   std::string reason;
-  bool accepted = false;
+  bool is_accepted = false;
 
   parse_result(option_id id, std::string_view value) {
-    text_buffer<128> words;
-    accepted = parse_option(values, id, value, words);
-    reason = words.view();
+    text_buffer<128> text;
+    is_accepted = parse_option(values, id, value, text);
+    reason = text.view();
   }
 };
 
@@ -52,10 +52,10 @@ TEST(options, defaults_are_those_of_the_table) {
   const options defaults;
   for (const option_info& option : option_table) {
     EXPECT_EQ(value_text(defaults, option.id), option.default_text) << option.name;
-    const parse_result again(option.id, option.default_text);
-    EXPECT_TRUE(again.accepted) << option.name;
-    EXPECT_EQ(value_text(again.values, option.id), option.default_text) << option.name;
-    EXPECT_THAT(again.reason, IsEmpty()) << option.name;
+    const parse_result parsed(option.id, option.default_text);
+    EXPECT_TRUE(parsed.is_accepted) << option.name;
+    EXPECT_EQ(value_text(parsed.values, option.id), option.default_text) << option.name;
+    EXPECT_THAT(parsed.reason, IsEmpty()) << option.name;
   }
 }
 
@@ -79,7 +79,7 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
   static_assert(sizeof changed / sizeof changed[0] == option_count);
   for (const auto& [id, value] : changed) {
     const parse_result result(id, value);
-    ASSERT_TRUE(result.accepted) << value;
+    ASSERT_TRUE(result.is_accepted) << value;
     for (const option_info& option : option_table) {
       EXPECT_EQ(value_text(result.values, option.id), option.id == id ? value : option.default_text) << option.name;
     }
@@ -96,7 +96,7 @@ TEST(options, are_read_as_milliseconds) {
   EXPECT_EQ(parse_result(option_id::purge_delay_ms, "3600000").values.purge_delay_ms, 3'600'000U);
   for (const char* text : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "18446744073709551620"}) {
     const parse_result result(option_id::purge_delay_ms, text);
-    EXPECT_FALSE(result.accepted) << text;
+    EXPECT_FALSE(result.is_accepted) << text;
     EXPECT_EQ(result.reason, "not a number of milliseconds from 0 to 3600000") << text;
     EXPECT_EQ(result.values.purge_delay_ms, 500U) << text;
   }
@@ -120,13 +120,13 @@ TEST(options, are_read_as_bytes) {
   };
   for (const auto& [text, bytes] : good) {
     const parse_result result(option_id::limit, text);
-    EXPECT_TRUE(result.accepted) << text;
+    EXPECT_TRUE(result.is_accepted) << text;
     EXPECT_EQ(result.values.limit, bytes) << text;
   }
   for (const char* text : {"", "K", "-1", "1KB", "1Ki", "1KiBs", "1T", "1 K", "131073G", "17179869184G",
                            "18446744073709551616", "18446744073709551620", "18446744073709551615"}) {
     const parse_result result(option_id::limit, text);
-    EXPECT_FALSE(result.accepted) << text;
+    EXPECT_FALSE(result.is_accepted) << text;
     EXPECT_EQ(result.reason, "not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may follow)");
   }
 }

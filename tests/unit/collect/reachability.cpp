@@ -21,18 +21,18 @@ class made_memory : public testing::Test {
     blocks_.push_back({address, 64, number});
     return address;
   }
-  void point(std::uint64_t place, std::uint64_t target) { words_[(place - base) / 8] = target; }
+  void point(std::uint64_t address, std::uint64_t target) { memory_[(address - base) / 8] = target; }
 
   std::map<std::uint32_t, format::leak_facts> lost(const std::vector<address_range>& ranges = {{root, root + 64}},
                                                    const std::vector<std::uint64_t>& registers = {}) {
     return find_lost(blocks_, {ranges, registers}, [&](std::uint64_t address, void* target, std::size_t bytes) {
-      if (address < base || address + bytes > base + words_.size() * 8) return false;
-      std::memcpy(target, reinterpret_cast<const char*>(words_.data()) + (address - base), bytes);
+      if (address < base || address + bytes > base + memory_.size() * 8) return false;
+      std::memcpy(target, reinterpret_cast<const char*>(memory_.data()) + (address - base), bytes);
       return true;
     });
   }
 
-  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(1 << 17);
+  std::vector<std::uint64_t> memory_ = std::vector<std::uint64_t>(1 << 17);
   std::vector<heap_block> blocks_;
 };
 

@@ -13,8 +13,8 @@ using format::memory_kind;
 using format::residence_facts;
 
 // A mapping of 4 MiB, 2,048 KiB of which are in memory.
-std::string mapped(const char* place, const char* rights, const char* path, const char* further_fields = "") {
-  return std::string(place) + ' ' + rights + " 00000000 00:00 0                          " + path +
+std::string mapped(const char* range, const char* rights, const char* path, const char* further_fields = "") {
+  return std::string(range) + ' ' + rights + " 00000000 00:00 0                          " + path +
          "\nSize:               4096 kB\nRss:                2048 kB\nPss:                1024 kB\n" + further_fields +
          "VmFlags: rd wr mr mw me ac sd\n";
 }

@@ -61,15 +61,15 @@ class records {
               const std::vector<std::uint64_t>& returns, std::size_t copied_frames = 100) {
     constexpr std::uint64_t stack = 0x7000'0000;
     word(of_process, thread, at_ns, std::uint64_t{PERF_SAMPLE_REGS_ABI_64}, stack, stack, address);
-    std::vector<std::uint64_t> words;
+    std::vector<std::uint64_t> stack_words;
     for (std::size_t index = 0; index < std::min(returns.size(), copied_frames); ++index) {
-      words.push_back(stack + 16 * (index + 1));
-      words.push_back(returns[index]);
+      stack_words.push_back(stack + 16 * (index + 1));
+      stack_words.push_back(returns[index]);
     }
-    if (copied_frames > returns.size()) words.insert(words.end(), {0, 0});
-    const std::uint64_t bytes = 8 * words.size();
+    if (copied_frames > returns.size()) stack_words.insert(stack_words.end(), {0, 0});
+    const std::uint64_t bytes = 8 * stack_words.size();
     word(bytes);
-    append(words.data(), bytes);
+    append(stack_words.data(), bytes);
     word(bytes).end(PERF_RECORD_SAMPLE, mode, at_ns);
   }
 
@@ -123,16 +123,16 @@ TEST(stack_samples, without_registers_count_at_no_stack) {
 }
 
 TEST(stack_samples, of_another_process_are_left_out_or_kept_apart) {
-  for (const bool only_one : {true, false}) {
+  for (const bool keeps_one : {true, false}) {
     stack_samples samples;
-    if (only_one) samples.keep_only(process);
+    if (keeps_one) samples.keep_only(process);
     records from_kernel(samples);
     from_kernel.exec(process, 10);
     from_kernel.fork(child, process, child, process, 25);
     from_kernel.sample(process, process, user, 40, 0x1000, {});
     from_kernel.sample(child, child, user, 41, 0x2000, {});
     EXPECT_EQ(recording_of(samples).cells.size(), 1U);
-    EXPECT_EQ(recording_of(samples, child).cells.size(), only_one ? 0U : 1U);
+    EXPECT_EQ(recording_of(samples, child).cells.size(), keeps_one ? 0U : 1U);
   }
 }
 
@@ -175,8 +175,8 @@ TEST(stack_samples, that_are_broken_break_nothing) {
   records from_kernel(samples);
   from_kernel.exec(process, 10);
   for (std::uint32_t type = 1; type < 20; ++type) {
-    for (std::size_t words = 0; words < 12; ++words) {
-      perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * words, std::byte{0xff})};
+    for (std::size_t word_count = 0; word_count < 12; ++word_count) {
+      perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * word_count, std::byte{0xff})};
       const perf_event_header header{type, user, static_cast<std::uint16_t>(record.bytes.size())};
       std::memcpy(record.bytes.data(), &header, sizeof header);
       time_of(record.bytes);

@@ -150,7 +150,7 @@ TEST(exports, pprof_samples_name_locations_and_have_all_values) {
     std::size_t values = 0;
     while (reader.next()) {
       if (reader.tag() == 1) {
-        for (const std::uint64_t place : reader.get_packed_uint64()) EXPECT_LE(place, locations);
+        for (const std::uint64_t location : reader.get_packed_uint64()) EXPECT_LE(location, locations);
       } else if (reader.tag() == 2) {
         values = reader.get_packed_int64().size();
       } else {

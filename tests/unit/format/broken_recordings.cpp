@@ -102,20 +102,22 @@ TEST(broken_recordings, a_look_inside_a_look_is_found) {
 TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording) {
   const auto good = without_snapshots(blocks_of(file_of(example_recording())));
   std::mt19937 random(1);
-  const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+  const auto random_below = [&](std::size_t end) {
+    return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+  };
   std::size_t damaged = 0;
   for (int round = 0; round < 4000; ++round) {
     auto broken = good;
-    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
-      plain_block& block = broken[below(broken.size())];
-      const std::size_t index = below(block.content.size() + 1);
-      switch (below(5)) {
+    for (std::size_t changes = 1 + random_below(4); changes > 0; --changes) {
+      plain_block& block = broken[random_below(broken.size())];
+      const std::size_t index = random_below(block.content.size() + 1);
+      switch (random_below(5)) {
         case 0: block.content.resize(index); break;
-        case 1: block.content.insert(index, 1 + below(12), static_cast<char>(0xff)); break;
-        case 2: block.content.insert(index, block.content.substr(below(block.content.size() + 1))); break;
-        case 3: block.kind = static_cast<std::uint32_t>(below(24)); break;
+        case 1: block.content.insert(index, 1 + random_below(12), static_cast<char>(0xff)); break;
+        case 2: block.content.insert(index, block.content.substr(random_below(block.content.size() + 1))); break;
+        case 3: block.kind = static_cast<std::uint32_t>(random_below(24)); break;
         default:
-          if (index < block.content.size()) block.content[index] = static_cast<char>(below(256));
+          if (index < block.content.size()) block.content[index] = static_cast<char>(random_below(256));
       }
     }
     const recording read = parse(file_with(broken));

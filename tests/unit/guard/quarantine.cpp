@@ -68,10 +68,10 @@ TEST_F(a_quarantine, never_gives_what_only_is_to_be_remembered) {
 
 TEST_F(a_quarantine, remembers_the_last_free_of_a_block) {
   EXPECT_FALSE(under_test->recall(address(1), out));
-  freed_block again = block(1);
-  under_test->push(again);
-  again.record.freed_by = 42;
-  under_test->push(again);
+  freed_block repeated = block(1);
+  under_test->push(repeated);
+  repeated.record.freed_by = 42;
+  under_test->push(repeated);
   ASSERT_TRUE(under_test->recall(address(1), out));
   EXPECT_EQ(out.record.freed_by, 42u);
   popped(true);

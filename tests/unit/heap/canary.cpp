@@ -43,14 +43,14 @@ TEST(canary, has_neither_zeros_nor_text) {
 TEST(canary, words_and_sums_differ_by_place_and_contents) {
   canary::draw();
   const char memory[2] = {};
-  std::set<std::uint64_t> words;
+  std::set<std::uint64_t> canaries;
   for (const char& byte : memory) {
-    for (std::uint64_t number = 0; number < 3; ++number) words.insert(canary::word_for(&byte, number));
-    words.insert(canary::sum(&byte, 1, 2, 3));
-    words.insert(canary::sum(&byte, 2, 1, 3));
-    words.insert(canary::sum(&byte, 1, 3, 2));
+    for (std::uint64_t number = 0; number < 3; ++number) canaries.insert(canary::word_for(&byte, number));
+    canaries.insert(canary::sum(&byte, 1, 2, 3));
+    canaries.insert(canary::sum(&byte, 2, 1, 3));
+    canaries.insert(canary::sum(&byte, 1, 3, 2));
   }
-  EXPECT_EQ(words.size(), 12u);
+  EXPECT_EQ(canaries.size(), 12u);
 }
 
 TEST(canary, first_other_stops_at_the_first) {

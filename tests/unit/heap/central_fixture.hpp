@@ -18,8 +18,8 @@ class central_heap_test : public heap_test {
     ASSERT_EQ(heaps::central().used_bytes(), 0u);
   }
   void TearDown() override {
-    while (!owned.empty()) {
-      end(*owned.back());
+    while (!owned_heaps.empty()) {
+      end(*owned_heaps.back());
     }
     EXPECT_EQ(heaps::central().used_bytes(), 0u) << "blocks were lost on their way";
     heap_test::TearDown();
@@ -29,11 +29,11 @@ class central_heap_test : public heap_test {
     heap* const started = registry::acquire();
     EXPECT_NE(started, nullptr);
     EXPECT_EQ(started->state.load(), ownership::owned);
-    owned.push_back(started);
+    owned_heaps.push_back(started);
     return *started;
   }
   void end(heap& leaving) {
-    owned.erase(std::find(owned.begin(), owned.end(), &leaving));
+    owned_heaps.erase(std::find(owned_heaps.begin(), owned_heaps.end(), &leaving));
     leaving.retire();
     EXPECT_EQ(leaving.state.load(), ownership::idle);
     registry::give_idle(&leaving);
@@ -46,7 +46,7 @@ class central_heap_test : public heap_test {
     return blocks;
   }
 
-  std::vector<heap*> owned;
+  std::vector<heap*> owned_heaps;
 };
 
 }  // namespace heap_tests

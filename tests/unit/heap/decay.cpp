@@ -33,7 +33,7 @@ class decay_test : public heap_test {
 };
 
 TEST_F(decay_test, what_waits_in_depots_is_little_once_others_need_memory) {
-  for (const bool large : {false, true}) {
+  for (const bool is_large : {false, true}) {
     heap& tested = make();
     for (const std::size_t bytes : {64, 1'000, 20'000}) {
       const size_class index = class_of(bytes);
@@ -42,7 +42,7 @@ TEST_F(decay_test, what_waits_in_depots_is_little_once_others_need_memory) {
       ASSERT_GT(waiting, 0u);
       const std::size_t slab_bytes = tested.slab_bytes.get();
       EXPECT_TRUE(tested.is_valid());
-      if (large) {
+      if (is_large) {
         give(tested, tested.allocate_large(1_MiB, 16, nullptr));
       } else {
         static_cast<void>(allocate(tested, 30));

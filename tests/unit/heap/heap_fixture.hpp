@@ -36,8 +36,8 @@ class live_blocks {
     ASSERT_NE(block_, nullptr);
     char* const block = static_cast<char*>(block_);
     ASSERT_TRUE(base::is_aligned(block, detail::block_alignment));
-    const auto [position, fresh] = blocks_.emplace(block, bytes);
-    ASSERT_TRUE(fresh) << "handed out twice";
+    const auto [position, is_new] = blocks_.emplace(block, bytes);
+    ASSERT_TRUE(is_new) << "handed out twice";
     ASSERT_TRUE(std::next(position) == blocks_.end() || block + bytes <= std::next(position)->first)
         << "overlaps the next";
     ASSERT_TRUE(position == blocks_.begin() || std::prev(position)->first + std::prev(position)->second <= block)
@@ -93,11 +93,11 @@ class heap_test : public testing::Test {
     pages::space& space = spaces.emplace_back();
     space.configure(
         {.segment_units = 64, .alignment = pages::unit_bytes, .limit = limit, .purge = pages::purging::never});
-    heap* const fresh = heaps::registry::create(space, "tested");
-    EXPECT_NE(fresh, nullptr);
-    EXPECT_TRUE(fresh->is_valid());
-    heaps_of_test.push_back(fresh);
-    return *fresh;
+    heap* const created = heaps::registry::create(space, "tested");
+    EXPECT_NE(created, nullptr);
+    EXPECT_TRUE(created->is_valid());
+    heaps_of_test.push_back(created);
+    return *created;
   }
 
   static void* allocate(heap& owner, size_class index) { return detail::allocate(&owner, index); }

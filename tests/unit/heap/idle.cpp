@@ -8,33 +8,33 @@ using idle_test = central_heap_test;
 
 TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   heap& leaving = start();
-  std::vector<void*> kept;
+  std::vector<void*> live_blocks_of_heap;
   for (size_class index = 0; index < 40; ++index) {
     for (void* block : allocate_many(leaving, index, 100)) {
       give(leaving, block);
     }
   }
-  kept.push_back(allocate(leaving, 5));
-  kept.push_back(allocate(leaving, 30));
+  live_blocks_of_heap.push_back(allocate(leaving, 5));
+  live_blocks_of_heap.push_back(allocate(leaving, 30));
   end(leaving);
   EXPECT_TRUE(leaving.is_valid());
   EXPECT_EQ(leaving.statistics().used_bytes, size_of(5) + size_of(30));
   EXPECT_EQ(leaving.statistics().slabs, 2u);
   heap& sender = start();  // most likely the same heap
-  for (void* block : kept) {
+  for (void* block : live_blocks_of_heap) {
     give(sender, block);
   }
 }
 
 TEST_F(idle_test, the_next_thread_takes_the_heap_over) {
-  const auto counted = registry::count();
+  const auto counts_before = registry::count();
   heap& first = start();
   end(first);
   heap& second = start();
   EXPECT_EQ(&second, &first);
-  EXPECT_EQ(registry::count().started, counted.started + 2);
-  EXPECT_EQ(registry::count().abandoned, counted.abandoned + 1);
-  EXPECT_GE(registry::count().adopted, counted.adopted + 1);
+  EXPECT_EQ(registry::count().started, counts_before.started + 2);
+  EXPECT_EQ(registry::count().abandoned, counts_before.abandoned + 1);
+  EXPECT_GE(registry::count().adopted, counts_before.adopted + 1);
   EXPECT_TRUE(second.is_valid());
   give(second, allocate(second, 7));
 }
@@ -113,12 +113,12 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   const auto old = allocate_many(leaving, index, 20);
   end(leaving);
   ASSERT_EQ(leaving.statistics().slabs, 1u);
-  const std::size_t used = heaps::central().used_bytes();
+  const std::size_t used_bytes = heaps::central().used_bytes();
   live_blocks live;
   for (void* block : allocate_many(taking, index, 20)) {
     ASSERT_NO_FATAL_FAILURE(live.add(block, 512));
   }
-  EXPECT_EQ(heaps::central().used_bytes(), used);
+  EXPECT_EQ(heaps::central().used_bytes(), used_bytes);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
   EXPECT_EQ(taking.statistics().slabs, 1u);
@@ -150,7 +150,7 @@ TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
 
 // A slab that is posted to its former heap is forwarded.
 TEST_F(idle_test, a_free_follows_its_slab) {
-  for (const bool tended : {true, false}) {
+  for (const bool is_tended : {true, false}) {
     const size_class index = class_of(512);
     heap& leaving = start();
     heap& sender = start();
@@ -159,15 +159,15 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     give(sender, old[0]);
     end(leaving);
     const std::uint64_t freed = taking.statistics().remote_frees;
-    void* const mine = allocate(taking, index);
+    void* const own_block = allocate(taking, index);
     ASSERT_EQ(detail::key_of(old[0]), taking.address() | index);
     sender.send_all();
     taking.collect();
     EXPECT_EQ(taking.statistics().remote_frees, freed + 1);
     heap* resumed = nullptr;
-    if (!tended) {  // the heap has a thread again
+    if (!is_tended) {  // the heap has a thread again
       while (resumed != &leaving) {
-        ASSERT_LT(owned.size(), 1'000u);
+        ASSERT_LT(owned_heaps.size(), 1'000u);
         resumed = &start();
       }
     }
@@ -188,10 +188,10 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     for (std::size_t position = 2; position < old.size(); ++position) {
       give(taking, old[position]);
     }
-    give(taking, mine);
+    give(taking, own_block);
     expect_in_use(taking, 0);
-    while (!owned.empty()) {
-      end(*owned.back());
+    while (!owned_heaps.empty()) {
+      end(*owned_heaps.back());
     }
   }
 }
@@ -225,7 +225,7 @@ TEST_F(idle_test, the_registry_says_null_without_memory) {
     ASSERT_LT(objects.size(), 1'000u);
   }
   fake::fail_requests_from(0);
-  owned = acquired_heaps;
+  owned_heaps = acquired_heaps;
   for (heap* object : objects) {
     registry::destroy(object);
   }

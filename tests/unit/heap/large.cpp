@@ -6,10 +6,10 @@ namespace {
 
 TEST_F(heap_test, large_blocks_come_and_go) {
   heap& tested = make();
-  bool zeroed = false;
-  char* const block = static_cast<char*>(tested.allocate_large(1_MiB, 16, &zeroed));
+  bool is_zeroed = false;
+  char* const block = static_cast<char*>(tested.allocate_large(1_MiB, 16, &is_zeroed));
   ASSERT_NE(block, nullptr);
-  EXPECT_TRUE(zeroed);
+  EXPECT_TRUE(is_zeroed);
   std::memset(block, 1, 1_MiB);
   EXPECT_EQ(tested.statistics().large_blocks, 1u);
   EXPECT_EQ(tested.statistics().large_bytes, 1_MiB);
@@ -20,17 +20,17 @@ TEST_F(heap_test, large_blocks_come_and_go) {
   EXPECT_EQ(tested.statistics().large_bytes, 0u);
   EXPECT_EQ(tested.statistics().footprint_bytes, 0u);
   EXPECT_EQ(tested.statistics().peak_footprint_bytes, 1_MiB);
-  ASSERT_NE(tested.allocate_large(1_MiB, 16, &zeroed), nullptr);
-  EXPECT_FALSE(zeroed);
+  ASSERT_NE(tested.allocate_large(1_MiB, 16, &is_zeroed), nullptr);
+  EXPECT_FALSE(is_zeroed);
 }
 
 TEST_F(heap_test, a_large_block_may_be_freed_by_another_heap) {
   heap& owner = make();
   heap& sender = make();
   void* const in_segment = owner.allocate_large(1_MiB, 16, nullptr);
-  void* const alone = owner.allocate_large(50_MiB, 16, nullptr);
+  void* const own_mapping_block = owner.allocate_large(50_MiB, 16, nullptr);
   give(sender, in_segment);
-  give(sender, alone);
+  give(sender, own_mapping_block);
   EXPECT_EQ(owner.statistics().large_blocks, 0u);
   EXPECT_EQ(owner.space->used_bytes(), 0u);
 }

@@ -19,7 +19,7 @@ class large_cache : public central_heap_test {
     return block;
   }
   static void pair(heap& self, std::size_t bytes) { give(self, take(self, bytes)); }
-  static std::size_t used() { return heaps::central().used_bytes(); }
+  static std::size_t central_bytes() { return heaps::central().used_bytes(); }
 };
 
 TEST_F(large_cache, a_steady_pair_takes_no_lock) {
@@ -58,7 +58,7 @@ TEST_F(large_cache, six_blocks_at_a_time_take_no_lock) {
     tested.visit_large_cache(false);
     EXPECT_EQ(tested.large.count().runs, 6u) << "they were used";
     tested.visit_large_cache(false);
-    EXPECT_EQ(used(), 0u);
+    EXPECT_EQ(central_bytes(), 0u);
     EXPECT_FALSE(tested.visit_large_cache(true));
   }
 }
@@ -147,7 +147,7 @@ TEST_F(large_cache, it_keeps_a_block_that_left_its_segment) {
   ASSERT_NE(moved, nullptr);
   char* const start_of_moved = moved->start;
   give(tested, start_of_moved);
-  EXPECT_EQ(used(), 5_MiB);
+  EXPECT_EQ(central_bytes(), 5_MiB);
   // Now a block of that length has pages to be copied into.
   char* const second = static_cast<char*>(take(tested, 2_MiB));
   ASSERT_EQ(second, block);
@@ -169,9 +169,9 @@ TEST_F(large_cache, alignments_are_kept) {
 TEST_F(large_cache, a_block_from_it_need_not_be_zero) {
   heap& tested = start();
   for (int round = 0; round < 3; ++round) {
-    bool zeroed = false;
-    void* const block = tested.allocate_large(1_MiB, 16, &zeroed);
-    EXPECT_FALSE(zeroed && round != 0);
+    bool is_zeroed = false;
+    void* const block = tested.allocate_large(1_MiB, 16, &is_zeroed);
+    EXPECT_FALSE(is_zeroed && round != 0);
     static_cast<char*>(block)[100] = 1;
     give(tested, block);
   }
@@ -180,7 +180,7 @@ TEST_F(large_cache, a_block_from_it_need_not_be_zero) {
 TEST_F(large_cache, its_runs_are_not_in_use) {
   heap& tested = start();
   pair(tested, 1_MiB);
-  ASSERT_EQ(used(), 1_MiB) << "nothing is in the cache";
+  ASSERT_EQ(central_bytes(), 1_MiB) << "nothing is in the cache";
   const heap_statistics now = tested.statistics();
   EXPECT_EQ(now.large_blocks, 0u);
   EXPECT_EQ(now.large_bytes, 0u);
@@ -192,18 +192,18 @@ TEST_F(large_cache, two_visits_without_use_empty_it) {
   heap& tested = start();
   pair(tested, 1_MiB);
   tested.visit_large_cache(false);
-  EXPECT_EQ(used(), 1_MiB);
+  EXPECT_EQ(central_bytes(), 1_MiB);
   pair(tested, 1_MiB);
   tested.visit_large_cache(false);
-  EXPECT_EQ(used(), 1_MiB) << "it was used in between";
+  EXPECT_EQ(central_bytes(), 1_MiB) << "it was used in between";
   tested.visit_large_cache(false);
-  EXPECT_EQ(used(), 0u);
+  EXPECT_EQ(central_bytes(), 0u);
   // Its bin shuts when it was found empty twice.
   EXPECT_FALSE(tested.visit_large_cache(false));
   pair(tested, 2_MiB);
   EXPECT_TRUE(tested.visit_large_cache(false));
   EXPECT_FALSE(tested.visit_large_cache(true));
-  EXPECT_EQ(used(), 0u);
+  EXPECT_EQ(central_bytes(), 0u);
 }
 
 TEST_F(large_cache, a_shut_bin_accepts_nothing) {
@@ -212,7 +212,7 @@ TEST_F(large_cache, a_shut_bin_accepts_nothing) {
   tested.visit_large_cache(false);
   tested.visit_large_cache(false);
   give(tested, block);
-  EXPECT_EQ(used(), 0u) << "the program held the block for long";
+  EXPECT_EQ(central_bytes(), 0u) << "the program held the block for long";
 }
 
 TEST_F(large_cache, keeps_a_bounded_amount) {
@@ -223,8 +223,8 @@ TEST_F(large_cache, keeps_a_bounded_amount) {
     give(tested, first);
     give(tested, second);
   }
-  EXPECT_LE(used(), 128_MiB);
-  EXPECT_GT(used(), 8_MiB);
+  EXPECT_LE(central_bytes(), 128_MiB);
+  EXPECT_GT(central_bytes(), 8_MiB);
 }
 
 TEST_F(large_cache, another_thread_fills_it) {
@@ -232,7 +232,7 @@ TEST_F(large_cache, another_thread_fills_it) {
   heap& helper = start();
   void* block = take(owner, 1_MiB);
   give(helper, block);
-  EXPECT_EQ(used(), 1_MiB);
+  EXPECT_EQ(central_bytes(), 1_MiB);
   EXPECT_EQ(take(owner, 1_MiB), block);
   give(owner, block);
   EXPECT_EQ(helper.statistics().footprint_bytes, 0u);
@@ -241,11 +241,11 @@ TEST_F(large_cache, another_thread_fills_it) {
 TEST_F(large_cache, ends_with_its_thread) {
   heap& owner = start();
   pair(owner, 1_MiB);
-  void* const late = take(owner, 2_MiB);
+  void* const block = take(owner, 2_MiB);
   end(owner);
-  EXPECT_EQ(used(), 2_MiB);
+  EXPECT_EQ(central_bytes(), 2_MiB);
   heap& helper = start();
-  give(helper, late);
+  give(helper, block);
 }
 
 TEST_F(large_cache, serves_before_memory_is_short) {
@@ -272,10 +272,10 @@ TEST_F(large_cache, no_run_has_two_holders) {
   constexpr int rounds = 4'000;
   heap* const owners[count] = {&start(), &start(), &start()};
   std::atomic<void*> passed[12] = {};  // more than the slots of a bin hold
-  std::atomic<bool> wrong{false};
+  std::atomic<bool> is_wrong{false};
   std::atomic<int> running{count};
   const auto check = [&](void* block) {
-    wrong = wrong || *static_cast<void**>(block) != block;
+    is_wrong = is_wrong || *static_cast<void**>(block) != block;
     *static_cast<void**>(block) = nullptr;
   };
   std::vector<std::thread> threads;
@@ -285,7 +285,7 @@ TEST_F(large_cache, no_run_has_two_holders) {
       for (int round = 0; round < rounds; ++round) {
         void* block = owners[self]->allocate_large(300'000 + random() % 5 * 100'000, 16, nullptr);
         if (block == nullptr) {
-          wrong = true;
+          is_wrong = true;
           break;
         }
         *static_cast<void**>(block) = block;
@@ -310,14 +310,14 @@ TEST_F(large_cache, no_run_has_two_holders) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  EXPECT_FALSE(wrong);
+  EXPECT_FALSE(is_wrong);
   for (auto& run : passed) {
     if (void* const block = run.exchange(nullptr)) {
       check(block);
       give(*owners[0], block);
     }
   }
-  EXPECT_FALSE(wrong);
+  EXPECT_FALSE(is_wrong);
 }
 
 TEST_F(large_cache, a_second_free_is_named) {

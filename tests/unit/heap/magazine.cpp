@@ -88,12 +88,12 @@ TEST_F(stock_test, magazines_are_used_again) {
   }
   first.clear();  // by way of the process
   fake::fail_requests_from(1);
-  std::set<magazine*> again;
+  std::set<magazine*> reused;
   while (magazine* const array = second.take(0)) {
-    ASSERT_TRUE(again.insert(array).second);
+    ASSERT_TRUE(reused.insert(array).second);
   }
-  EXPECT_TRUE(std::ranges::includes(again, magazines));
-  for (magazine* array : again) {
+  EXPECT_TRUE(std::ranges::includes(reused, magazines));
+  for (magazine* array : reused) {
     second.give(array);
   }
   second.clear();
@@ -123,14 +123,14 @@ TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
   EXPECT_FALSE(arrays.may_purge_later());
   EXPECT_EQ(arrays.purge(false), 0u);
 
-  std::set<magazine*> again;
+  std::set<magazine*> reused;
   fake::fail_requests_from(1);  // nothing new is needed
-  while (again.size() < array_count) {
+  while (reused.size() < array_count) {
     magazine* const array = stock.take(0);
-    ASSERT_TRUE(array != nullptr && again.insert(array).second) << again.size();
+    ASSERT_TRUE(array != nullptr && reused.insert(array).second) << reused.size();
     std::memset(array->slots, 1, sizeof *array);
   }
-  magazines.swap(again);
+  magazines.swap(reused);
   give_all();
   EXPECT_GE(arrays.purge(true), unneeded);
 }
@@ -209,28 +209,28 @@ TEST(inbox, gives_all_that_was_posted) {
   }
   sent[3].next_sent = &sent[4];
   posted.post(sent[3], sent[4]);
-  std::set<heaps::inbox::node*> got;
+  std::set<heaps::inbox::node*> received;
   for (heaps::inbox::node* node = posted.take_all(); node != nullptr; node = node->next_sent) {
-    got.insert(node);
+    received.insert(node);
   }
-  EXPECT_EQ(got, (std::set<heaps::inbox::node*>{&sent[0], &sent[1], &sent[2], &sent[3], &sent[4]}));
+  EXPECT_EQ(received, (std::set<heaps::inbox::node*>{&sent[0], &sent[1], &sent[2], &sent[3], &sent[4]}));
   EXPECT_TRUE(posted.empty());
 }
 
 TEST(remote_frees, are_announced_once_until_they_are_taken) {
-  std::atomic<std::uint64_t> words[3]{};
+  std::atomic<std::uint64_t> masks[3]{};
   pages::remote_frees tested;
-  tested.remote_words = words;
+  tested.remote_words = masks;
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(tested.free_remotely(2, 0b11).post);
     EXPECT_FALSE(tested.free_remotely(0, 0b1).post);
-    const auto again = tested.free_remotely(2, 0b110);
-    EXPECT_FALSE(again.post);
-    EXPECT_EQ(again.before, 0b11u);
+    const auto second_free = tested.free_remotely(2, 0b110);
+    EXPECT_FALSE(second_free.post);
+    EXPECT_EQ(second_free.before, 0b11u);
     EXPECT_EQ(tested.remote_count(3), 4u);
-    std::map<std::size_t, std::uint64_t> got;
-    tested.take_remote([&](std::size_t number, std::uint64_t freed) { got[number] = freed; });
-    EXPECT_EQ(got, (std::map<std::size_t, std::uint64_t>{{0, 0b1}, {2, 0b111}}));
+    std::map<std::size_t, std::uint64_t> received;
+    tested.take_remote([&](std::size_t number, std::uint64_t freed) { received[number] = freed; });
+    EXPECT_EQ(received, (std::map<std::size_t, std::uint64_t>{{0, 0b1}, {2, 0b111}}));
     EXPECT_EQ(tested.remote_count(3), 0u);
   }
 }

@@ -17,9 +17,9 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
     EXPECT_EQ(allocate(tested, index), nullptr);
     EXPECT_EQ(tested.allocate_large(1_MiB, 16, nullptr), nullptr);
     give(tested, live.remove(0));
-    void* const again = allocate(tested, index);
-    EXPECT_NE(again, nullptr);
-    live.add(again, size_of(index));
+    void* const block = allocate(tested, index);
+    EXPECT_NE(block, nullptr);
+    live.add(block, size_of(index));
     while (live.size() != 0) {
       give(tested, live.remove(0));
     }
@@ -95,7 +95,7 @@ TEST_F(heap_test, works_again_whichever_request_failed) {
       }
       ASSERT_TRUE(tested.is_valid()) << n;
     }
-    const bool failed = fake::refused_requests() != 0;
+    const bool has_failed = fake::refused_requests() != 0;
     for (size_class index = 0; index < class_count; index += 5) {
       void* const block = allocate(tested, index);
       ASSERT_NE(block, nullptr) << n;
@@ -106,7 +106,7 @@ TEST_F(heap_test, works_again_whichever_request_failed) {
     }
     expect_in_use(tested, 0);
     tested.space->purge_all();
-    if (!failed) {
+    if (!has_failed) {
       break;
     }
   }

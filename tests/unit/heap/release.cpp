@@ -100,7 +100,7 @@ TEST_F(release_test, frees_of_before_are_void) {
   heap& owner = make();
   heap& sender = make();
   const size_class index = class_of(64);
-  for (const bool sent_before : {true, false}) {
+  for (const bool was_sent : {true, false}) {
     std::vector<void*> old;
     for (std::size_t round = 0; round < 5 * heaps::remote_batch::capacity / 2; ++round) {
       old.push_back(allocate(owner, index));
@@ -108,7 +108,7 @@ TEST_F(release_test, frees_of_before_are_void) {
     for (void* block : old) {
       give(sender, block);
     }
-    if (sent_before) {
+    if (was_sent) {
       sender.send_all();
     }
     owner.release();

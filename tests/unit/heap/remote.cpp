@@ -102,16 +102,16 @@ TEST_F(remote_test, blocks_of_many_owners_all_return) {
     }
   }
   sender.send_all();
-  std::uint64_t counted = 0;
+  std::uint64_t remote_frees = 0;
   std::size_t in_use = 0;
   for (heap* owner : owners) {
     owner->collect();
     owner->flush_all();
     ASSERT_TRUE(owner->is_valid());
-    counted += owner->statistics().remote_frees;
+    remote_frees += owner->statistics().remote_frees;
     in_use += owner->statistics().used_bytes;
   }
-  EXPECT_EQ(counted - arrived, freed);
+  EXPECT_EQ(remote_frees - arrived, freed);
   EXPECT_EQ(in_use, live.bytes());
   while (live.size() != 0) {
     give(sender, live.remove(0));
@@ -201,16 +201,16 @@ TEST_F(remote_test, a_second_free_is_named) {
   heap& sender = start();
   heap& third = start();
   const size_class index = class_of(64);
-  for (const bool same_batch : {true, false}) {
+  for (const bool is_same_batch : {true, false}) {
     void* const block = allocate(owner, index);
     give(sender, block);
-    if (!same_batch) {
+    if (!is_same_batch) {
       sender.send_all();
     }
     EXPECT_DEATH(
         {
-          give(same_batch ? sender : third, block);
-          (same_batch ? sender : third).send_all();
+          give(is_same_batch ? sender : third, block);
+          (is_same_batch ? sender : third).send_all();
         },
         "double free");
     sender.send_all();
@@ -246,11 +246,11 @@ TEST_F(batch_test, is_handed_out_by_its_owner) {
   owner.collect();
   EXPECT_TRUE(owner.is_valid());
   const std::set<void*> freed(blocks.begin(), blocks.begin() + 2 * capacity);
-  std::set<void*> again;
+  std::set<void*> reused;
   for (std::size_t position = 0; position < 2 * capacity; ++position) {
-    again.insert(allocate(owner, index));
+    reused.insert(allocate(owner, index));
   }
-  EXPECT_EQ(again, freed);
+  EXPECT_EQ(reused, freed);
   EXPECT_EQ(owner.statistics().slabs, slabs);
   EXPECT_TRUE(owner.is_valid());
   for (void* block : blocks) {
@@ -420,24 +420,24 @@ TEST_F(batch_test, of_an_adopted_slab_is_sent_on) {
   for (void* block : blocks) {
     give(sender, block);
   }
-  void* const kept = allocate(former, index);
+  void* const last_block = allocate(former, index);
   end(former);
-  std::vector<void*> taken;
-  while (detail::key_of(kept) == (former.address() | index)) {
-    taken.push_back(allocate(adopter, index));
-    ASSERT_LT(taken.size(), 10'000u) << "nobody adopts the slab";
+  std::vector<void*> blocks_of_adopter;
+  while (detail::key_of(last_block) == (former.address() | index)) {
+    blocks_of_adopter.push_back(allocate(adopter, index));
+    ASSERT_LT(blocks_of_adopter.size(), 10'000u) << "nobody adopts the slab";
   }
   while (&start() != &former) {  // another thread takes the former heap over
   }
   sender.send_all();
   EXPECT_FALSE(former.remote_inbox.empty());
-  void* const fresh = allocate(former, index);
+  void* const new_block = allocate(former, index);
   EXPECT_TRUE(former.remote_inbox.empty());
-  EXPECT_EQ(detail::key_of(fresh), former.address() | index);
-  give(former, fresh);
+  EXPECT_EQ(detail::key_of(new_block), former.address() | index);
+  give(former, new_block);
   expect_in_use(former, 0);
-  taken.push_back(kept);
-  for (void* block : taken) {
+  blocks_of_adopter.push_back(last_block);
+  for (void* block : blocks_of_adopter) {
     give(adopter, block);
   }
   expect_in_use(adopter, 0);
@@ -466,18 +466,18 @@ TEST_F(remote_test, batches_from_many_threads_all_arrive) {
       others[sender]->send_all();
     });
   }
-  std::vector<void*> mine;
+  std::vector<void*> own_blocks;
   for (std::size_t round = 0; round < senders * rounds; ++round) {
     owner.collect();
     for (void* block : allocate_many(owner, index, 20)) {
       *static_cast<int*>(block) = 2;  // … is before the first of the next holder
-      mine.push_back(block);
+      own_blocks.push_back(block);
     }
   }
   for (std::thread& thread : threads) {
     thread.join();
   }
-  for (void* block : mine) {
+  for (void* block : own_blocks) {
     give(owner, block);
   }
   owner.collect();

@@ -39,8 +39,8 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
     EXPECT_LE(heaps::central().used_bytes(), before - reclaimable_bytes + 3 * heaps::first_reclaim_bytes + few_slabs)
         << index;
     // The owner's statistics show it at once, and still after it has drained its inbox.
-    for (const bool woken : {false, true}) {
-      if (woken) {
+    for (const bool is_awake : {false, true}) {
+      if (is_awake) {
         sleeping.collect();
         EXPECT_EQ(sleeping.statistics().remote_frees, arrived + blocks.size());
       }
@@ -107,9 +107,9 @@ TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   heap& sender = start();
   const size_class index = class_of(1024);
   const auto blocks = allocate_many(sleeping, index, reclaimable_bytes / 1024);
-  live_blocks kept;
+  live_blocks live;
   for (std::size_t position = 0; position < blocks.size(); position += 40) {  // at least one in each slab
-    kept.add(blocks[position], 1024);
+    live.add(blocks[position], 1024);
   }
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
@@ -120,8 +120,8 @@ TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   EXPECT_FALSE(sleeping.remote_inbox.empty());
-  while (kept.size() != 0) {
-    give_slowly(sender, kept.remove(0));  // checks the contents
+  while (live.size() != 0) {
+    give_slowly(sender, live.remove(0));  // checks the contents
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(sleeping_test, an_owner_that_only_frees_takes_its_inbox_in) {
   heap& busy = start();
   heap& sender = start();
   constexpr int ticks = 4;
-  const auto kept = allocate_many(busy, 0, ticks * calls_for_a_tick);
+  const auto small_blocks = allocate_many(busy, 0, ticks * calls_for_a_tick);
   const auto blocks = allocate_many(busy, class_of(512), 16 * 128);
   for (void* const block : blocks) {
     give(sender, block);
@@ -158,11 +158,11 @@ TEST_F(sleeping_test, an_owner_that_only_frees_takes_its_inbox_in) {
   sender.send_all();
   const std::size_t before = heaps::central().used_bytes();
   EXPECT_FALSE(busy.remote_inbox.empty());
-  for (std::size_t number = 0; number < kept.size(); ++number) {
+  for (std::size_t number = 0; number < small_blocks.size(); ++number) {
     if (number % calls_for_a_tick == 0) {
       fake::advance_ms(250);
     }
-    busy.deallocate(kept[number], 0);
+    busy.deallocate(small_blocks[number], 0);
   }
   EXPECT_TRUE(busy.remote_inbox.empty());
   EXPECT_LT(heaps::central().used_bytes(), before);
@@ -362,20 +362,20 @@ TEST_F(visit_test, leaves_the_inbox_to_an_owner_that_takes_it_in) {
 
 TEST_F(visit_test, heaps_without_a_thread_are_left_alone) {
   heap& tested = start();
-  void* const kept = allocate(tested, 0);
+  void* const block = allocate(tested, 0);
   end(tested);
   EXPECT_FALSE(tested.visit(never));
   EXPECT_FALSE(tested.visit(never));
   heap& helper = start();
-  give(helper, kept);
+  give(helper, block);
 }
 
 // The owner allocates and frees in bursts while a visitor comes all the time.
 TEST_F(visit_test, comes_between_slow_paths_only) {
   heap& tested = start();
-  std::atomic<bool> finished{false};
+  std::atomic<bool> is_finished{false};
   std::thread visitor([&] {
-    while (!finished) {
+    while (!is_finished) {
       tested.visit(never);
     }
   });
@@ -388,15 +388,15 @@ TEST_F(visit_test, comes_between_slow_paths_only) {
       blocks.emplace_back(allocate(tested, index), index);
       live.add(blocks.back().first, size_of(index));
     } else if (live.size() != 0) {
-      void* const gone = live.remove(random());
-      give(tested, gone);
-      std::erase_if(blocks, [&](const auto& entry) { return entry.first == gone; });
+      void* const freed_block = live.remove(random());
+      give(tested, freed_block);
+      std::erase_if(blocks, [&](const auto& entry) { return entry.first == freed_block; });
     }
   }
   while (live.size() != 0) {
     give(tested, live.remove(0));
   }
-  finished = true;
+  is_finished = true;
   visitor.join();
   expect_in_use(tested, 0);
 }

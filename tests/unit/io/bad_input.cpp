@@ -61,13 +61,13 @@ TEST(bad_input, a_file_that_may_not_be_read_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.file("secret", "x");
   chmod(path.c_str(), 0);
-  const support::ending seen = support::in_child([&] {
+  const support::ending child_ending = support::in_child([&] {
     constexpr uid_t nobody = 65534;
     std::filesystem::permissions(std::filesystem::path(path).parent_path(), std::filesystem::perms::all);
     if (geteuid() == 0 && setresuid(nobody, nobody, nobody) != 0) return 2;
     return words_on(path) == all_say(path, "Permission denied") ? 0 : 1;
   });
-  EXPECT_EQ(seen, support::ending{});
+  EXPECT_EQ(child_ending, support::ending{});
 }
 
 TEST(bad_input, a_folder_is_an_error) {
@@ -94,13 +94,14 @@ TEST(bad_input, a_socket_is_an_error) {
 TEST(bad_input, an_empty_file_and_a_device_are_empty) {
   const io_test::folder folder;
   const std::string path = folder.file("empty", "");
-  said heard = words_on(path);
-  EXPECT_EQ(heard["journal_reader"], path + ": is not a journal: Invalid argument");
-  for (const char* const fine : {"reader", "mapped_file", "batch", "writer", "journal"}) EXPECT_EQ(heard[fine], "");
-  heard = words_on("/dev/null");
-  for (const char* const fine : {"reader", "mapped_file", "batch", "writer"}) EXPECT_EQ(heard[fine], "");
-  EXPECT_EQ(heard["journal_reader"], "/dev/null: is not a journal: Invalid argument");
-  EXPECT_EQ(heard["journal"], "/dev/null: is not a journal: Invalid argument");
+  said messages = words_on(path);
+  EXPECT_EQ(messages["journal_reader"], path + ": is not a journal: Invalid argument");
+  for (const char* const type_name : {"reader", "mapped_file", "batch", "writer", "journal"})
+    EXPECT_EQ(messages[type_name], "");
+  messages = words_on("/dev/null");
+  for (const char* const type_name : {"reader", "mapped_file", "batch", "writer"}) EXPECT_EQ(messages[type_name], "");
+  EXPECT_EQ(messages["journal_reader"], "/dev/null: is not a journal: Invalid argument");
+  EXPECT_EQ(messages["journal"], "/dev/null: is not a journal: Invalid argument");
 }
 
 TEST(bad_input, an_enormous_file_is_read_where_it_can_be) {

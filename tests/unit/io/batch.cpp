@@ -52,12 +52,12 @@ std::string words_of(const batch_result& result) { return result ? "" : result.e
 
 /// The expected result of a batch, computed by one call after the other.
 struct expected {
-  std::string text, words;
+  std::string text, error_text;
 };
 
 expected read_plainly(const std::string& path) {
   expected outcome;
-  outcome.words = io_test::thrown<error>([&] {
+  outcome.error_text = io_test::thrown<error>([&] {
     reader input(path);
     for (std::string_view block; !(block = input.block()).empty();) outcome.text += block;
   });
@@ -105,10 +105,10 @@ TEST_P(batches, give_what_plain_calls_give) {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     io_test::numbers random(seed);
     batch requests(GetParam());
-    std::vector<std::size_t> wanted;
+    std::vector<std::size_t> chosen_files;
     for (int number = 0; number < 200; ++number) {
-      wanted.push_back(random.below(files.paths.size()));
-      const std::string& path = files.paths[wanted.back()];
+      chosen_files.push_back(random.next_below(files.paths.size()));
+      const std::string& path = files.paths[chosen_files.back()];
       requests.read_file(path);
       requests.status(path);
       requests.open_to_read(path);
@@ -119,13 +119,13 @@ TEST_P(batches, give_what_plain_calls_give) {
     }
     requests.run();
     hook.reset();
-    ASSERT_EQ(requests.contents().size(), wanted.size());
-    for (std::size_t index = 0; index < wanted.size(); ++index) {
-      const std::string& path = files.paths[wanted[index]];
-      const expected& right = plainly[wanted[index]];
+    ASSERT_EQ(requests.contents().size(), chosen_files.size());
+    for (std::size_t index = 0; index < chosen_files.size(); ++index) {
+      const std::string& path = files.paths[chosen_files[index]];
+      const expected& right = plainly[chosen_files[index]];
       batch_content& text = requests.contents()[index];
       ASSERT_EQ(text.path(), path);
-      ASSERT_EQ(words_of(text), right.words);
+      ASSERT_EQ(words_of(text), right.error_text);
       ASSERT_EQ(text ? text.get() : "", right.text);
       struct stat status_of_path;
       const bool has_status = path.find('\0') == std::string::npos && stat(path.c_str(), &status_of_path) == 0;
@@ -157,7 +157,7 @@ TEST_P(batches, write_files) {
   batch requests(GetParam());
   std::vector<std::string> texts;
   for (std::uint64_t number = 0; number < 100; ++number) {
-    texts.push_back(io_test::text(number, random.below(number % 10 == 0 ? 100'000 : 300), 80));
+    texts.push_back(io_test::text(number, random.next_below(number % 10 == 0 ? 100'000 : 300), 80));
     requests.write_file(folder.path(std::to_string(number)), texts.back());
   }
   requests.run();
@@ -198,7 +198,7 @@ TEST_P(batches, read_and_write_at_places_of_open_files) {
     EXPECT_EQ(content(folder.path("file")), text);
     std::vector<std::pair<std::size_t, std::size_t>> places = {{0, 0}, {0, 1}, {text.size(), 5}, {text.size() + 9, 5}};
     for (int number = 0; number < 300; ++number)
-      places.emplace_back(random.below(text.size() + 100), random.below(20'000));
+      places.emplace_back(random.next_below(text.size() + 100), random.next_below(20'000));
     for (const auto& [offset, bytes] : places) requests.read(target, offset, bytes);
     requests.run();
     for (std::size_t index = 0; index < places.size(); ++index) {
@@ -235,12 +235,14 @@ TEST_P(steered_batches, say_where_an_error_was) {
   const batch_content& part = requests.read(target, 300, 400);
   const batch_written& written = requests.write(target, 600, text);
   for (int number = 0; number < 9; ++number) requests.status(path);
-  std::size_t done[3] = {};
+  std::size_t transferred_bytes[3] = {};
   const scoped_hook hook([&](const call& system_call) {
     using io_test::fake::kind;
     if (system_call.kind != kind::read && system_call.kind != kind::read_at && system_call.kind != kind::write_at)
       return verdict{};
-    std::size_t& before = done[system_call.kind == kind::read ? 0 : system_call.kind == kind::read_at ? 1 : 2];
+    std::size_t& before = transferred_bytes[system_call.kind == kind::read      ? 0
+                                            : system_call.kind == kind::read_at ? 1
+                                                                                : 2];
     before += 70;
     return before > 140 ? verdict{.error = EIO} : verdict{.limit = 70};
   });
@@ -285,7 +287,7 @@ TEST_P(batches, show_results_as_they_come) {
     requests.status(files.paths[2]);
   }
   const std::string short_content = content(files.paths[1]), long_content = content(files.paths[5]);
-  std::set<const batch_result*> seen;
+  std::set<const batch_result*> visited;
   std::size_t texts = 0;
   const std::thread::id caller = std::this_thread::get_id();
   requests.run([&](batch_content& text) {
@@ -295,7 +297,7 @@ TEST_P(batches, show_results_as_they_come) {
     if (texts % 2 == 0) {
       EXPECT_EQ(text.take(), right);
     }
-    EXPECT_TRUE(seen.insert(&text).second);
+    EXPECT_TRUE(visited.insert(&text).second);
     if (++texts % 10 == 0 && texts <= 1000) requests.read_file(files.paths[1]);  // adds more in the same run
   });
   EXPECT_EQ(texts, 1100u);
@@ -308,12 +310,12 @@ TEST_P(batches, do_everything_before_a_visitors_exception_comes_out) {
   const some_files files;
   batch requests(GetParam());
   for (int number = 0; number < 700; ++number) requests.read_file(files.paths[2]);
-  int shown = 0;
+  int visits = 0;
   EXPECT_THROW(requests.run([&](batch_content&) {
-    if (++shown == 5) throw std::out_of_range("of the visitor");
+    if (++visits == 5) throw std::out_of_range("of the visitor");
   }),
                std::out_of_range);
-  EXPECT_EQ(shown, 5);
+  EXPECT_EQ(visits, 5);
   for (const batch_content& content_read : requests.contents()) ASSERT_TRUE(content_read) << "done, and not kept";
 }
 
@@ -393,7 +395,7 @@ TEST(batch, uses_a_ring_where_there_is_one) {
 TEST(batch, does_without_io_uring_where_it_is_forbidden) {
   const some_files files;
   for (const int number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
-    const support::ending seen = support::in_child([&] {
+    const support::ending child_ending = support::in_child([&] {
       if (refuse_call(number, EPERM) != 0) return 1;
       batch requests;
       for (int count = 0; count < 10; ++count) {
@@ -403,11 +405,11 @@ TEST(batch, does_without_io_uring_where_it_is_forbidden) {
       if (requests.way() != batch_way::plain) return 2;
       for (const batch_content& result : requests.contents()) {
         const expected right = read_plainly(result.path());
-        if (words_of(result) != right.words || (result && result.get() != right.text)) return 3;
+        if (words_of(result) != right.error_text || (result && result.get() != right.text)) return 3;
       }
       return 0;
     });
-    EXPECT_EQ(seen, support::ending{}) << number;
+    EXPECT_EQ(child_ending, support::ending{}) << number;
   }
 }
 
@@ -424,9 +426,9 @@ TEST(batch, reads_what_comes_through_a_pipe) {
     });
     batch requests({.way = way});
     for (int number = 0; number < 10; ++number) requests.read_file(folder.path("missing"));
-    const batch_content& got = requests.read_file(path);
+    const batch_content& content = requests.read_file(path);
     requests.run();
-    EXPECT_EQ(got.get(), text);
+    EXPECT_EQ(content.get(), text);
     std::filesystem::remove(path);
   }
 }
@@ -450,7 +452,7 @@ TEST(batch, a_file_that_is_too_long_is_an_error) {
     requests.run();
     for (const batch_content& result : requests.contents()) {
       const expected right = read_plainly(result.path());
-      if (!right.words.empty()) continue;
+      if (!right.error_text.empty()) continue;
       EXPECT_EQ(number_of(result), right.text.size() > longest ? EMSGSIZE : 0) << result.path() << " " << longest;
     }
   }

@@ -49,7 +49,7 @@ inline std::string content(const std::string& path) {
 class numbers {
  public:
   explicit numbers(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
-  std::uint64_t below(std::uint64_t bound) {
+  std::uint64_t next_below(std::uint64_t bound) {
     state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
     return state_ % bound;
   }
@@ -63,8 +63,8 @@ inline std::string text(std::uint64_t seed, std::size_t bytes, std::size_t longe
   numbers random(seed);
   std::string lines;
   while (lines.size() < bytes) {
-    for (std::uint64_t left = random.below(longest + 1); left > 0; --left) {
-      lines += static_cast<char>('a' + random.below(26));
+    for (std::uint64_t left = random.next_below(longest + 1); left > 0; --left) {
+      lines += static_cast<char>('a' + random.next_below(26));
     }
     lines += '\n';
   }
@@ -74,9 +74,9 @@ inline std::string text(std::uint64_t seed, std::size_t bytes, std::size_t longe
 /// Cuts every transfer short at random, and interrupts some calls first.
 inline fake::verdict short_and_interrupted(numbers& random, const fake::call& call) {
   if (call.kind == fake::kind::read || call.kind == fake::kind::write || call.kind == fake::kind::read_at) {
-    if (random.below(4) == 0) return {.error = EINTR};
-    if (random.below(8) == 0) return {.error = EAGAIN};
-    return {.limit = 1 + random.below(call.bytes < 20 ? 20 : call.bytes)};
+    if (random.next_below(4) == 0) return {.error = EINTR};
+    if (random.next_below(8) == 0) return {.error = EAGAIN};
+    return {.limit = 1 + random.next_below(call.bytes < 20 ? 20 : call.bytes)};
   }
   return {};
 }

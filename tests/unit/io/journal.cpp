@@ -50,7 +50,7 @@ TEST(journal, lines_come_back_in_order_with_their_numbers) {
   io_test::numbers random(1);
   std::vector<std::string> expected;
   for (std::uint64_t number = 1; number <= 60; ++number) {
-    expected.push_back(std::string(random.below(200), static_cast<char>('a' + number % 26)));
+    expected.push_back(std::string(random.next_below(200), static_cast<char>('a' + number % 26)));
     EXPECT_EQ(log.append(expected.back()), number) << "one thread: no gaps, not even at the end of a chunk";
     EXPECT_EQ(texts_of(folder.path("log")), expected) << "read while it is written";
   }
@@ -117,9 +117,9 @@ TEST(journal, a_line_is_made_in_its_place) {
   int calls = 0;
   for (std::size_t size = 0; size < 300; size += 7) {
     expected.push_back(std::string(size, 'x'));
-    log.append_with([&](char* place, std::size_t room) {
+    log.append_with([&](char* buffer, std::size_t room) {
       ++calls;
-      std::memset(place, 'x', std::min(size, room));
+      std::memset(buffer, 'x', std::min(size, room));
       return size;
     });
   }
@@ -195,10 +195,10 @@ TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
   const io_test::folder folder;
   journal log(folder.path("log"), small);
   // A thread stops in the middle of a line, as by a signal, while the others go around the file ten times.
-  const std::uint64_t outer = log.append_with([&](char* place, std::size_t) {
-    std::memcpy(place, "half of ", 8);
+  const std::uint64_t outer = log.append_with([&](char* buffer, std::size_t) {
+    std::memcpy(buffer, "half of ", 8);
     for (int line = 0; line < 5000; ++line) log.append("a line of the others");
-    std::memcpy(place + 8, "this line", 9);
+    std::memcpy(buffer + 8, "this line", 9);
     return std::size_t{17};
   });
   const journal_reader contents(folder.path("log"));
@@ -284,9 +284,9 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   const io_test::folder folder;
   const std::string text = io_test::text(1, 10'000, 100);
   const std::string path = folder.file("text", text);
-  const std::string words = path + ": is not a journal: Invalid argument";
-  EXPECT_EQ(io_test::thrown<error>([&] { journal log(path); }), words);
-  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(path); }), words);
+  const std::string message = path + ": is not a journal: Invalid argument";
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(path); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(path); }), message);
   EXPECT_EQ(io_test::content(path), text);
   EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(folder.file("empty", "")); }),
             folder.path("empty") + ": is not a journal: Invalid argument");
@@ -339,8 +339,8 @@ TEST(journal, a_torn_line_is_marked_and_never_whole) {
   {
     journal log(path, small);
     log.append("one");
-    EXPECT_THROW(log.append_with([&](char* place, std::size_t) -> std::size_t {
-      std::memcpy(place, "half", 4);
+    EXPECT_THROW(log.append_with([&](char* buffer, std::size_t) -> std::size_t {
+      std::memcpy(buffer, "half", 4);
       std::filesystem::copy_file(path, folder.path("torn"));  // the content at the moment of death
       throw std::runtime_error("died");
     }),
@@ -357,12 +357,12 @@ TEST(journal, a_torn_line_is_marked_and_never_whole) {
 void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
   constexpr std::size_t threads = 3, max_lines = 20'000;
   struct shared {
-    std::atomic<bool> started;
+    std::atomic<bool> is_started;
     std::atomic<std::uint64_t> returned[threads];
   };
   const std::string path = folder.path("log");
   std::filesystem::remove(path);
-  auto* const seen =
+  auto* const progress =
       static_cast<shared*>(mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
   if (child == 0) {
@@ -373,16 +373,16 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
         for (std::uint64_t line = 0; line < max_lines; ++line) {
           const std::string text = std::to_string(thread) + " " + std::to_string(line) + std::string(line % 90, '.');
           log.append(text);
-          seen->returned[thread].store(line + 1, std::memory_order_relaxed);
-          seen->started.store(true, std::memory_order_relaxed);
+          progress->returned[thread].store(line + 1, std::memory_order_relaxed);
+          progress->is_started.store(true, std::memory_order_relaxed);
         }
       });
     }
     for (std::thread& thread : appenders) thread.join();
     _exit(0);
   }
-  while (!seen->started.load()) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::microseconds(io_test::numbers(seed).below(2000)));
+  while (!progress->is_started.load()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(io_test::numbers(seed).next_below(2000)));
   kill(child, SIGKILL);
   int wait_status = 0;
   waitpid(child, &wait_status, 0);
@@ -397,23 +397,23 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
     ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(number) + std::string(number % 90, '.'));
   }
   for (std::size_t thread = 0; thread < threads; ++thread) {
-    const std::uint64_t returned = seen->returned[thread].load();
+    const std::uint64_t returned = progress->returned[thread].load();
     ASSERT_GE(next[thread], returned) << "a line is lost, seed " << seed;
     ASSERT_LE(next[thread], returned + 1) << "of one more the append may be done and not noted";
   }
   ASSERT_LE(contents.torn(), threads);
   ASSERT_EQ(contents.damaged() + contents.lost_pieces(), 0u);
-  journal again(path);
-  again.append("again");
+  journal reopened(path);
+  reopened.append("again");
   ASSERT_EQ(journal_reader(path).lines().back().text, "again");
-  munmap(seen, sizeof(shared));
+  munmap(progress, sizeof(shared));
 }
 
 TEST(journal, kills_lose_no_line) {
   const io_test::folder folder;
-  const char* const wanted = std::getenv("TARN_JOURNAL_KILLS");
-  const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100;
-  ASSERT_GT(kills, 0u) << "TARN_JOURNAL_KILLS=" << wanted << " is no number";
+  const char* const text = std::getenv("TARN_JOURNAL_KILLS");
+  const std::uint64_t kills = text != nullptr ? std::strtoull(text, nullptr, 10) : 100;
+  ASSERT_GT(kills, 0u) << "TARN_JOURNAL_KILLS=" << text << " is no number";
   for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(folder, seed);
 }
 
@@ -460,18 +460,19 @@ TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     io_test::numbers random(seed);
     std::string bad = good;
-    for (std::uint64_t change = 0; change <= random.below(8); ++change) {
-      const std::size_t offset = random.below(bad.size());
-      switch (random.below(5)) {
-        case 0: bad[offset] = static_cast<char>(random.below(256)); break;
-        case 1: bad[offset] = static_cast<char>(bad[offset] ^ 1 << random.below(8)); break;
+    for (std::uint64_t change = 0; change <= random.next_below(8); ++change) {
+      const std::size_t offset = random.next_below(bad.size());
+      switch (random.next_below(5)) {
+        case 0: bad[offset] = static_cast<char>(random.next_below(256)); break;
+        case 1: bad[offset] = static_cast<char>(bad[offset] ^ 1 << random.next_below(8)); break;
         case 2:
           std::fill_n(bad.begin() + static_cast<long>(offset), std::min<std::size_t>(64, bad.size() - offset), '\0');
           break;
         case 3: {  // a piece from somewhere else: whole lines, chunks
-          const std::size_t unit = random.below(2) == 0 ? 8 : 1024;
-          const std::size_t source = random.below(bad.size() / unit) * unit, target = offset / unit * unit;
-          const std::size_t bytes = std::min({unit * (1 + random.below(4)), bad.size() - source, bad.size() - target});
+          const std::size_t unit = random.next_below(2) == 0 ? 8 : 1024;
+          const std::size_t source = random.next_below(bad.size() / unit) * unit, target = offset / unit * unit;
+          const std::size_t bytes =
+              std::min({unit * (1 + random.next_below(4)), bad.size() - source, bad.size() - target});
           std::memmove(bad.data() + target, good.data() + source, bytes);
           break;
         }

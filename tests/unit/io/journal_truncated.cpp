@@ -39,10 +39,10 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
     journal log(path, truncated_options);
     log.append("before");
     std::filesystem::resize_file(path, 0);
-    const bool first = log.append("after") == 2 && texts_of(path) == lines{"after"};
+    const bool has_first_append = log.append("after") == 2 && texts_of(path) == lines{"after"};
     std::filesystem::resize_file(path, 0);
-    const bool second = log.append("after that") == 3 && texts_of(path) == lines{"after that"};
-    return first && second && log.truncations() == 2 ? 0 : 1;
+    const bool has_second_append = log.append("after that") == 3 && texts_of(path) == lines{"after that"};
+    return has_first_append && has_second_append && log.truncations() == 2 ? 0 : 1;
   });
   EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
   journal log(path, truncated_options);
@@ -57,10 +57,10 @@ TEST(journal_truncated, keeps_the_line_that_is_made_in_its_place_meanwhile) {
     journal log(path, truncated_options);
     log.append("before");
     int calls = 0;
-    log.append_with([&](char* place, std::size_t) {
-      std::memcpy(place, "half of ", 8);
+    log.append_with([&](char* buffer, std::size_t) {
+      std::memcpy(buffer, "half of ", 8);
       if (++calls == 1) std::filesystem::resize_file(path, 0);
-      std::memcpy(place + 8, "a line", 6);
+      std::memcpy(buffer + 8, "a line", 6);
       return std::size_t{14};
     });
     return calls == 2 && texts_of(path) == lines{"half of a line"} ? 0 : 1;

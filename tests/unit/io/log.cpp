@@ -110,9 +110,9 @@ TEST_F(log_test, json_is_valid_whatever_the_text_is) {
     json.info("<{:>40}>", text);  // by {fmt}
     json.info(fmt::runtime(text));
     const std::vector<std::string> written = lines();
-    for (std::size_t back = 1; back <= 3; ++back) {
-      const auto line = nlohmann::json::parse(written[written.size() - back], nullptr, false);
-      ASSERT_FALSE(line.is_discarded()) << written[written.size() - back];
+    for (std::size_t distance = 1; distance <= 3; ++distance) {
+      const auto line = nlohmann::json::parse(written[written.size() - distance], nullptr, false);
+      ASSERT_FALSE(line.is_discarded()) << written[written.size() - distance];
       EXPECT_EQ(line["logger"], "caf\xef\xbf\xbd");
       const std::string message = line["msg"];
       EXPECT_NE(message.find(read), std::string::npos) << message;
@@ -182,9 +182,9 @@ TEST_F(log_test, every_character_at_every_place_is_read_back) {
   std::string letters;
   for (char c = 1; c < 127; ++c) letters += c;
   const auto log_each = [&](std::size_t size, const std::string& characters) {
-    for (std::size_t place = 0; place < size; ++place) {
+    for (std::size_t position = 0; position < size; ++position) {
       for (const char c : characters) {
-        texts.emplace_back(size, 'x')[place] = c;
+        texts.emplace_back(size, 'x')[position] = c;
         json.info({{"text", texts.back()}}, "{}", texts.back());
       }
     }
@@ -227,8 +227,8 @@ TEST_F(log_test, a_line_keeps_to_its_room) {
   const std::uint64_t tick = tarn::detail::clock_tick();
   const auto behind_time = [](std::string_view line) { return line.substr(line.find('Z') + 1); };
   for (const log_form form : {log_form::logfmt, log_form::json}) {
-    const auto write = [&](char* place, std::size_t room, std::string text) {
-      tarn::io::log_line line(place, room, form);
+    const auto write = [&](char* buffer, std::size_t room, std::string text) {
+      tarn::io::log_line line(buffer, room, form);
       const int number = 7;
       if (text.empty()) {
         line.begin<>(" a head of a line", tick, "no arguments");
@@ -243,12 +243,12 @@ TEST_F(log_test, a_line_keeps_to_its_room) {
       char whole[200];
       const std::size_t size = write(whole, sizeof whole, text);
       for (std::size_t room = 0; room < size + 60; ++room) {
-        std::string place(room + 200, '#');
-        EXPECT_EQ(write(place.data(), room, text) <= room, size <= room) << room;
+        std::string buffer(room + 200, '#');
+        EXPECT_EQ(write(buffer.data(), room, text) <= room, size <= room) << room;
         if (size <= room) {
-          EXPECT_EQ(behind_time({place.data(), size}), behind_time({whole, size}));
+          EXPECT_EQ(behind_time({buffer.data(), size}), behind_time({whole, size}));
         }
-        ASSERT_EQ(place.substr(room), std::string(200, '#')) << room;
+        ASSERT_EQ(buffer.substr(room), std::string(200, '#')) << room;
       }
     }
   }
@@ -290,27 +290,27 @@ TEST_F(log_test, two_hundred_kills_lose_no_line) {
     std::atomic<bool> is_started;
     std::atomic<int> returned;
   };
-  auto* const seen = static_cast<progress*>(
+  auto* const shared_progress = static_cast<progress*>(
       mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(seen, MAP_FAILED);
+  ASSERT_NE(shared_progress, MAP_FAILED);
   io_test::numbers random(7);
   for (int kill_number = 0; kill_number < 200; ++kill_number) {
     std::filesystem::remove(path);
-    seen->is_started = false;
-    seen->returned = 0;
+    shared_progress->is_started = false;
+    shared_progress->returned = 0;
     const pid_t child = fork();
     if (child == 0) {
       journal file(path, {.bytes = 4 << 20, .chunk = 4096, .prepare = 0});
       logger log(file, "killed");
       for (int line = 0; line < 20'000; ++line) {
         log.info("line {} of {}", line, "many");
-        seen->returned.store(line + 1, std::memory_order_relaxed);
-        seen->is_started.store(true, std::memory_order_relaxed);
+        shared_progress->returned.store(line + 1, std::memory_order_relaxed);
+        shared_progress->is_started.store(true, std::memory_order_relaxed);
       }
       _exit(0);
     }
-    while (!seen->is_started.load()) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(random.below(1000)));
+    while (!shared_progress->is_started.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(random.next_below(1000)));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     const journal_reader reader(path);
@@ -320,12 +320,12 @@ TEST_F(log_test, two_hundred_kills_lose_no_line) {
       const std::string end = " level=info logger=killed msg=\"line " + std::to_string(next++) + " of many\"";
       ASSERT_EQ(line.text.substr(line.text.find(' ')), end);
     }
-    const int returned = seen->returned;
+    const int returned = shared_progress->returned;
     ASSERT_GE(next, returned) << "a line is lost";
     ASSERT_LE(next, returned + 1) << "of one more the call may be done and not noted";
   }
   std::filesystem::remove(path);
-  munmap(seen, sizeof(progress));
+  munmap(shared_progress, sizeof(progress));
 }
 
 TEST_F(log_test, threads_log_at_once) {

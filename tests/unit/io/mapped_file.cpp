@@ -67,18 +67,18 @@ TEST(mapped_file, a_file_that_shrinks_is_an_error_and_no_signal) {
     const mapped_file file(path);
     const std::string view_before(file.view());
     std::filesystem::resize_file(path, left);
-    std::size_t seen = 0;
-    for (const char byte : file.view()) seen += byte == 'x';
-    EXPECT_EQ(seen, left) << "zeros behind it";
-    const std::string words = path + ": shrank from 100001 bytes while it was mapped; nothing is there at offset " +
-                              std::to_string(left) + ": Input/output error";
-    EXPECT_EQ(io_test::thrown<error>([&] { file.check(); }), words);
-    EXPECT_EQ(io_test::thrown<error>([&] { count(file, 'x'); }), words);
-    EXPECT_EQ(io_test::thrown<error>([&] { find(file, "y"); }), words);
+    std::size_t letters = 0;
+    for (const char byte : file.view()) letters += byte == 'x';
+    EXPECT_EQ(letters, left) << "zeros behind it";
+    const std::string message = path + ": shrank from 100001 bytes while it was mapped; nothing is there at offset " +
+                                std::to_string(left) + ": Input/output error";
+    EXPECT_EQ(io_test::thrown<error>([&] { file.check(); }), message);
+    EXPECT_EQ(io_test::thrown<error>([&] { count(file, 'x'); }), message);
+    EXPECT_EQ(io_test::thrown<error>([&] { find(file, "y"); }), message);
     EXPECT_EQ(io_test::thrown<error>([&] {
-                for (const std::string_view line : lines(file)) seen += line.size();
+                for (const std::string_view line : lines(file)) letters += line.size();
               }),
-              words);
+              message);
   }
 }
 

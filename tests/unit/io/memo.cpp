@@ -35,43 +35,45 @@ std::uint64_t test_clock() noexcept { return now.load(); }
 std::string answer_to(int key) { return "the answer to the question with the number " + std::to_string(key); }
 
 TEST(memo, asks_once_and_remembers) {
-  int asked = 0;
+  int loads = 0;
   memo<int, std::string> answers([&](const int& key) {
-    ++asked;
+    ++loads;
     return answer_to(key);
   });
   for (int turn = 0; turn < 3; ++turn) {
     for (int key = 0; key < 100; ++key) EXPECT_EQ(answers.get(key), answer_to(key));
   }
-  EXPECT_EQ(asked, 100);
-  const auto seen = answers.statistics();
-  EXPECT_EQ(seen.hits, 200u);
-  EXPECT_EQ(seen.loads, 100u);
-  EXPECT_EQ(seen.entries, 100u);
-  EXPECT_EQ(seen.negative_hits + seen.failures + seen.shared_loads + seen.evictions + seen.expirations, 0u);
+  EXPECT_EQ(loads, 100);
+  const auto statistics = answers.statistics();
+  EXPECT_EQ(statistics.hits, 200u);
+  EXPECT_EQ(statistics.loads, 100u);
+  EXPECT_EQ(statistics.entries, 100u);
+  EXPECT_EQ(statistics.negative_hits + statistics.failures + statistics.shared_loads + statistics.evictions +
+                statistics.expirations,
+            0u);
 }
 
 TEST(memo, remembers_that_there_is_none) {
-  int asked = 0;
+  int loads = 0;
   memo<std::string, int> sizes([&](const std::string& key) {
-    ++asked;
+    ++loads;
     return key.empty() ? std::nullopt : std::optional<int>(static_cast<int>(key.size()));
   });
   EXPECT_EQ(sizes.get("four"), 4);
   EXPECT_EQ(sizes.get(""), std::nullopt);
   EXPECT_EQ(sizes.get(""), std::nullopt);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(loads, 2);
   EXPECT_EQ(sizes.statistics().negative_hits, 1u);
 }
 
 // One caller asks anew before the answer is too old; a failure of that is nobody's.
 TEST(memo, answers_are_refreshed_before_they_are_old) {
-  int asked = 0;
-  bool fails = false;
+  int loads = 0;
+  bool must_fail = false;
   memo<int, int> answers(
       [&](const int&) -> std::optional<int> {
-        if (fails) throw std::runtime_error("no answer");
-        return ++asked;
+        if (must_fail) throw std::runtime_error("no answer");
+        return ++loads;
       },
       {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
   now = 1000;
@@ -82,27 +84,27 @@ TEST(memo, answers_are_refreshed_before_they_are_old) {
   EXPECT_EQ(answers.get(1), 2);  // valid until 1180
   now = 1159;
   EXPECT_EQ(answers.get(1), 2);
-  fails = true;
+  must_fail = true;
   now = 1160;
   EXPECT_EQ(answers.get(1), 2) << "the old answer is valid";
   EXPECT_EQ(answers.get(1), 2);
   EXPECT_EQ(answers.statistics().failures, 1u) << "one attempt is made";
   now = 1180;
   EXPECT_THROW(answers.get(1), std::runtime_error);
-  fails = false;
+  must_fail = false;
   EXPECT_EQ(answers.get(1), 3);
-  const auto seen = answers.statistics();
-  EXPECT_EQ(seen.refreshes, 2u);
-  EXPECT_EQ(seen.expirations, 1u);
-  EXPECT_EQ(seen.loads, 5u);
+  const auto statistics = answers.statistics();
+  EXPECT_EQ(statistics.refreshes, 2u);
+  EXPECT_EQ(statistics.expirations, 1u);
+  EXPECT_EQ(statistics.loads, 5u);
 }
 
 TEST(memo, others_get_the_old_answer_while_one_refreshes) {
-  std::atomic<int> asked{0};
+  std::atomic<int> loads{0};
   std::atomic<bool> is_waiting{false}, may_end{false};
   memo<int, int> answers(
       [&](const int&) -> std::optional<int> {
-        const int number = ++asked;
+        const int number = ++loads;
         if (number == 2) {
           is_waiting = true;
           while (!may_end) std::this_thread::yield();
@@ -120,7 +122,7 @@ TEST(memo, others_get_the_old_answer_while_one_refreshes) {
   may_end = true;
   refresher.join();
   EXPECT_EQ(answers.get(1), 2);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(loads, 2);
 }
 
 class followed_file : public testing::Test {
@@ -134,7 +136,7 @@ class followed_file : public testing::Test {
     ASSERT_EQ(utimensat(AT_FDCWD, path_.c_str(), times, 0), 0);
   }
   std::optional<std::string> load() {
-    ++asked_;
+    ++loads_;
     std::ifstream file(path_);
     if (!file) return std::nullopt;
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -142,7 +144,7 @@ class followed_file : public testing::Test {
 
   std::string path_ = testing::TempDir() + "followed-" + std::to_string(getpid());
   int version_ = 0;
-  int asked_ = 0;
+  int loads_ = 0;
   memo<int, std::string> texts_{[this](const int&) { return load(); },
                                 {.check_ms = 50, .now_ms = test_clock},
                                 {},
@@ -172,7 +174,7 @@ TEST_F(followed_file, is_read_again_while_its_time_is_new) {
   EXPECT_EQ(texts_.get(1), "one");
   now = 1050;
   EXPECT_EQ(texts_.get(1), "one");
-  EXPECT_EQ(asked_, 2);
+  EXPECT_EQ(loads_, 2);
 }
 
 TEST_F(followed_file, is_not_looked_at_for_keys_without_one) {
@@ -180,32 +182,32 @@ TEST_F(followed_file, is_not_looked_at_for_keys_without_one) {
   write("one");
   now = 100'000;
   EXPECT_EQ(texts_.get(0), std::nullopt);
-  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(loads_, 1);
 }
 
 TEST_F(followed_file, is_not_read_again_while_it_stays) {
   texts_.get(2);
   for (now = 1000; now < 2000; now += 10) EXPECT_EQ(texts_.get(2), std::nullopt);
-  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(loads_, 1);
   EXPECT_EQ(texts_.statistics().hits, 100u);
 }
 
 TEST(memo, answers_grow_old) {
-  int asked = 0;
-  memo<int, int> answers([&](const int& key) { return ++asked, key < 0 ? std::nullopt : std::optional(key); },
+  int loads = 0;
+  memo<int, int> answers([&](const int& key) { return ++loads, key < 0 ? std::nullopt : std::optional(key); },
                          {.live_ms = 100, .negative_live_ms = 10, .now_ms = test_clock});
   now = 1000;
   answers.get(1), answers.get(-1);
   now = 1009;
   answers.get(1), answers.get(-1);
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(loads, 2);
   now = 1010;
   EXPECT_EQ(answers.peek(-1), std::nullopt);
   answers.get(1), answers.get(-1);
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(loads, 3);
   now = 1100;
   EXPECT_EQ(answers.get(1), 1);
-  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(loads, 4);
   EXPECT_EQ(answers.statistics().expirations, 2u);
   EXPECT_EQ(answers.statistics().entries, 2u);
 }
@@ -321,7 +323,7 @@ void read_replace_and_evict() {
   // Values that are freed under a reader would show here, and in the sanitizers.
   memo<int, std::string> answers([](const int& key) { return answer_to(key); }, {.entries = 32, .shards = 2});
   std::vector<std::thread> threads;
-  std::atomic<std::uint64_t> asked{0};
+  std::atomic<std::uint64_t> loads{0};
   for (unsigned thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
       std::uint64_t state = thread + 1;
@@ -333,16 +335,16 @@ void read_replace_and_evict() {
         } else if (turn % 50 == 0) {
           answers.put(key, answer_to(key));
         } else {
-          ++asked;
+          ++loads;
           ASSERT_EQ(answers.get(key), answer_to(key));
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const auto seen = answers.statistics();
-  EXPECT_EQ(seen.hits + seen.loads + seen.shared_loads, asked) << "every get is counted, once";
-  EXPECT_LE(seen.entries, 32u);
+  const auto statistics = answers.statistics();
+  EXPECT_EQ(statistics.hits + statistics.loads + statistics.shared_loads, loads) << "every get is counted, once";
+  EXPECT_LE(statistics.entries, 32u);
 }
 
 TEST(memo, threads_read_while_others_replace_and_evict) { read_replace_and_evict(); }
@@ -367,24 +369,25 @@ struct ends_its_memo {
 };
 
 TEST(memo, ends_with_a_fault_while_it_is_read) {
-  const support::ending seen = support::in_child([] {
+  const support::ending child_ending = support::in_child([] {
     doomed.emplace([](int) { return ends_its_memo(); });
     doomed->get(1);
     ends_its_memo::is_armed = true;
     doomed->get(1);
   });
   const std::string text = "tarn: memo ends while version 1 is read by thread ";
-  EXPECT_EQ(seen.error.substr(0, text.size()), text);
-  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.substr(0, text.size()), text);
+  EXPECT_EQ(child_ending.signal, SIGABRT);
 }
 
 TEST(memo, what_gave_way_is_freed) {
-  struct counted {
+  struct instance_counter {
     std::shared_ptr<int> alive;
   };
   const auto alive = std::make_shared<int>();
   {
-    memo<int, counted> answers([&](const int&) { return counted{alive}; }, {.entries = 16, .shards = 1});
+    memo<int, instance_counter> answers([&](const int&) { return instance_counter{alive}; },
+                                        {.entries = 16, .shards = 1});
     for (int key = 0; key < 10'000; ++key) {
       answers.get(key);
       ASSERT_LE(alive.use_count(), 16 + 32 + 4) << "entries, and those that wait to be freed";

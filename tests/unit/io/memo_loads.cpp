@@ -24,13 +24,13 @@ using tarn::io::memo;
 class memo_during_a_load : public testing::Test {
  protected:
   int row_ = 1;
-  int asked_ = 0;
+  int loads_ = 0;
   std::function<void()> meanwhile_;
   memo<int, int> answers_{[this](const int&) {
-    ++asked_;
-    const int seen = row_;
+    ++loads_;
+    const int row = row_;
     if (const auto interruption = std::exchange(meanwhile_, nullptr)) interruption();
-    return seen;
+    return row;
   }};
 };
 
@@ -43,7 +43,7 @@ TEST_F(memo_during_a_load, forget_keeps_the_older_answer_from_being_remembered) 
   EXPECT_FALSE(answers_.peek(7));
   EXPECT_EQ(answers_.get(7), 2);
   EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(asked_, 2);
+  EXPECT_EQ(loads_, 2);
 }
 
 TEST_F(memo_during_a_load, clear_keeps_the_older_answer_from_being_remembered) {
@@ -60,7 +60,7 @@ TEST_F(memo_during_a_load, put_is_not_overwritten_by_the_older_answer) {
   meanwhile_ = [this] { answers_.put(7, row_ = 2); };
   EXPECT_EQ(answers_.get(7), 1);
   EXPECT_EQ(answers_.get(7), 2);
-  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(loads_, 1);
   EXPECT_TRUE(answers_.forget(7));
   meanwhile_ = [this] { answers_.put(7, row_ = 3, 0); };
   EXPECT_EQ(answers_.get(7), 2);
@@ -75,7 +75,7 @@ TEST_F(memo_during_a_load, who_asks_after_forget_does_not_wait_for_the_older_ans
   };
   EXPECT_EQ(answers_.get(7), 1);
   EXPECT_EQ(answers_.get(7), 2) << "the older answer came later";
-  EXPECT_EQ(asked_, 2);
+  EXPECT_EQ(loads_, 2);
 }
 
 TEST_F(memo_during_a_load, forget_leaves_loads_of_other_keys_alone) {
@@ -86,7 +86,7 @@ TEST_F(memo_during_a_load, forget_leaves_loads_of_other_keys_alone) {
   };
   EXPECT_EQ(answers_.get(7), 1);
   EXPECT_EQ(answers_.get(7), 1);
-  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(loads_, 1);
 }
 
 std::atomic<std::uint64_t> refresh_clock;
@@ -109,9 +109,9 @@ TEST(memo, a_refresh_that_is_overtaken_by_put_is_not_remembered) {
 }
 
 TEST(memo, a_hundred_threads_make_one_call) {
-  std::atomic<int> asked{0}, waiting{0};
+  std::atomic<int> loads{0}, waiting{0};
   memo<int, std::string> answers([&](const int& key) {
-    ++asked;
+    ++loads;
     while (waiting < 100) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return std::to_string(key);
@@ -125,11 +125,11 @@ TEST(memo, a_hundred_threads_make_one_call) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(loads, 1);
   EXPECT_EQ(right, 100);
-  const auto seen = answers.statistics();
-  EXPECT_EQ(seen.loads, 1u);
-  EXPECT_EQ(seen.shared_loads + seen.hits, 99u);
+  const auto statistics = answers.statistics();
+  EXPECT_EQ(statistics.loads, 1u);
+  EXPECT_EQ(statistics.shared_loads + statistics.hits, 99u);
 }
 
 TEST(memo, other_keys_do_not_wait) {
@@ -147,9 +147,9 @@ TEST(memo, other_keys_do_not_wait) {
 }
 
 TEST(memo, what_a_loader_throws_everyone_gets_and_nobody_remembers) {
-  std::atomic<int> asked{0}, waiting{0};
+  std::atomic<int> loads{0}, waiting{0};
   memo<int, int> answers([&](const int& key) {
-    if (++asked > 1) return key;
+    if (++loads > 1) return key;
     while (waiting < 8) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     throw std::runtime_error("the network is down");

@@ -36,15 +36,15 @@ namespace {
 // Formats into every room around the whole result, and compares. Nothing behind the room may change.
 template <class... Arguments>
 void compare(std::string_view text, const Arguments&... arguments) {
-  const std::string wanted = fmt::vformat(text, fmt::make_format_args(arguments...));
+  const std::string expected = fmt::vformat(text, fmt::make_format_args(arguments...));
   const message_format<const Arguments&...> format = fmt::runtime(text);
   constexpr std::size_t surplus = 20 * (sizeof...(arguments) + 2);  // more than the bound may exceed the result by
-  for (std::size_t room = 0; room <= wanted.size() + surplus; ++room) {
-    std::string place(room + 32, '#');
-    ASSERT_EQ(format_message<const Arguments&...>(place.data(), room, format, arguments...), wanted.size());
-    const std::size_t size = std::min(room, wanted.size());
-    ASSERT_EQ(std::string_view(place).substr(0, size), std::string_view(wanted).substr(0, size)) << text;
-    ASSERT_EQ(std::string_view(place).substr(room), std::string(32, '#')) << text;
+  for (std::size_t room = 0; room <= expected.size() + surplus; ++room) {
+    std::string buffer(room + 32, '#');
+    ASSERT_EQ(format_message<const Arguments&...>(buffer.data(), room, format, arguments...), expected.size());
+    const std::size_t size = std::min(room, expected.size());
+    ASSERT_EQ(std::string_view(buffer).substr(0, size), std::string_view(expected).substr(0, size)) << text;
+    ASSERT_EQ(std::string_view(buffer).substr(room), std::string(32, '#')) << text;
   }
 }
 
@@ -121,14 +121,14 @@ TEST(plain_format, leaves_everything_else_to_fmt) {
 }
 
 TEST(plain_format, an_invalid_format_is_an_error_of_fmt) {
-  char place[64];
+  char buffer[64];
   for (const std::string_view format : {"{", "}", "{} {}", "{} }", "12345678{", "{}{", "{2}", "{x}"}) {
     const int number = 1;
-    EXPECT_THROW(format_message<const int&>(place, sizeof place, fmt::runtime(format), number), fmt::format_error)
+    EXPECT_THROW(format_message<const int&>(buffer, sizeof buffer, fmt::runtime(format), number), fmt::format_error)
         << format;
   }
   const char* const nothing = nullptr;
-  EXPECT_THROW(format_message<const char* const&>(place, sizeof place, "{}", nothing), fmt::format_error);
+  EXPECT_THROW(format_message<const char* const&>(buffer, sizeof buffer, "{}", nothing), fmt::format_error);
 }
 
 TEST(plain_format, agrees_with_fmt_about_random_formats) {

@@ -41,12 +41,12 @@ using tarn::quiet_region;
 static_assert(std::is_empty_v<quiet_region>);
 
 TEST(quiet_region, is_nothing_without_checks) {
-  noise_log heard;
+  noise_log violations;
   {
-    const quiet_region quiet{"region", heard};
+    const quiet_region quiet{"region", violations};
     static_cast<void>(getppid());
   }
-  EXPECT_EQ(heard.count(), 0u);
+  EXPECT_EQ(violations.count(), 0u);
   EXPECT_FALSE(quiet_region::hears_calls());
 }
 
@@ -60,19 +60,19 @@ std::string heard_in(Body body) {
     const quiet_region quiet{"test", log};
     body();
   }
-  std::string words;
+  std::string text;
   for (const noise& noise_kept : log.kept()) {
     static constexpr const char* kinds[] = {"call ", "wait ", "heap "};
-    words += (words.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(noise_kept.kind)]) + noise_kept.name;
+    text += (text.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(noise_kept.kind)]) + noise_kept.name;
   }
   EXPECT_GE(log.count(), log.kept().size());
-  return words;
+  return text;
 }
 
 TEST(quiet_region, hears_the_heap) {
   if (!quiet_region::hears_heap()) GTEST_SKIP() << "its malloc cannot be heard";
   void* block = nullptr;
-  const auto of_heap = [](const std::string& words) { return words.starts_with("heap "); };
+  const auto of_heap = [](const std::string& text) { return text.starts_with("heap "); };
   EXPECT_PRED1(of_heap, heard_in([&] { block = std::malloc(100); }));
   EXPECT_PRED1(of_heap, heard_in([&] { std::free(block); }));
   std::vector<int> numbers;
@@ -119,13 +119,13 @@ TEST_F(quiet_regions, hears_nothing_where_nothing_is) {
 
 TEST_F(quiet_regions, hears_system_calls_and_makes_them) {
   int ends[2] = {};
-  char got[4] = {};
+  char bytes_read[4] = {};
   ssize_t failed = 0;
   int number = 0;
   EXPECT_EQ(heard_in([&] {
               if (pipe(ends) != 0) return;
               if (write(ends[1], "abc", 3) != 3) return;
-              if (read(ends[0], got, 3) != 3) return;
+              if (read(ends[0], bytes_read, 3) != 3) return;
               errno = 0;
               failed = write(-1, "", 1);
               number = errno;
@@ -133,19 +133,19 @@ TEST_F(quiet_regions, hears_system_calls_and_makes_them) {
               close(ends[1]);
             }),
             "call pipe2, call write, call read, call write, call close, call close");
-  EXPECT_STREQ(got, "abc");
+  EXPECT_STREQ(bytes_read, "abc");
   EXPECT_EQ(failed, -1);
   EXPECT_EQ(number, EBADF);
 }
 
 TEST_F(quiet_regions, passes_six_arguments_on) {
   const int file = open("/proc/self/exe", O_RDONLY);
-  void* place = nullptr;
-  EXPECT_EQ(heard_in([&] { place = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file, 4096); }), "call mmap");
+  void* mapping = nullptr;
+  EXPECT_EQ(heard_in([&] { mapping = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file, 4096); }), "call mmap");
   char expected[64];
   ASSERT_EQ(pread(file, expected, sizeof expected, 4096), 64);
-  EXPECT_EQ(std::memcmp(place, expected, sizeof expected), 0);
-  munmap(place, 4096);
+  EXPECT_EQ(std::memcmp(mapping, expected, sizeof expected), 0);
+  munmap(mapping, 4096);
   close(file);
 }
 
@@ -159,12 +159,12 @@ TEST_F(quiet_regions, hears_a_wait_for_a_lock) {
   });
   while (step != 1) std::this_thread::yield();
   bool is_taken = true;
-  const std::string heard = heard_in([&] { is_taken = mutex.try_lock_for(std::chrono::milliseconds(5)); });
+  const std::string violations = heard_in([&] { is_taken = mutex.try_lock_for(std::chrono::milliseconds(5)); });
   step = 2;
   step.notify_one();
   holder.join();
   EXPECT_FALSE(is_taken);
-  EXPECT_TRUE(heard.starts_with("wait futex")) << heard;
+  EXPECT_TRUE(violations.starts_with("wait futex")) << violations;
 }
 
 [[gnu::noinline]] void deep_inside() {
@@ -182,17 +182,17 @@ bool is_in(const void* address, void (*function)()) {
 }
 
 TEST_F(quiet_regions, tells_the_stack) {
-  noise_log heard;
+  noise_log violations;
   {
-    const quiet_region quiet{"test", heard};
+    const quiet_region quiet{"test", violations};
     outside();
   }
-  ASSERT_EQ(heard.count(), 1u);
-  const std::span<const void* const> stack = heard.kept()[0].stack();
+  ASSERT_EQ(violations.count(), 1u);
+  const std::span<const void* const> stack = violations.kept()[0].stack();
   ASSERT_GE(stack.size(), 4u);
   EXPECT_TRUE(is_in(stack[1], deep_inside)) << "below the C library's function";
   EXPECT_TRUE(is_in(stack[2], outside));
-  const std::string text = heard.text();
+  const std::string text = violations.text();
   EXPECT_TRUE(text.starts_with("system call getppid\n  at ")) << text;
   EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(stack.size()) + 1);
 }
@@ -213,14 +213,14 @@ TEST_F(quiet_regions, lies_in_another) {
 }
 
 TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
-  noise_log heard;
+  noise_log violations;
   {
-    const quiet_region quiet{"test", heard};
+    const quiet_region quiet{"test", violations};
     for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
   }
-  EXPECT_EQ(heard.count(), 100u);
-  EXPECT_EQ(heard.kept().size(), noise_log::capacity);
-  EXPECT_TRUE(heard.text().ends_with("and 84 more\n"));
+  EXPECT_EQ(violations.count(), 100u);
+  EXPECT_EQ(violations.kept().size(), noise_log::capacity);
+  EXPECT_TRUE(violations.text().ends_with("and 84 more\n"));
 }
 
 TEST_F(quiet_regions, does_not_hear_other_threads) {
@@ -241,18 +241,18 @@ TEST_F(quiet_regions, does_not_hear_other_threads) {
 }
 
 TEST_F(quiet_regions, ends_with_an_exception) {
-  noise_log heard;
+  noise_log violations;
   bool is_caught = false;
   try {
-    const quiet_region quiet{"test", heard};
+    const quiet_region quiet{"test", violations};
     throw 1;
   } catch (int) {
     is_caught = true;
   }
-  const std::size_t before = heard.count();  // the exception's memory
+  const std::size_t before = violations.count();  // the exception's memory
   static_cast<void>(getppid());
   EXPECT_TRUE(is_caught);
-  EXPECT_EQ(heard.count(), before);
+  EXPECT_EQ(violations.count(), before);
 }
 
 volatile sig_atomic_t handled = 0;
@@ -291,31 +291,31 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
     pthread_kill(self, SIGUSR1);
     step = 2;
   });
-  int inside = -1;
+  int handled_inside = -1;
   EXPECT_EQ(heard_in([&] {
               step = 1;
               while (step != 2) {
               }
-              inside = handled;
+              handled_inside = handled;
             }),
             "");
-  EXPECT_EQ(inside, 0);
+  EXPECT_EQ(handled_inside, 0);
   EXPECT_EQ(handled, 1);
   second_thread.join();
 
   // Changes of the program's signal mask take effect and outlive the region.
-  sigset_t blocked, seen;
+  sigset_t blocked, old_mask;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR2);
   sigaddset(&blocked, SIGSYS);
   EXPECT_EQ(heard_in([&] {
               pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-              pthread_sigmask(SIG_SETMASK, nullptr, &seen);
+              pthread_sigmask(SIG_SETMASK, nullptr, &old_mask);
             }),
             "call rt_sigprocmask, call rt_sigprocmask");
-  EXPECT_TRUE(sigismember(&seen, SIGUSR2) == 1 && sigismember(&seen, SIGUSR1) == 0);
+  EXPECT_TRUE(sigismember(&old_mask, SIGUSR2) == 1 && sigismember(&old_mask, SIGUSR1) == 0);
   const sigset_t after = mask_now();
-  EXPECT_EQ(std::memcmp(&seen, &after, sizeof(std::uint64_t)), 0);
+  EXPECT_EQ(std::memcmp(&old_mask, &after, sizeof(std::uint64_t)), 0);
   EXPECT_EQ(heard_in([] { static_cast<void>(getppid()); }), "call getppid") << "with SIGSYS blocked";
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::signal(SIGUSR1, SIG_DFL);
@@ -361,8 +361,8 @@ TEST_F(quiet_regions, threads_and_children_start_in_it) {
   bool is_same = false;
   EXPECT_NE(heard_in([&] {
               std::thread([&] {
-                const sigset_t inside = mask_now();
-                is_same = std::memcmp(&inside, &before, sizeof(std::uint64_t)) == 0;
+                const sigset_t inner_mask = mask_now();
+                is_same = std::memcmp(&inner_mask, &before, sizeof(std::uint64_t)) == 0;
                 ran = true;
               }).join();
             }).find("call clone"),
@@ -375,8 +375,8 @@ TEST_F(quiet_regions, threads_and_children_start_in_it) {
   EXPECT_NE(heard_in([&] {
               const pid_t child = fork();
               if (child == 0) {
-                const sigset_t inside = mask_now();
-                if (std::memcmp(&inside, &before, sizeof(std::uint64_t)) != 0) _exit(8);
+                const sigset_t inner_mask = mask_now();
+                if (std::memcmp(&inner_mask, &before, sizeof(std::uint64_t)) != 0) _exit(8);
                 noise_log own_log;
                 {
                   const quiet_region quiet{"in the child", own_log};
@@ -392,37 +392,40 @@ TEST_F(quiet_regions, threads_and_children_start_in_it) {
 }
 
 TEST_F(quiet_regions, reports_on_standard_error) {
-  const support::ending seen = support::in_child([] {
+  const support::ending child_ending = support::in_child([] {
     const quiet_region quiet{"parse request"};
     for (int number = 0; number < 20; ++number) static_cast<void>(getppid());
   });
-  EXPECT_EQ(seen.status, 0);
-  EXPECT_TRUE(seen.error.starts_with("tarn: quiet region parse request: system call getppid\n  at ")) << seen.error;
-  EXPECT_TRUE(seen.error.ends_with("\ntarn: quiet region parse request: 12 more noises\n")) << seen.error;
+  EXPECT_EQ(child_ending.status, 0);
+  EXPECT_TRUE(child_ending.error.starts_with("tarn: quiet region parse request: system call getppid\n  at "))
+      << child_ending.error;
+  EXPECT_TRUE(child_ending.error.ends_with("\ntarn: quiet region parse request: 12 more noises\n"))
+      << child_ending.error;
 }
 
 TEST_F(quiet_regions, ends_the_process_if_wanted) {
-  const support::ending seen = support::in_child([] {
+  const support::ending child_ending = support::in_child([] {
     const quiet_region quiet{"parse request", on_noise::abort};
     static_cast<void>(getppid());
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_TRUE(seen.error.starts_with("tarn: quiet region parse request: system call getppid\n  at ")) << seen.error;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_TRUE(child_ending.error.starts_with("tarn: quiet region parse request: system call getppid\n  at "))
+      << child_ending.error;
 }
 
 TEST_F(quiet_regions, leaves_a_foreign_sigsys_to_others) {
-  const support::ending seen = support::in_child([] {
+  const support::ending child_ending = support::in_child([] {
     std::signal(SIGSYS, [](int) { _exit(5); });
-    noise_log heard;
+    noise_log violations;
     {
-      const quiet_region quiet{"test", heard};
+      const quiet_region quiet{"test", violations};
       static_cast<void>(getppid());
     }
-    if (heard.count() != 1) return 6;
+    if (violations.count() != 1) return 6;
     raise(SIGSYS);
     return 7;
   });
-  EXPECT_EQ(seen.status, 5);
+  EXPECT_EQ(child_ending.status, 5);
   const support::ending by_default = support::in_child([] {
     std::signal(SIGSYS, SIG_DFL);
     { const quiet_region quiet{"test"}; }

@@ -51,7 +51,7 @@ TEST(reader, short_reads_and_interruptions_change_nothing) {
     io_test::numbers random(seed);
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return short_and_interrupted(random, system_call); });
-    reader input(path, {.buffer = 1 + random.below(2000)});
+    reader input(path, {.buffer = 1 + random.next_below(2000)});
     EXPECT_EQ(lines_of(input), lines_of(text)) << "seed " << seed;
   }
 }
@@ -64,29 +64,29 @@ TEST(reader, mixed_views_give_every_byte_once) {
     io_test::numbers random(seed);
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return short_and_interrupted(random, system_call); });
-    reader input(path, {.buffer = 1 + random.below(5000)});
-    std::string seen;
+    reader input(path, {.buffer = 1 + random.next_below(5000)});
+    std::string content;
     for (bool has_more = true; has_more;) {
-      ASSERT_EQ(input.offset(), seen.size());
-      const std::size_t wanted = random.below(10'000);
-      char place[10'000];
-      switch (random.below(6)) {
+      ASSERT_EQ(input.offset(), content.size());
+      const std::size_t bytes = random.next_below(10'000);
+      char buffer[10'000];
+      switch (random.next_below(6)) {
         case 0:
           if (const auto line = input.line()) {
-            seen += *line;
-            if (seen.size() < text.size()) seen += '\n';
+            content += *line;
+            if (content.size() < text.size()) content += '\n';
           } else {
             has_more = false;
           }
           break;
-        case 1: seen += input.block(wanted); break;
-        case 2: seen += input.block(); break;
-        case 3: seen.append(place, input.read(place, wanted)); break;
-        case 4: ASSERT_EQ(input.peek(wanted), text.substr(seen.size(), wanted)); break;
-        default: seen += text.substr(seen.size(), input.skip(wanted)); break;
+        case 1: content += input.block(bytes); break;
+        case 2: content += input.block(); break;
+        case 3: content.append(buffer, input.read(buffer, bytes)); break;
+        case 4: ASSERT_EQ(input.peek(bytes), text.substr(content.size(), bytes)); break;
+        default: content += text.substr(content.size(), input.skip(bytes)); break;
       }
     }
-    EXPECT_EQ(seen, text) << "seed " << seed;
+    EXPECT_EQ(content, text) << "seed " << seed;
   }
 }
 

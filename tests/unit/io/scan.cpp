@@ -25,12 +25,12 @@ TEST(scan, every_kernel_counts_as_std_count_does) {
   for (const kernels& kernel : usable_kernels()) {
     io_test::numbers random(1);
     std::string text(2000, ' ');
-    for (char& byte : text) byte = static_cast<char>(random.below(3) == 0 ? 'A' : random.below(256));
+    for (char& byte : text) byte = static_cast<char>(random.next_below(3) == 0 ? 'A' : random.next_below(256));
     for (std::size_t start = 0; start < 70; ++start) {
       for (std::size_t size = 0; size < 400; size += 1 + size / 17) {
-        for (const char wanted : {'A', '\0', '\xff'}) {
-          ASSERT_EQ(kernel.count(text.data() + start, size, wanted),
-                    static_cast<std::size_t>(std::count(text.data() + start, text.data() + start + size, wanted)))
+        for (const char letter : {'A', '\0', '\xff'}) {
+          ASSERT_EQ(kernel.count(text.data() + start, size, letter),
+                    static_cast<std::size_t>(std::count(text.data() + start, text.data() + start + size, letter)))
               << kernel.name << ' ' << start << ' ' << size;
         }
       }
@@ -45,8 +45,8 @@ TEST(scan, every_kernel_has_a_bit_for_each_byte) {
     io_test::numbers random(2);
     for (int turn = 0; turn < 200; ++turn) {
       std::string text(192 + 7, ' ');
-      for (char& byte : text) byte = static_cast<char>(random.below(4) == 0 ? '\n' : random.below(256));
-      const std::size_t start = random.below(7);
+      for (char& byte : text) byte = static_cast<char>(random.next_below(4) == 0 ? '\n' : random.next_below(256));
+      const std::size_t start = random.next_below(7);
       std::uint64_t masks[3];
       kernel.masks(text.data() + start, 3, '\n', masks);
       for (std::size_t index = 0; index < 192; ++index) {
@@ -60,22 +60,22 @@ TEST(scan, every_kernel_finds_what_string_view_finds) {
   for (const kernels& kernel : usable_kernels()) {
     io_test::numbers random(3);
     for (int turn = 0; turn < 20'000; ++turn) {
-      std::string text(2 + random.below(200), ' ');
-      for (char& byte : text) byte = static_cast<char>('a' + random.below(2));
-      const std::size_t length = 2 + random.below(std::min<std::size_t>(text.size() - 1, 12));
-      std::string wanted = text.substr(random.below(text.size() - length + 1), length);
-      if (random.below(2) == 0) wanted[random.below(length)] = 'c';
-      const char* const position = kernel.find(text.data(), text.size(), wanted.data(), wanted.size());
-      const std::size_t expected = text.find(wanted);
+      std::string text(2 + random.next_below(200), ' ');
+      for (char& byte : text) byte = static_cast<char>('a' + random.next_below(2));
+      const std::size_t length = 2 + random.next_below(std::min<std::size_t>(text.size() - 1, 12));
+      std::string pattern = text.substr(random.next_below(text.size() - length + 1), length);
+      if (random.next_below(2) == 0) pattern[random.next_below(length)] = 'c';
+      const char* const position = kernel.find(text.data(), text.size(), pattern.data(), pattern.size());
+      const std::size_t expected = text.find(pattern);
       ASSERT_EQ(position, expected == std::string::npos ? nullptr : text.data() + expected)
-          << kernel.name << ' ' << text << ' ' << wanted;
+          << kernel.name << ' ' << text << ' ' << pattern;
     }
     // Candidates are everywhere: the slow path must take over and still find the target.
     std::string worst(100'000, 'a');
-    const std::string wanted = std::string(200, 'a') + 'b' + std::string(200, 'a');
-    EXPECT_EQ(kernel.find(worst.data(), worst.size(), wanted.data(), wanted.size()), nullptr);
+    const std::string pattern = std::string(200, 'a') + 'b' + std::string(200, 'a');
+    EXPECT_EQ(kernel.find(worst.data(), worst.size(), pattern.data(), pattern.size()), nullptr);
     worst[90'000] = 'b';
-    EXPECT_EQ(kernel.find(worst.data(), worst.size(), wanted.data(), wanted.size()), worst.data() + 90'000 - 200);
+    EXPECT_EQ(kernel.find(worst.data(), worst.size(), pattern.data(), pattern.size()), worst.data() + 90'000 - 200);
   }
 }
 
@@ -93,26 +93,27 @@ TEST(scan, searches_files_and_readers_like_memory) {
   const io_test::folder folder;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     io_test::numbers random(seed);
-    const std::string text = io_test::text(seed, 3 * 8 * 1024 + random.below(1000), 80);
+    const std::string text = io_test::text(seed, 3 * 8 * 1024 + random.next_below(1000), 80);
     const std::string path = folder.file("text", text);
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return short_and_interrupted(random, system_call); });
     const mapped_file mapped(path);
     EXPECT_TRUE(mapped.is_mapped());
     const auto expected = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), 'q'));
-    reader read(path, {.buffer = 1 + random.below(2000)});
+    reader read(path, {.buffer = 1 + random.next_below(2000)});
     EXPECT_EQ(count(mapped, 'q'), expected);
     EXPECT_EQ(count(read, 'q'), expected);
     for (int turn = 0; turn < 20; ++turn) {
-      std::string wanted = text.substr(random.below(text.size()), 1 + random.below(40));
-      if (turn % 4 == 0) wanted += '!';
-      const std::size_t position = text.find(wanted);
-      const auto place =
+      std::string pattern = text.substr(random.next_below(text.size()), 1 + random.next_below(40));
+      if (turn % 4 == 0) pattern += '!';
+      const std::size_t position = text.find(pattern);
+      const auto expected_offset =
           position == std::string::npos ? std::optional<std::uint64_t>() : std::optional<std::uint64_t>(position);
-      reader again(path, {.buffer = 1 + random.below(2000)});
-      ASSERT_EQ(find(mapped, wanted), place);
-      ASSERT_EQ(find(again, wanted), place);
-      ASSERT_EQ(again.offset(), place ? *place + wanted.size() : text.size()) << "behind it, or at the end";
+      reader input(path, {.buffer = 1 + random.next_below(2000)});
+      ASSERT_EQ(find(mapped, pattern), expected_offset);
+      ASSERT_EQ(find(input, pattern), expected_offset);
+      ASSERT_EQ(input.offset(), expected_offset ? *expected_offset + pattern.size() : text.size())
+          << "behind it, or at the end";
     }
   }
   const mapped_file mapped(folder.file("window", std::string(window_bytes - 2, ' ') + "wanted"));
@@ -162,21 +163,21 @@ TEST(lines, a_loop_that_is_left_leaves_the_reader_behind_its_last_line) {
   const std::string path = folder.file("text", text);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     io_test::numbers random(seed);
-    reader input(path, {.buffer = 1 + random.below(3000)});
-    std::uint64_t given = 0;
-    while (given < text.size()) {
-      if (random.below(3) == 0) {
-        given += input.block(random.below(100)).size();
+    reader input(path, {.buffer = 1 + random.next_below(3000)});
+    std::uint64_t offset = 0;
+    while (offset < text.size()) {
+      if (random.next_below(3) == 0) {
+        offset += input.block(random.next_below(100)).size();
         continue;
       }
-      std::uint64_t left = random.below(40);
+      std::uint64_t left = random.next_below(40);
       for (const std::string_view line : lines(input)) {
-        ASSERT_EQ(line, std::string_view(text).substr(given, line.size()));
-        given += line.size() + 1;
+        ASSERT_EQ(line, std::string_view(text).substr(offset, line.size()));
+        offset += line.size() + 1;
         if (left-- == 0) break;
       }
-      given = std::min<std::uint64_t>(given, text.size());
-      ASSERT_EQ(input.offset(), given) << "seed " << seed;
+      offset = std::min<std::uint64_t>(offset, text.size());
+      ASSERT_EQ(input.offset(), offset) << "seed " << seed;
     }
   }
 }
@@ -190,13 +191,13 @@ TEST(lines, an_error_comes_after_what_was_read) {
                                                                          : io_test::fake::verdict{};
   });
   reader input(path);
-  std::vector<std::string> seen;
+  std::vector<std::string> read_lines;
   EXPECT_THROW(
       {
-        for (const std::string_view line : lines(input)) seen.emplace_back(line);
+        for (const std::string_view line : lines(input)) read_lines.emplace_back(line);
       },
       error);
-  EXPECT_EQ(seen, (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(read_lines, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(input.line(), "thr") << "the second time the disk was well again";
 }
 

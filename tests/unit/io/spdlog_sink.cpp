@@ -73,21 +73,21 @@ TEST_F(spdlog_test, threads_write_whole_lines) {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  std::set<std::string> seen;
-  for (const std::string& line : lines()) seen.insert(line);
-  ASSERT_EQ(seen.size(), static_cast<std::size_t>(threads * count));
-  EXPECT_TRUE(seen.contains(R"(level=info logger=app msg="line 3999")"));
+  std::set<std::string> distinct_lines;
+  for (const std::string& line : lines()) distinct_lines.insert(line);
+  ASSERT_EQ(distinct_lines.size(), static_cast<std::size_t>(threads * count));
+  EXPECT_TRUE(distinct_lines.contains(R"(level=info logger=app msg="line 3999")"));
 }
 
 TEST_F(spdlog_test, no_line_is_lost_when_the_process_is_killed) {
   path_ += "-of-child";
-  const support::ending seen = support::in_child([&] {
+  const support::ending child_ending = support::in_child([&] {
     journal childs(path_, {.bytes = 4 << 20, .chunk = 4096});
     spdlog::logger log = logger_to(childs);
     for (int number = 0; number < 1000; ++number) log.info("line {}", number);
     std::raise(SIGKILL);
   });
-  EXPECT_EQ(seen.signal, SIGKILL);
+  EXPECT_EQ(child_ending.signal, SIGKILL);
   ASSERT_EQ(lines().size(), 1000u);
   EXPECT_EQ(lines().back(), R"(level=info logger=app msg="line 999")");
 }

@@ -25,8 +25,9 @@ using io_test::fake::verdict;
 std::string write_everything(writer& output, io_test::numbers& random, std::size_t bytes) {
   std::string expected;
   while (expected.size() < bytes) {
-    const std::string piece(random.below(random.below(8) == 0 ? 3000 : 100), static_cast<char>('a' + random.below(26)));
-    switch (random.below(7)) {
+    const std::string piece(random.next_below(random.next_below(8) == 0 ? 3000 : 100),
+                            static_cast<char>('a' + random.next_below(26)));
+    switch (random.next_below(7)) {
       case 0: output.write(piece), expected += piece; break;
       case 1: output.line(piece), expected += piece + "\n"; break;
       case 2: output.write('x'), expected += 'x'; break;
@@ -44,7 +45,7 @@ std::string write_everything(writer& output, io_test::numbers& random, std::size
       }
     }
     EXPECT_EQ(output.offset(), expected.size());
-    if (random.below(50) == 0) output.flush();
+    if (random.next_below(50) == 0) output.flush();
   }
   return expected;
 }
@@ -59,7 +60,7 @@ TEST(writer, what_was_written_is_there) {
     }
     std::string expected;
     {
-      writer output(folder.path("file"), {.buffer = 1 + random.below(5000)});
+      writer output(folder.path("file"), {.buffer = 1 + random.next_below(5000)});
       expected = write_everything(output, random, 100'000);
     }
     ASSERT_EQ(content(folder.path("file")), expected) << "seed " << seed;
@@ -204,11 +205,11 @@ TEST(writer, waits_for_a_pipe_that_does_not_block) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
   fcntl(ends[0], F_SETFL, 0);
-  std::size_t got = 0;
+  std::size_t received_bytes = 0;
   std::thread receiver([&] {
     char bytes[10'000];
     for (ssize_t now; (now = read(ends[0], bytes, sizeof bytes)) > 0;) {
-      got += static_cast<std::size_t>(now);
+      received_bytes += static_cast<std::size_t>(now);
       usleep(100);
     }
   });
@@ -218,7 +219,7 @@ TEST(writer, waits_for_a_pipe_that_does_not_block) {
   }
   receiver.join();
   close(ends[0]);
-  EXPECT_EQ(got, 1'000'000u);
+  EXPECT_EQ(received_bytes, 1'000'000u);
 }
 
 TEST(writer, sync_of_what_has_no_disk_is_nothing) {

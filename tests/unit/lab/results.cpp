@@ -36,16 +36,16 @@ result measured(const experiment& definition) {
   return measurement;
 }
 
-TEST(LabResult, MedianAndQuartiles) {
-  const spread told = spread_of({5, 1, 4, 2, 3});
-  EXPECT_EQ(told.median, 3);
-  EXPECT_EQ(told.low, 2);
-  EXPECT_EQ(told.high, 4);
+TEST(lab_result, a_spread_has_the_median_and_the_quartiles) {
+  const spread summary = spread_of({5, 1, 4, 2, 3});
+  EXPECT_EQ(summary.median, 3);
+  EXPECT_EQ(summary.low, 2);
+  EXPECT_EQ(summary.high, 4);
   EXPECT_EQ(spread_of({1, 2}).median, 1.5);
   EXPECT_EQ(spread_of({}).median, 0);
 }
 
-TEST(LabResult, RatioIsTakenRoundByRound) {
+TEST(lab_result, a_ratio_is_taken_round_by_round) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
   EXPECT_EQ(measurement.ratio(0, "old", "new", 1), 2);  // of 2, 2 and 200; that of the medians would be 4
@@ -56,13 +56,13 @@ TEST(LabResult, RatioIsTakenRoundByRound) {
 }
 
 // A time can fall below zero when the cost of measuring is subtracted.
-TEST(LabResult, MeanLeavesOutWhatWasTooShort) {
+TEST(lab_result, a_mean_leaves_out_runs_that_were_too_short) {
   EXPECT_DOUBLE_EQ(geometric_mean({2, -1, 8, 0}), 4);
   EXPECT_EQ(geometric_mean({-1}), 0);
   EXPECT_EQ(geometric_mean({}), 0);
 }
 
-TEST(LabResult, BestOtherIsNotOurs) {
+TEST(lab_result, the_best_other_form_is_not_ours) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
   EXPECT_EQ(measurement.ns(0, best_other, 1), 3);
@@ -72,7 +72,7 @@ TEST(LabResult, BestOtherIsNotOurs) {
   EXPECT_EQ(measurement.ratio(0, "new", best_other, 1), std::nullopt);
 }
 
-TEST(LabResult, FitsAnExponent) {
+TEST(lab_result, an_exponent_is_fitted) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
   EXPECT_EQ(measurement.exponent(0, "old"), std::nullopt);  // two points
@@ -84,7 +84,7 @@ TEST(LabResult, FitsAnExponent) {
   EXPECT_NEAR(measurement.exponent(0, "old").value_or(0), 1, 1e-9);
 }
 
-TEST(LabResult, SaysWhereItIsSlower) {
+TEST(lab_result, the_result_says_where_it_is_slower) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
   EXPECT_EQ(measurement.where_slower(0, "new"), "");
@@ -96,14 +96,14 @@ TEST(LabResult, SaysWhereItIsSlower) {
   EXPECT_EQ(measurement.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
 }
 
-TEST(LabResult, CountIsTheMedian) {
+TEST(lab_result, a_count_is_the_median) {
   const experiment definition = two_forms();
   const result measurement = measured(definition);
   EXPECT_EQ(measurement.count(0, "new", 1, "calls"), 8);
   EXPECT_EQ(measurement.count(0, "old", 1, "calls"), std::nullopt);
 }
 
-TEST(LabResult, NumbersAreShort) {
+TEST(lab_result, numbers_are_short) {
   EXPECT_EQ(two_digits(3.849), "3.8");
   EXPECT_EQ(two_digits(12.7), "13");
   EXPECT_EQ(two_digits(9.96), "10");
@@ -115,7 +115,7 @@ TEST(LabResult, NumbersAreShort) {
   EXPECT_EQ(times_text({}), "not measured");
 }
 
-TEST(LabJson, HasWhatTheSchemaSays) {
+TEST(lab_json, the_json_has_what_the_schema_says) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
   measurement.judgement = {holds::partly, "so so"};

@@ -17,9 +17,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class LabRun : public testing::Test {
+class lab_run : public testing::Test {
  protected:
-  LabRun() {
+  lab_run() {
     std::string name = testing::TempDir() + "tarn-lab-XXXXXX";
     folder_ = ::mkdtemp(name.data()) == nullptr ? "" : name;
     experiment_.name = experiment_.program = "script";
@@ -31,7 +31,7 @@ class LabRun : public testing::Test {
     experiment_.sweeps = {n_sweep};
     experiment_.judge = [](const result&) { return verdict{holds::yes, "judged"}; };
   }
-  ~LabRun() override { std::filesystem::remove_all(folder_); }
+  ~lab_run() override { std::filesystem::remove_all(folder_); }
 
   // `body` is the script's work for a form, which is $1; the keys follow.
   void program_does(const std::string& body) const {
@@ -40,20 +40,20 @@ class LabRun : public testing::Test {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
 
-  result run_it(const request& wanted) const {
-    return run(experiment_, wanted, {folder_, folder_}, [](const std::string&) {});
+  result run_it(const request& settings) const {
+    return run(experiment_, settings, {folder_, folder_}, [](const std::string&) {});
   }
   result run_it(std::uint64_t rounds = 1) const {
-    request wanted;
-    wanted.rounds = rounds;
-    return run_it(wanted);
+    request settings;
+    settings.rounds = rounds;
+    return run_it(settings);
   }
 
   // Returns the arguments of each call of the program.
   void program_notes_its_text() const {
     program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   }
-  std::vector<std::string> told() const {
+  std::vector<std::string> noted_calls() const {
     std::ifstream file(folder_ + "/told");
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) lines.push_back(line);
@@ -67,7 +67,7 @@ class LabRun : public testing::Test {
   experiment experiment_;
 };
 
-TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
+TEST_F(lab_run, each_form_runs_at_each_position_in_each_round) {
   program_does(answer);
   const result measurement = run_it(3);
   EXPECT_EQ(measurement.failure, "");
@@ -79,24 +79,25 @@ TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
   EXPECT_EQ(measurement.judgement.words, "judged");
 }
 
-TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
+TEST_F(lab_run, the_program_gets_the_numbers_and_each_round_begins_with_another_form) {
   program_notes_its_text();
   run_it(2);
-  EXPECT_THAT(told(), ElementsAre("old n=1 total=40", "new n=1 total=40", "old n=2 total=40", "new n=2 total=40",
-                                  "new n=1 total=40", "old n=1 total=40", "new n=2 total=40", "old n=2 total=40"));
+  EXPECT_THAT(noted_calls(),
+              ElementsAre("old n=1 total=40", "new n=1 total=40", "old n=2 total=40", "new n=2 total=40",
+                          "new n=1 total=40", "old n=1 total=40", "new n=2 total=40", "old n=2 total=40"));
 }
 
-TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
+TEST_F(lab_run, a_quick_run_has_other_numbers_and_fewer_rounds) {
   program_notes_its_text();
   experiment_.quick_rounds = 2;
-  request wanted;
-  wanted.is_quick = true;
-  wanted.set["total"] = {9};
-  EXPECT_EQ(run_it(wanted).rounds, 2);
-  EXPECT_THAT(told(), ElementsAre("old n=1 total=9", "new n=1 total=9", "new n=1 total=9", "old n=1 total=9"));
+  request settings;
+  settings.is_quick = true;
+  settings.set["total"] = {9};
+  EXPECT_EQ(run_it(settings).rounds, 2);
+  EXPECT_THAT(noted_calls(), ElementsAre("old n=1 total=9", "new n=1 total=9", "new n=1 total=9", "old n=1 total=9"));
 }
 
-TEST_F(LabRun, SweepSaysWhatItsProgramIsTold) {
+TEST_F(lab_run, a_sweep_decides_the_arguments_of_its_program) {
   program_notes_its_text();
   experiment_.forms.pop_back();
   experiment_.forms.front().settings = {"fast"};
@@ -106,10 +107,10 @@ TEST_F(LabRun, SweepSaysWhatItsProgramIsTold) {
   only_sweep.adjust = [](numbers& of_program, std::uint64_t x) { of_program["total"] /= x; };
   only_sweep.parameters = {"total"};
   run_it();
-  EXPECT_THAT(told(), ElementsAre("old fixed=3 n=1 total=40 fast", "old fixed=3 n=2 total=20 fast"));
+  EXPECT_THAT(noted_calls(), ElementsAre("old fixed=3 n=1 total=40 fast", "old fixed=3 n=2 total=20 fast"));
 }
 
-TEST_F(LabRun, SweepIsOfItsFormsAlone) {
+TEST_F(lab_run, a_sweep_runs_only_its_own_forms) {
   program_does(answer);
   experiment_.sweeps.front().only = {"new"};
   const result measurement = run_it();
@@ -117,7 +118,7 @@ TEST_F(LabRun, SweepIsOfItsFormsAlone) {
   EXPECT_EQ(measurement.find(0, "old", 1), nullptr);
 }
 
-TEST_F(LabRun, MoreCoresThanThereAreAreLeftOut) {
+TEST_F(lab_run, positions_with_more_cores_than_the_process_may_use_are_left_out) {
   program_does(answer);
   experiment_.sweeps.front().is_of_cores = true;
   experiment_.sweeps.front().axis.usual = {1, 1'000'000};
@@ -126,21 +127,21 @@ TEST_F(LabRun, MoreCoresThanThereAreAreLeftOut) {
   EXPECT_THAT(measurement.axes.front(), ElementsAre(1));
 }
 
-TEST_F(LabRun, FileIsMadeAndGoneAfterwards) {
+TEST_F(lab_run, the_file_is_made_before_the_run_and_removed_after_it) {
   program_does(std::string("for word; do case $word in file=*) file=${word#file=} ;; esac; done\n") +
                "[ $1 = make ] && echo words > $file\n" +
                "echo \"$1 $file $(cat $file)\" >> \"$(dirname \"$0\")/told\"\n" + answer);
   experiment_.makes_file = true;
   experiment_.forms.pop_back();
   EXPECT_EQ(run_it().failure, "");
-  const std::vector<std::string> lines = told();
+  const std::vector<std::string> lines = noted_calls();
   ASSERT_EQ(lines.size(), 3);
   const std::string file = lines[0].substr(5, lines[0].rfind(' ') - 5);
   EXPECT_THAT(lines, ElementsAre("make " + file + " words", "old " + file + " words", "old " + file + " words"));
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path())) << file;
 }
 
-TEST_F(LabRun, OtherWorkEndsIt) {
+TEST_F(lab_run, a_form_with_another_checksum_ends_the_run) {
   program_does(std::string("[ $1 = old ] && ") + answer + " || " +
                R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "2"}')");
   const result measurement = run_it();
@@ -148,7 +149,7 @@ TEST_F(LabRun, OtherWorkEndsIt) {
   EXPECT_EQ(measurement.judgement.words, "");
 }
 
-TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
+TEST_F(lab_run, a_form_that_cannot_run_is_left_out_and_the_others_run) {
   program_does(std::string("[ $1 = old ] && { echo no permission >&2; exit 3; }; ") + answer);
   const result measurement = run_it(2);
   EXPECT_EQ(measurement.failure, "");
@@ -157,7 +158,7 @@ TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
   EXPECT_EQ(measurement.rows.size(), 2);
 }
 
-TEST_F(LabRun, WhoCannotAtOnePlaceIsThereAtTheOther) {
+TEST_F(lab_run, a_form_that_cannot_run_at_one_position_runs_at_the_other) {
   program_does(std::string("[ $2 = n=2 ] && { echo no room >&2; exit 3; }; ") + answer);
   experiment_.forms.pop_back();
   const result measurement = run_it(2);
@@ -165,13 +166,13 @@ TEST_F(LabRun, WhoCannotAtOnePlaceIsThereAtTheOther) {
   EXPECT_THAT(measurement.rows.at(0).ns, ElementsAre(7, 7));
 }
 
-TEST_F(LabRun, WhatIsExactIsMeasuredOnce) {
+TEST_F(lab_run, an_exact_sweep_is_measured_once) {
   program_does(answer);
   experiment_.sweeps[0].is_exact = true;
   EXPECT_THAT(run_it(3).rows.at(0).ns, ElementsAre(7));
 }
 
-TEST_F(LabRun, CrashesAndErrorsEndItInOneLine) {
+TEST_F(lab_run, crashes_and_errors_end_the_run_with_one_line) {
   program_does("kill -ABRT $$");
   EXPECT_THAT(run_it().failure, HasSubstr("old at n 1: ended by signal 6"));
   program_does("echo first >&2; echo bad key >&2; exit 2");
@@ -182,7 +183,7 @@ TEST_F(LabRun, CrashesAndErrorsEndItInOneLine) {
   EXPECT_EQ(run_it().failure, "old at n 1: what it printed is no result");
 }
 
-TEST_F(LabRun, WhatItNeedsIsNotThere) {
+TEST_F(lab_run, an_experiment_without_what_it_needs_is_skipped) {
   const std::string path = folder_ + "/lab-script";
   std::ofstream(path) << "#!/bin/sh\necho 'lab-script: no wrk (Debian package wrk)' >&2\nexit 3\n";
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
@@ -193,9 +194,11 @@ TEST_F(LabRun, WhatItNeedsIsNotThere) {
   EXPECT_EQ(measurement.judgement.words, "It was not run.");
 }
 
-TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
+TEST_F(lab_run, a_missing_program_is_a_failure) {
+  EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run"));
+}
 
-TEST_F(LabRun, MissingPeersAreNamed) {
+TEST_F(lab_run, missing_peers_are_named) {
   program_does(answer);
   experiment_.forms.push_back({"other", "other", role::peer, {}, "libother-dev"});
   experiment_.forms.push_back({"loaded", "old", role::peer, "libnowhere.so.9", "libnowhere9"});
@@ -207,26 +210,26 @@ TEST_F(LabRun, MissingPeersAreNamed) {
                                                "ours is skipped: no " + folder_ + "/libtarn-malloc.so"));
 }
 
-TEST_F(LabRun, PreloadThatHadNoEffectIsNoMeasurement) {
+TEST_F(lab_run, a_preload_without_effect_is_no_measurement) {
   program_does("echo $1 $LD_PRELOAD $MORE >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   std::ofstream(folder_ + "/libtarn-malloc.so") << "no library";
   experiment_.forms.push_back({"ours", "old", role::ours, drop_in, {}, {"MORE=1"}});
   const result measurement = run_it();
-  EXPECT_THAT(told(), ElementsAre("old", "new", "old " + folder_ + "/libtarn-malloc.so 1", "old", "new",
-                                  "old " + folder_ + "/libtarn-malloc.so 1"));
+  EXPECT_THAT(noted_calls(), ElementsAre("old", "new", "old " + folder_ + "/libtarn-malloc.so 1", "old", "new",
+                                         "old " + folder_ + "/libtarn-malloc.so 1"));
   EXPECT_FALSE(measurement.rows.empty());
   EXPECT_EQ(measurement.find(0, "ours", 1), nullptr);
   EXPECT_THAT(measurement.skipped.at(0), HasSubstr("ours at n 1 is left out: malloc comes from "));
 }
 
-TEST_F(LabRun, NobodyIsThere) {
+TEST_F(lab_run, an_experiment_without_any_form_is_a_failure) {
   program_does(answer);
   experiment_.forms = {{"other", "other"}};
   EXPECT_EQ(run_it().failure, "no form of it is there");
 }
 
 // The table of experiments: the description of each must be complete.
-TEST(LabTable, EachExperimentIsWhole) {
+TEST(lab_table, each_experiment_is_described_completely) {
   for (const experiment& tested : experiments()) {
     SCOPED_TRACE(tested.name);
     EXPECT_FALSE(tested.claim.empty() || tested.source.empty() || tested.claimed.empty() || tested.why.empty() ||

@@ -8,21 +8,21 @@ namespace {
 
 using namespace tarn::lab;
 
-std::vector<experiment> two() {
-  std::vector<experiment> chosen(2);
-  chosen[0].name = "first";
-  chosen[0].parameters = {{"total", "", {5}, {5}, 1, 100, false}};
-  chosen[1].name = "second";
-  chosen[1].parameters = {{"total", "", {5}, {5}, 1, 10, false}};
+std::vector<experiment> two_experiments() {
+  std::vector<experiment> experiments(2);
+  experiments[0].name = "first";
+  experiments[0].parameters = {{"total", "", {5}, {5}, 1, 100, false}};
+  experiments[1].name = "second";
+  experiments[1].parameters = {{"total", "", {5}, {5}, 1, 10, false}};
   sweep n_sweep;
   n_sweep.axis = {"n", "", {1}, {1}, 1, 1000, true};
-  chosen[1].sweeps = {n_sweep};
-  return chosen;
+  experiments[1].sweeps = {n_sweep};
+  return experiments;
 }
 
-std::map<std::string, settings> read(const std::vector<std::string>& words) {
-  const std::vector<experiment> chosen = two();
-  return read_settings({chosen.data(), chosen.data() + 1}, words);
+std::map<std::string, settings> read(const std::vector<std::string>& arguments) {
+  const std::vector<experiment> experiments = two_experiments();
+  return read_settings({experiments.data(), experiments.data() + 1}, arguments);
 }
 
 std::string refusal(const std::string& word) {
@@ -34,7 +34,7 @@ std::string refusal(const std::string& word) {
   return "";
 }
 
-TEST(LabSettings, KeyMeansAllThatHaveIt) {
+TEST(lab_settings, a_key_without_an_experiment_sets_it_in_every_experiment_that_has_it) {
   auto values = read({"total=7", "n=1,10,1"});
   EXPECT_THAT(values["first"]["total"], testing::ElementsAre(7));
   EXPECT_THAT(values["second"]["total"], testing::ElementsAre(7));
@@ -42,13 +42,13 @@ TEST(LabSettings, KeyMeansAllThatHaveIt) {
   EXPECT_FALSE(values["first"].contains("n"));
 }
 
-TEST(LabSettings, NamedExperimentAlone) {
+TEST(lab_settings, a_key_with_an_experiment_sets_it_in_that_experiment_only) {
   auto values = read({"first.total=100"});
   EXPECT_THAT(values["first"]["total"], testing::ElementsAre(100));
   EXPECT_TRUE(values["second"].empty());
 }
 
-TEST(LabSettings, RefusalsNameTheRange) {
+TEST(lab_settings, a_refusal_names_the_range) {
   using testing::HasSubstr;
   EXPECT_THAT(refusal("total"), HasSubstr("not [EXPERIMENT.]KEY=NUMBER"));
   EXPECT_THAT(refusal("none=1"), HasSubstr("no chosen experiment has it"));

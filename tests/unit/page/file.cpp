@@ -49,20 +49,20 @@ std::string from_base64(const std::string& text) {
 
 std::string inflated(const std::string& packed, std::size_t size) {
   std::string text(size + 1, 0);
-  uLongf got = text.size();
-  EXPECT_EQ(::uncompress(reinterpret_cast<Bytef*>(text.data()), &got, reinterpret_cast<const Bytef*>(packed.data()),
+  uLongf length = text.size();
+  EXPECT_EQ(::uncompress(reinterpret_cast<Bytef*>(text.data()), &length, reinterpret_cast<const Bytef*>(packed.data()),
                          packed.size()),
             Z_OK);
-  return text.substr(0, got);
+  return text.substr(0, length);
 }
 
-class PageFile : public testing::Test {
+class page_file : public testing::Test {
  protected:
   std::string path = testing::TempDir() + "tarn-page-" + std::to_string(::getpid());
   void TearDown() override { std::filesystem::remove(path); }
 };
 
-TEST_F(PageFile, HasTheTextInItsPlace) {
+TEST_F(page_file, holds_the_text_between_its_begin_and_end) {
   for (const std::size_t size : {0, 1, 2, 3, 100, 300'000}) {
     std::string text;
     unsigned seed = 1;  // hardly compressible
@@ -76,7 +76,7 @@ TEST_F(PageFile, HasTheTextInItsPlace) {
   }
 }
 
-TEST_F(PageFile, IsNotLeftHalfWritten) {
+TEST_F(page_file, a_file_that_was_not_ended_is_removed) {
   {
     html_file page(path);
     page.add("some");
@@ -84,10 +84,12 @@ TEST_F(PageFile, IsNotLeftHalfWritten) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(PageFile, ThatCannotBeWrittenIsSaid) { EXPECT_THROW(html_file(path + "/no/such/folder"), failure); }
+TEST_F(page_file, a_path_that_cannot_be_written_is_a_failure) {
+  EXPECT_THROW(html_file(path + "/no/such/folder"), failure);
+}
 
 // The disk is full: a limit of the process, which therefore is a process of its own.
-TEST_F(PageFile, IsTakenAwayWhereTheDiskIsFull) {
+TEST_F(page_file, a_file_is_removed_when_the_disk_is_full) {
   const auto fill = [&] {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit small{1000, 1000};

@@ -14,14 +14,14 @@ using nlohmann::json;
 const code_location allocate{"allocate()", "/home/me/make.cpp", 7, "/home/me/program", 0x10};
 const code_location serve{"serve(int)", "/home/me/serve.cpp", 8, "/home/me/program", 0x20};
 const code_location begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x30};
-const code_location inside{"", "", 0, "/usr/lib/libc.so.6", 0x40};
+const code_location c_library{"", "", 0, "/usr/lib/libc.so.6", 0x40};
 
 std::string name_of(const json& tables, std::uint32_t node, const char* table) {
-  const std::size_t place = tables["nodes"]["place"][node];
-  return tables["strings"][tables["places"][table][place].get<std::size_t>()];
+  const std::size_t location = tables["nodes"]["place"][node];
+  return tables["strings"][tables["places"][table][location].get<std::size_t>()];
 }
 
-TEST(PageNames, StacksShareWhatTheyHaveInCommon) {
+TEST(page_names, stacks_share_their_common_frames) {
   html_names names(false);
   const auto first = names.node({allocate, serve, begin});
   EXPECT_EQ(names.node({allocate, serve, begin}), first);
@@ -38,15 +38,15 @@ TEST(PageNames, StacksShareWhatTheyHaveInCommon) {
   EXPECT_EQ(names.node({}), 0U);
 }
 
-TEST(PageNames, WithoutALineThereIsAnOffset) {
+TEST(page_names, a_frame_without_a_line_has_an_offset) {
   html_names names(false);
-  names.node({inside});
+  names.node({c_library});
   EXPECT_EQ(names.tables()["places"]["line"][0], 0x40);
 }
 
-TEST(PageNames, RedactedAreTheProgramsOwn) {
+TEST(page_names, only_the_names_of_the_program_are_redacted) {
   html_names names(true);
-  const auto node = names.node({inside, allocate, serve});
+  const auto node = names.node({c_library, allocate, serve});
   const auto lone_node = names.node({allocate});
   const json tables = names.tables();
   EXPECT_EQ(tables.dump().find("me"), std::string::npos) << tables;
@@ -57,22 +57,22 @@ TEST(PageNames, RedactedAreTheProgramsOwn) {
   EXPECT_NE(name_of(tables, lone_node, "function"), "");
 }
 
-TEST(PageNames, ALongNameIsCutBetweenCharacters) {
+TEST(page_names, a_long_name_is_cut_between_characters) {
   html_names names(false);
   std::string name(longest_html_name - 1, 'x');
   for (int repeat = 0; repeat < 100'000; ++repeat) name += "\u00e9";
   const auto node = names.node({{name, "", 0, "", 0}});
   const json tables = names.tables();
-  const std::string kept = name_of(tables, node, "function");
-  EXPECT_LT(kept.size(), longest_html_name + 40);
-  EXPECT_EQ(kept.substr(0, longest_html_name + 2), std::string(longest_html_name - 1, 'x') + "\u2026");
+  const std::string shortened = name_of(tables, node, "function");
+  EXPECT_LT(shortened.size(), longest_html_name + 40);
+  EXPECT_EQ(shortened.substr(0, longest_html_name + 2), std::string(longest_html_name - 1, 'x') + "\u2026");
   EXPECT_NO_THROW(tables.dump());  // dump() refuses half of a character
   // Bytes that are no text, in any number.
   html_names others(false);
   EXPECT_EQ(others.node({{std::string(1 << 20, '\x80'), "", 0, "", 0}}), 1U);
 }
 
-TEST(PageNames, WhatSaysNothingIsLeftOut) {
+TEST(page_names, empty_values_are_left_out) {
   html_names names(false);
   json report = {
       {"none", 0},

@@ -31,9 +31,9 @@ class terminal {
   std::string text() {
     std::fputc('.', file_);  // marks the end: the kernel may deliver a text in parts
     std::fflush(file_);
-    std::string got;
-    for (char letter = 0; letter != '.' && ::read(controller_, &letter, 1) == 1;) got += letter;
-    return got;
+    std::string output;
+    for (char letter = 0; letter != '.' && ::read(controller_, &letter, 1) == 1;) output += letter;
+    return output;
   }
 
  private:
@@ -44,8 +44,8 @@ class terminal {
 TEST(progress, is_a_line_that_goes_away) {
   terminal screen;
   {
-    progress shown("the page", screen.file(), milliseconds(0));
-    shown.update(50, 200);
+    progress line("the page", screen.file(), milliseconds(0));
+    line.update(50, 200);
     EXPECT_EQ(screen.text(), "\r\x1b[Ktarn: the page: 50 of 200 sites, 25 %.");
   }
   EXPECT_EQ(screen.text(), "\r\x1b[K.");
@@ -54,8 +54,8 @@ TEST(progress, is_a_line_that_goes_away) {
 TEST(progress, is_not_shown_of_what_is_quick) {
   terminal screen;
   {
-    progress shown("the page", screen.file(), milliseconds(600'000));
-    shown.update(1, 2);
+    progress line("the page", screen.file(), milliseconds(600'000));
+    line.update(1, 2);
   }
   EXPECT_EQ(screen.text(), ".");
 }
@@ -63,8 +63,8 @@ TEST(progress, is_not_shown_of_what_is_quick) {
 TEST(progress, is_for_terminals) {
   std::FILE* const file = std::tmpfile();
   {
-    progress shown("the page", file, milliseconds(0));
-    shown.update(1, 2);
+    progress line("the page", file, milliseconds(0));
+    line.update(1, 2);
   }
   EXPECT_EQ(std::ftell(file), 0);
   std::fclose(file);

@@ -41,8 +41,8 @@ TEST_F(metadata_test, is_zeroed_aligned_and_apart) {
     ASSERT_NE(start, nullptr);
     ASSERT_TRUE(tarn::base::is_aligned(start, alignment));
     ASSERT_TRUE(is_zero(start, bytes));
-    const auto [position, fresh] = records.emplace(start, bytes);
-    ASSERT_TRUE(fresh);
+    const auto [position, is_new] = records.emplace(start, bytes);
+    ASSERT_TRUE(is_new);
     ASSERT_TRUE(std::next(position) == records.end() || start + bytes <= std::next(position)->first);
     ASSERT_TRUE(position == records.begin() || std::prev(position)->first + std::prev(position)->second <= start);
     std::memset(start, 0xff, bytes);
@@ -93,25 +93,25 @@ TEST_F(metadata_test, records_are_reused) {
   fake::fail_requests_from(1);
   char* const mark = static_cast<char*>(metadata::allocate(1, 1));
   for (int round = 0; round < 50; ++round) {
-    void* const again = pool.allocate();
-    EXPECT_NE(std::find(first.begin(), first.end(), again), first.end());
+    void* const record_address = pool.allocate();
+    EXPECT_NE(std::find(first.begin(), first.end(), record_address), first.end());
   }
   EXPECT_EQ(metadata::allocate(1, 1), mark + 1);  // nothing was taken in between
 }
 
 TEST_F(metadata_test, threads_get_different_records) {
   static record_pool<record> pool(tarn::platform::lock_rank::records);
-  std::vector<std::vector<void*>> got(4);
+  std::vector<std::vector<void*>> records_by_thread(4);
   std::vector<std::thread> threads;
-  for (auto& mine : got) {
-    threads.emplace_back([&mine] {
+  for (auto& own_records : records_by_thread) {
+    threads.emplace_back([&own_records] {
       for (int round = 0; round < 200; ++round) {
         void* const fresh_record = pool.allocate();
         std::memset(fresh_record, 2, sizeof(record));
         if (round % 3 == 0) {
           pool.deallocate(fresh_record);
         } else {
-          mine.push_back(fresh_record);
+          own_records.push_back(fresh_record);
         }
       }
     });
@@ -119,10 +119,10 @@ TEST_F(metadata_test, threads_get_different_records) {
   for (std::thread& record_address : threads) {
     record_address.join();
   }
-  std::map<void*, int> seen;
-  for (const auto& mine : got) {
-    for (void* record_address : mine) {
-      EXPECT_EQ(++seen[record_address], 1);
+  std::map<void*, int> uses;
+  for (const auto& records : records_by_thread) {
+    for (void* record_address : records) {
+      EXPECT_EQ(++uses[record_address], 1);
     }
   }
 }

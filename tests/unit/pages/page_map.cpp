@@ -94,9 +94,9 @@ TEST_F(page_map_test, a_refused_leaf_can_be_asked_for_again) {
 
 TEST_F(page_map_test, nothing_stays_mapped_where_there_is_no_leaf) {
   const auto before = fake::mappings();
-  void* const place = reinterpret_cast<void*>(90 * leaf_units << detail::unit_shift);
+  void* const hint = reinterpret_cast<void*>(90 * leaf_units << detail::unit_shift);
   while (true) {  // the region of the metadata may still have room for a leaf
-    fake::map_near(place);
+    fake::map_near(hint);
     fake::fail_requests_from(2);
     void* const start = page_map::map(unit_bytes, unit_bytes, unit_bytes);
     fake::fail_requests_from(0);
@@ -123,9 +123,9 @@ TEST_F(page_map_test, a_large_block_has_one_entry_however_large_it_is) {
   page_map::set_large(next.start, 0x3000, &next);
   EXPECT_EQ(platform::mapped_bytes(), before);
   EXPECT_EQ(detail::key_of(large.start), 0x2000 | pages::large_mark);
-  for (std::uintptr_t inside = unit + 1; inside < unit + 4; ++inside) {
-    EXPECT_EQ(detail::key_of(address_of(inside)), 0u);
-    EXPECT_EQ(page_map::large_around(address_of(inside)), &large);
+  for (std::uintptr_t inner_unit = unit + 1; inner_unit < unit + 4; ++inner_unit) {
+    EXPECT_EQ(detail::key_of(address_of(inner_unit)), 0u);
+    EXPECT_EQ(page_map::large_around(address_of(inner_unit)), &large);
   }
   EXPECT_EQ(page_map::large_around(next.start + next.bytes - 1), &next);
   EXPECT_EQ(page_map::large_around(next.start + next.bytes), nullptr);

@@ -96,11 +96,11 @@ TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
     if (index.first_dirty() != nullptr && random() % 4 == 0) {
       segment& dirty = *index.first_dirty();
       index.move_to_end_of_dirty(dirty);
-      const std::size_t unit = dirty.fresh.next_member(0);
-      dirty.lend(unit, 1);
+      const std::size_t first_dirty_unit = dirty.fresh.next_member(0);
+      dirty.lend(first_dirty_unit, 1);
       index.update(dirty);
       ASSERT_TRUE(index.is_valid());
-      dirty.put_back(unit, 1, true);
+      dirty.put_back(first_dirty_unit, 1, true);
       index.update(dirty);
     }
     ASSERT_TRUE(round % 16 != 0 || index.is_valid()) << round;

@@ -21,7 +21,7 @@ using pages::slab;
 using pages::unit_bytes;
 namespace fake = platform::fake;
 
-enum class state { used, clean, fresh, stale };
+enum class state { in_use, clean, recent, stale };
 constexpr std::uintptr_t key = 0x1000;
 
 /// Holds a segment and its expected state.
@@ -43,12 +43,12 @@ class pair {
     if (run == nullptr || expected == naive.size()) {
       return run;
     }
-    bool clean = true;
+    bool is_clean = true;
     for (std::size_t unit = expected; unit < expected + count; ++unit) {
-      clean = clean && naive[unit] == state::clean;
-      naive[unit] = state::used;
+      is_clean = is_clean && naive[unit] == state::clean;
+      naive[unit] = state::in_use;
     }
-    EXPECT_EQ(run->zeroed, clean);
+    EXPECT_EQ(run->zeroed, is_clean);
     EXPECT_EQ(run->units, count);
     EXPECT_EQ(run->home, &real);
     EXPECT_EQ(run->previous, nullptr);
@@ -63,24 +63,24 @@ class pair {
 
   bool extend(slab& run, std::size_t count) {
     const std::size_t end = real.unit_of(run.start) + run.units;
-    bool expected = end + count <= naive.size();
-    for (std::size_t unit = end; expected && unit < end + count; ++unit) {
-      expected = naive[unit] != state::used;
+    bool is_expected = end + count <= naive.size();
+    for (std::size_t unit = end; is_expected && unit < end + count; ++unit) {
+      is_expected = naive[unit] != state::in_use;
     }
-    EXPECT_EQ(real.extend(run, count), expected);
-    if (expected) {
-      std::fill_n(naive.begin() + static_cast<std::ptrdiff_t>(end), count, state::used);
+    EXPECT_EQ(real.extend(run, count), is_expected);
+    if (is_expected) {
+      std::fill_n(naive.begin() + static_cast<std::ptrdiff_t>(end), count, state::in_use);
       pages::page_map::set(run.start, run.units, key, &run);
     }
-    return expected;
+    return is_expected;
   }
 
-  void give(slab& run, std::size_t kept_units = 0, bool clean = false) {
+  void give(slab& run, std::size_t kept_units = 0, bool is_clean = false) {
     const std::size_t unit = real.unit_of(run.start);
     for (std::size_t index = kept_units; index < run.units; ++index) {
-      naive[unit + index] = clean ? state::clean : state::fresh;
+      naive[unit + index] = is_clean ? state::clean : state::recent;
     }
-    real.give(run, kept_units, clean);
+    real.give(run, kept_units, is_clean);
     EXPECT_EQ(run.units, kept_units);
   }
 
@@ -88,7 +88,7 @@ class pair {
   void age() {
     real.stale |= real.fresh;
     real.fresh.clear();
-    std::replace(naive.begin(), naive.end(), state::fresh, state::stale);
+    std::replace(naive.begin(), naive.end(), state::recent, state::stale);
   }
   void purge() {
     for (std::size_t unit = 0; unit < naive.size(); ++unit) {
@@ -102,7 +102,7 @@ class pair {
   void reset() {
     real.reset();
     for (std::size_t unit = 0; unit < naive.size(); ++unit) {
-      naive[unit] = naive[unit] == state::used ? state::fresh : naive[unit];
+      naive[unit] = naive[unit] == state::in_use ? state::recent : naive[unit];
     }
   }
 
@@ -111,12 +111,12 @@ class pair {
     std::size_t free_units = 0;
     std::size_t dirty_units = 0;
     for (std::size_t unit = 0; unit < naive.size(); ++unit) {
-      free_units += naive[unit] != state::used ? 1 : 0;
-      dirty_units += naive[unit] == state::fresh || naive[unit] == state::stale ? 1 : 0;
-      ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::used) << unit;
-      ASSERT_EQ(real.fresh.contains_any(unit, 1), naive[unit] == state::fresh) << unit;
+      free_units += naive[unit] != state::in_use ? 1 : 0;
+      dirty_units += naive[unit] == state::recent || naive[unit] == state::stale ? 1 : 0;
+      ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::in_use) << unit;
+      ASSERT_EQ(real.fresh.contains_any(unit, 1), naive[unit] == state::recent) << unit;
       ASSERT_EQ(real.stale.contains_any(unit, 1), naive[unit] == state::stale) << unit;
-      ASSERT_EQ(detail::key_of(real.address(unit)) != 0, naive[unit] == state::used) << unit;
+      ASSERT_EQ(detail::key_of(real.address(unit)) != 0, naive[unit] == state::in_use) << unit;
     }
     ASSERT_EQ(real.free_units, free_units);
     ASSERT_EQ(real.dirty_units, dirty_units);
@@ -125,11 +125,11 @@ class pair {
  private:
   std::size_t first_fit(std::size_t count, std::size_t alignment) const {
     for (std::size_t unit = 0; unit + count <= naive.size(); ++unit) {
-      bool fits = reinterpret_cast<std::uintptr_t>(real.address(unit)) % alignment == 0;
-      for (std::size_t index = unit; fits && index < unit + count; ++index) {
-        fits = naive[index] != state::used;
+      bool is_fitting = reinterpret_cast<std::uintptr_t>(real.address(unit)) % alignment == 0;
+      for (std::size_t index = unit; is_fitting && index < unit + count; ++index) {
+        is_fitting = naive[index] != state::in_use;
       }
-      if (fits) {
+      if (is_fitting) {
         return unit;
       }
     }
@@ -354,7 +354,7 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   ASSERT_TRUE(run != nullptr && free != nullptr);
   tested.give(*free);
   segment& broken = tested.real;
-  const std::size_t used = broken.unit_of(run->start);
+  const std::size_t used_unit = broken.unit_of(run->start);
   ASSERT_TRUE(broken.is_valid());
 
   ++broken.free_units;
@@ -365,18 +365,18 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   EXPECT_FALSE(broken.is_valid());
   --broken.dirty_units;
 
-  broken.fresh.insert(used, 1);
+  broken.fresh.insert(used_unit, 1);
   EXPECT_FALSE(broken.is_valid());
-  broken.fresh.erase(used, 1);
+  broken.fresh.erase(used_unit, 1);
 
-  broken.stale.insert(used + 3, 1);
+  broken.stale.insert(used_unit + 3, 1);
   EXPECT_FALSE(broken.is_valid());
-  broken.stale.erase(used + 3, 1);
+  broken.stale.erase(used_unit + 3, 1);
 
-  broken.free.insert(used, 1);  // free and in the page map
+  broken.free.insert(used_unit, 1);  // free and in the page map
   ++broken.free_units;
   EXPECT_FALSE(broken.is_valid());
-  broken.free.erase(used, 1);
+  broken.free.erase(used_unit, 1);
   --broken.free_units;
 
   ++broken.longest_run;
@@ -395,18 +395,18 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
 // Where address space is short, large segments are tried first. Their records would take room from the blocks.
 TEST_F(segment_test, one_that_cannot_be_mapped_takes_no_record) {
   // More segments of this size than ever before use up the records that earlier ones left behind.
-  std::vector<segment*> held;
+  std::vector<segment*> segments;
   const std::size_t before = pages::metadata::committed_bytes();
   do {
-    held.push_back(segment::create(pages::max_units, unit_bytes));
-    ASSERT_NE(held.back(), nullptr);
+    segments.push_back(segment::create(pages::max_units, unit_bytes));
+    ASSERT_NE(segments.back(), nullptr);
   } while (pages::metadata::committed_bytes() == before);
   const std::size_t committed = pages::metadata::committed_bytes();
   fake::set_budget(platform::mapped_bytes() + 8_MiB);
   EXPECT_EQ(segment::create(pages::max_units, unit_bytes), nullptr);
   fake::set_budget(0);
   EXPECT_EQ(pages::metadata::committed_bytes(), committed);
-  for (segment* const part : held) {
+  for (segment* const part : segments) {
     part->destroy();
   }
 }

@@ -56,16 +56,16 @@ class slab_test : public testing::Test {
 segment* slab_test::home = nullptr;
 
 /// Takes `wanted` blocks and compares them with the lowest of `free`.
-std::vector<void*> take(slab& source, std::set<std::size_t>& free, std::size_t wanted) {
-  std::vector<void*> magazine(wanted);
-  const std::size_t expected = std::min(wanted, free.size());
-  const std::size_t taken = source.take(magazine.data() + wanted, wanted);
-  EXPECT_EQ(taken, expected);
-  for (std::size_t index = 0; index < wanted - taken; ++index) {
+std::vector<void*> take(slab& source, std::set<std::size_t>& free, std::size_t count) {
+  std::vector<void*> magazine(count);
+  const std::size_t expected = std::min(count, free.size());
+  const std::size_t taken_count = source.take(magazine.data() + count, count);
+  EXPECT_EQ(taken_count, expected);
+  for (std::size_t index = 0; index < count - taken_count; ++index) {
     EXPECT_EQ(magazine[index], nullptr);  // nothing is written below
   }
-  magazine.erase(magazine.begin(), magazine.end() - static_cast<std::ptrdiff_t>(taken));
-  for (std::size_t index = taken;
+  magazine.erase(magazine.begin(), magazine.end() - static_cast<std::ptrdiff_t>(taken_count));
+  for (std::size_t index = taken_count;
        index-- != 0;) {  // a magazine hands out its last entry first, which is the lowest block
     EXPECT_EQ(magazine[index], source.block(*free.begin()));
     free.erase(free.begin());
@@ -107,23 +107,23 @@ TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
     for (std::size_t number = 0; number < cut.capacity; ++number) {
       free.insert(number);
     }
-    std::vector<void*> taken;
+    std::vector<void*> taken_blocks;
     for (int round = 0; round < 3; ++round) {
       while (!cut.full()) {
         const auto taken_now = take(cut, free, 1 + random() % 100);
-        taken.insert(taken.end(), taken_now.begin(), taken_now.end());
+        taken_blocks.insert(taken_blocks.end(), taken_now.begin(), taken_now.end());
         ASSERT_TRUE(cut.is_valid()) << index;
         ASSERT_EQ(cut.free_blocks, free.size());
       }
-      ASSERT_EQ(taken.size(), cut.capacity);
+      ASSERT_EQ(taken_blocks.size(), cut.capacity);
       ASSERT_TRUE(take(cut, free, 3).empty());
-      std::shuffle(taken.begin(), taken.end(), random);
-      const std::size_t kept = round == 2 ? 0 : random() % cut.capacity;
-      while (taken.size() > kept) {
-        cut.give(taken.back());
-        free.insert(cut.number_of(taken.back()));
-        taken.pop_back();
-        ASSERT_TRUE(taken.size() % 7 != 0 || cut.is_valid()) << index;
+      std::shuffle(taken_blocks.begin(), taken_blocks.end(), random);
+      const std::size_t live_count = round == 2 ? 0 : random() % cut.capacity;
+      while (taken_blocks.size() > live_count) {
+        cut.give(taken_blocks.back());
+        free.insert(cut.number_of(taken_blocks.back()));
+        taken_blocks.pop_back();
+        ASSERT_TRUE(taken_blocks.size() % 7 != 0 || cut.is_valid()) << index;
       }
       ASSERT_TRUE(cut.is_valid()) << index;
     }
@@ -138,15 +138,15 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
   const std::size_t page = platform::page_bytes();
   for (size_class index = 0; index < class_count; ++index) {
     slab& cut = make(index);
-    std::vector<void*> taken(cut.capacity);
-    ASSERT_EQ(cut.take(taken.data() + taken.size(), taken.size()), taken.size());
+    std::vector<void*> taken_blocks(cut.capacity);
+    ASSERT_EQ(cut.take(taken_blocks.data() + taken_blocks.size(), taken_blocks.size()), taken_blocks.size());
     std::memset(cut.start, 7, cut.units * pages::unit_bytes);
     EXPECT_EQ(cut.purge_free_pages(), 0u);
-    std::vector<void*> kept;
+    std::vector<void*> live_blocks;
     std::vector<bool> needed(cut.units * pages::unit_bytes / page);
-    for (void* block : taken) {
+    for (void* block : taken_blocks) {
       if (random() % (1 + cut.capacity / 8) == 0) {
-        kept.push_back(block);
+        live_blocks.push_back(block);
         const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - cut.start);
         // The rest behind the last block was never handed out: it goes only with that block.
         const bool is_last = cut.number_of(block) + 1 == cut.capacity;
@@ -158,9 +158,9 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
       }
     }
     const auto unneeded = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), false));
-    EXPECT_EQ(cut.purge_free_pages(), kept.size() == taken.size() ? 0 : unneeded * page) << index;
+    EXPECT_EQ(cut.purge_free_pages(), live_blocks.size() == taken_blocks.size() ? 0 : unneeded * page) << index;
     EXPECT_EQ(cut.purge_free_pages(), 0u) << "as the last time";
-    for (void* block : kept) {
+    for (void* block : live_blocks) {
       EXPECT_EQ(static_cast<char*>(block)[0], 7);
       EXPECT_EQ(static_cast<char*>(block)[cut.bytes - 1], 7);
     }
@@ -173,7 +173,7 @@ TEST_F(slab_test, is_right_in_every_state_of_a_small_slab) {
   const std::size_t capacity = pages::shapes.classes[index].capacity;
   ASSERT_LE(capacity, 8u);
   for (unsigned state = 0; state < 1u << capacity; ++state) {  // bits: blocks that are free
-    for (std::size_t wanted = 0; wanted <= capacity + 1; ++wanted) {
+    for (std::size_t count = 0; count <= capacity + 1; ++count) {
       slab& cut = make(index);
       std::vector<void*> blocks(capacity);
       cut.take(blocks.data() + capacity, capacity);
@@ -185,7 +185,7 @@ TEST_F(slab_test, is_right_in_every_state_of_a_small_slab) {
         }
       }
       ASSERT_TRUE(cut.is_valid());
-      take(cut, free, wanted);
+      take(cut, free, count);
       ASSERT_TRUE(cut.is_valid());
       ASSERT_EQ(cut.free_blocks, free.size());
     }
@@ -219,9 +219,9 @@ TEST_F(slab_test, a_double_free_is_a_fault) {
 TEST_F(slab_test, a_misaligned_pointer_is_a_fault) {
   for (const size_class index : some_classes()) {
     slab& cut = make(index);
-    void* taken[2];
-    cut.take(taken + 2, 2);
-    char* const block = static_cast<char*>(taken[0]);
+    void* taken_blocks[2];
+    cut.take(taken_blocks + 2, 2);
+    char* const block = static_cast<char*>(taken_blocks[0]);
     for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, size_of(index) / 2, size_of(index) - 1}) {
       EXPECT_EQ(in_child([&] { cut.give(block + offset); }),
                 fault("tarn: free(" + written(block + offset) + "): misaligned pointer: " + std::to_string(offset) +
@@ -250,9 +250,10 @@ TEST(starts, are_known_by_the_offset_in_slabs_of_one_unit) {
   for (size_class index = 0; index < detail::class_count; ++index) {
     const pages::class_shape& shape = pages::shapes.classes[index];
     for (std::size_t offset = 0; offset < pages::unit_bytes; ++offset) {
-      const bool starts = offset % shape.block_bytes == 0 && offset / shape.block_bytes < shape.capacity;
-      const bool may = pages::may_start_at(reinterpret_cast<const void*>((std::size_t{7} << 32) + offset), index);
-      ASSERT_TRUE(shape.units == 1 ? may == starts : may || offset != 0) << shape.block_bytes << " at " << offset;
+      const bool starts_block = offset % shape.block_bytes == 0 && offset / shape.block_bytes < shape.capacity;
+      const bool may_start = pages::may_start_at(reinterpret_cast<const void*>((std::size_t{7} << 32) + offset), index);
+      ASSERT_TRUE(shape.units == 1 ? may_start == starts_block : may_start || offset != 0)
+          << shape.block_bytes << " at " << offset;
     }
   }
 }
@@ -262,8 +263,8 @@ TEST_F(slab_test, a_wide_slab_knows_where_its_blocks_start) {
     const slab& tested = make(index);
     const std::size_t block_bytes = size_of(index);
     for (std::size_t offset = 0; offset < tested.units * pages::unit_bytes; ++offset) {
-      const bool starts = offset % block_bytes == 0 && offset / block_bytes < tested.capacity;
-      ASSERT_EQ(tested.starts_block(tested.start + offset, index), starts) << block_bytes << " at " << offset;
+      const bool is_start = offset % block_bytes == 0 && offset / block_bytes < tested.capacity;
+      ASSERT_EQ(tested.starts_block(tested.start + offset, index), is_start) << block_bytes << " at " << offset;
     }
   }
 }

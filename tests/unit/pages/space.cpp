@@ -16,12 +16,12 @@ using detail::size_class;
 
 TEST_F(space_test, gives_slabs_of_every_class) {
   std::vector<slab*> slabs;
-  std::size_t used = 0;
+  std::size_t used_bytes = 0;
   for (size_class index = 0; index < class_count; ++index) {
     slab* const fresh_slab = tested.allocate_slab(index, owner);
     ASSERT_NE(fresh_slab, nullptr);
     slabs.push_back(fresh_slab);
-    used += fresh_slab->units * unit_bytes;
+    used_bytes += fresh_slab->units * unit_bytes;
     EXPECT_EQ(fresh_slab->units, pages::shapes.classes[index].units);
     EXPECT_EQ(fresh_slab->index, index);
     EXPECT_TRUE(fresh_slab->empty());
@@ -29,16 +29,16 @@ TEST_F(space_test, gives_slabs_of_every_class) {
     EXPECT_TRUE(base::is_aligned(fresh_slab->start, unit_bytes));
     EXPECT_EQ(detail::key_of(fresh_slab->start), owner | index);
     EXPECT_EQ(detail::key_of(fresh_slab->start + fresh_slab->units * unit_bytes - 1), owner | index);
-    EXPECT_EQ(tested.used_bytes(), used);
+    EXPECT_EQ(tested.used_bytes(), used_bytes);
     ASSERT_TRUE(tested.is_valid());
   }
-  EXPECT_EQ(tested.peak_used_bytes(), used);
+  EXPECT_EQ(tested.peak_used_bytes(), used_bytes);
   for (slab* used_slab : slabs) {
     char* const start = used_slab->start;
-    used -= used_slab->units * unit_bytes;
+    used_bytes -= used_slab->units * unit_bytes;
     tested.deallocate(used_slab);
     EXPECT_EQ(detail::key_of(start), 0u);
-    EXPECT_EQ(tested.used_bytes(), used);
+    EXPECT_EQ(tested.used_bytes(), used_bytes);
   }
   EXPECT_TRUE(tested.is_valid());
 }
@@ -105,8 +105,8 @@ TEST_F(space_test, a_reserve_that_fails_keeps_nothing_after_release) {
     configure_small();
     fake::reset();
     fake::fail_request(n);
-    const bool enough = tested.reserve(100_MiB);
-    ASSERT_EQ(enough, fake::refused_requests() == 0 || fake::prefaulted_bytes() >= 100_MiB) << n;
+    const bool has_enough = tested.reserve(100_MiB);
+    ASSERT_EQ(has_enough, fake::refused_requests() == 0 || fake::prefaulted_bytes() >= 100_MiB) << n;
     tested.release_all(0);
     ASSERT_EQ(fake::mappings(), before) << n;
     if (fake::refused_requests() == 0) {
@@ -117,20 +117,20 @@ TEST_F(space_test, a_reserve_that_fails_keeps_nothing_after_release) {
 
 TEST_F(space_test, release_all_keeps_what_it_is_told_to_keep) {
   configure_small();
-  for (const std::size_t kept : {std::size_t{0}, 4_MiB, 9_MiB}) {
+  for (const std::size_t kept_bytes : {std::size_t{0}, 4_MiB, 9_MiB}) {
     for (int round = 0; round < 200; ++round) {
       ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
     }
     ASSERT_NE(tested.allocate_large(80_MiB, unit_bytes, owner), nullptr);
-    tested.release_all(kept);
+    tested.release_all(kept_bytes);
     EXPECT_EQ(tested.used_bytes(), 0u);
     EXPECT_TRUE(tested.is_valid());
     std::size_t mapped = 0;
     for (const fake::mapping& mapping : fake::mappings()) {
       mapped += std::find(before.begin(), before.end(), mapping) == before.end() ? mapping.bytes : 0;
     }
-    EXPECT_LE(mapped, kept);
-    EXPECT_GT(mapped + 4_MiB, kept);
+    EXPECT_LE(mapped, kept_bytes);
+    EXPECT_GT(mapped + 4_MiB, kept_bytes);
   }
 }
 
@@ -143,9 +143,9 @@ TEST_F(space_test, release_all_keeps_the_reserve) {
   }
   EXPECT_NE(fake::mappings(), reserved);
   tested.release_all(10_MiB);
-  const auto kept = fake::mappings();
+  const auto mappings = fake::mappings();
   for (const fake::mapping& mapping : reserved) {
-    EXPECT_NE(std::ranges::find(kept, mapping), kept.end());
+    EXPECT_NE(std::ranges::find(mappings, mapping), mappings.end());
   }
   tested.release_all(0);
   EXPECT_EQ(fake::mappings(), before);
@@ -193,14 +193,14 @@ TEST_F(space_test, keeps_to_the_limit_of_the_process) {
   second_space.configure({.segment_units = 64, .alignment = unit_bytes, .purge = pages::purging::never});
   configure_small();
   space::limit_process(10 * unit_bytes);
-  slab* const mine = tested.allocate_large(6 * unit_bytes, unit_bytes, owner);
-  ASSERT_NE(mine, nullptr);
+  slab* const own_block = tested.allocate_large(6 * unit_bytes, unit_bytes, owner);
+  ASSERT_NE(own_block, nullptr);
   EXPECT_EQ(second_space.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
   slab* const block = second_space.allocate_large(4 * unit_bytes, unit_bytes, owner);
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
   EXPECT_FALSE(second_space.resize_large(block, 5 * unit_bytes, owner));
-  ASSERT_TRUE(tested.resize_large(mine, unit_bytes, owner));
+  ASSERT_TRUE(tested.resize_large(own_block, unit_bytes, owner));
   ASSERT_TRUE(second_space.resize_large(block, 9 * unit_bytes, owner));
   EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
   second_space.release_all(0);
@@ -220,20 +220,20 @@ TEST_F(space_test, random_operations_never_overlap) {
       tested.configure({});
     }
     std::map<char*, slab*> live;
-    std::size_t used = 0;
+    std::size_t used_bytes = 0;
     const auto add = [&](slab* added) {
       if (added == nullptr) {
         return;
       }
-      const auto [position, fresh] = live.emplace(added->start, added);
-      ASSERT_TRUE(fresh);
+      const auto [position, is_new] = live.emplace(added->start, added);
+      ASSERT_TRUE(is_new);
       char* const end = added->start + added->units * unit_bytes;
       ASSERT_TRUE(std::next(position) == live.end() || end <= std::next(position)->first);
       ASSERT_TRUE(position == live.begin() ||
                   std::prev(position)->first + std::prev(position)->second->units * unit_bytes <= added->start);
       added->start[0] = 1;
       end[-1] = 1;
-      used += added->units * unit_bytes;
+      used_bytes += added->units * unit_bytes;
     };
     for (int round = 0; round < 600; ++round) {
       auto victim = live.begin();
@@ -249,7 +249,7 @@ TEST_F(space_test, random_operations_never_overlap) {
         case 4:
           if (victim != live.end() && victim->second->index == class_count) {
             slab* const block = victim->second;
-            used -= block->units * unit_bytes;
+            used_bytes -= block->units * unit_bytes;
             live.erase(victim);
             slab* const resized = tested.resize_large(block, 1 + random() % 4_MiB, owner);
             add(resized != nullptr ? resized : block);
@@ -261,13 +261,13 @@ TEST_F(space_test, random_operations_never_overlap) {
           break;
         default:
           if (victim != live.end()) {
-            used -= victim->second->units * unit_bytes;
+            used_bytes -= victim->second->units * unit_bytes;
             tested.deallocate(victim->second);
             live.erase(victim);
           }
           break;
       }
-      ASSERT_EQ(tested.used_bytes(), used);
+      ASSERT_EQ(tested.used_bytes(), used_bytes);
       ASSERT_TRUE(round % 10 != 0 || tested.is_valid());
     }
     for (const auto& [start, run] : live) {
@@ -301,8 +301,8 @@ TEST_F(space_test, leaves_nothing_whichever_request_fails) {
         if (runs.back() != nullptr) {
           const std::size_t old = runs.back()->units * unit_bytes;
           std::memset(runs.back()->start, 7, 100);
-          const bool done = tested.resize_large(runs.back(), bytes, owner);
-          ASSERT_EQ(runs.back()->units * unit_bytes, done ? base::align_up(bytes, unit_bytes) : old);
+          const bool is_resized = tested.resize_large(runs.back(), bytes, owner);
+          ASSERT_EQ(runs.back()->units * unit_bytes, is_resized ? base::align_up(bytes, unit_bytes) : old);
           ASSERT_EQ(runs.back()->start[99], 7);
           ASSERT_EQ(detail::key_of(runs.back()->start), owner | pages::large_mark);
         }

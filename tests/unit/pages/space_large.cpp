@@ -190,10 +190,10 @@ TEST_F(space_test, a_block_that_cannot_grow_in_its_segment_moves_its_pages) {
   EXPECT_TRUE(reused->zeroed);
   EXPECT_TRUE(is_zero(start, 2_MiB));
 
-  const slab* const again = tested.resize_large(moved, 50_MiB, owner);
-  ASSERT_EQ(again, moved);
-  expect_filled(*again, 2_MiB);
-  EXPECT_TRUE(is_zero(again->start + 2_MiB, 48_MiB));
+  const slab* const resized = tested.resize_large(moved, 50_MiB, owner);
+  ASSERT_EQ(resized, moved);
+  expect_filled(*resized, 2_MiB);
+  EXPECT_TRUE(is_zero(resized->start + 2_MiB, 48_MiB));
   EXPECT_TRUE(tested.is_valid());
   const auto mapped = fake::mappings().size();
   tested.deallocate(moved);

@@ -61,11 +61,11 @@ TEST_F(purge_test, what_is_used_again_stays) {
   slab* const first = make(2_MiB);
   tested.deallocate(first);
   purged_after(delay_ms / 2 + 25);
-  slab* const again = make(2_MiB);
-  EXPECT_EQ(again, first);
+  slab* const reused = make(2_MiB);
+  EXPECT_EQ(reused, first);
   EXPECT_EQ(purged_after(4 * delay_ms), 0u);
-  EXPECT_EQ(again->start[2_MiB - 1], 0x7e);
-  tested.deallocate(again);
+  EXPECT_EQ(reused->start[2_MiB - 1], 0x7e);
+  tested.deallocate(reused);
   EXPECT_EQ(purged_after(2 * delay_ms), 2_MiB);
 }
 
@@ -102,17 +102,17 @@ TEST_F(purge_test, no_delay_means_the_next_visit) {
 }
 
 TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
-  std::vector<slab*> used;
+  std::vector<slab*> used_blocks;
   for (int round = 0; round < 200; ++round) {  // uses so much that 300 MiB more or less make no difference
-    used.push_back(tested.allocate_large(10_MiB, unit_bytes, owner));
+    used_blocks.push_back(tested.allocate_large(10_MiB, unit_bytes, owner));
   }
   for (int round = 0; round < 40; ++round) {  // the rest of each segment, so that none goes back as a whole
     ASSERT_NE(tested.allocate_large(3_MiB, unit_bytes, owner), nullptr);
   }
   const std::size_t at_first = platform::purged().bytes;
   for (int round = 0; round < 30; ++round) {
-    tested.deallocate(used.back());
-    used.pop_back();
+    tested.deallocate(used_blocks.back());
+    used_blocks.pop_back();
   }
   EXPECT_EQ(platform::purged().bytes, at_first);
   std::size_t sum = 0;
@@ -217,9 +217,9 @@ TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
   const auto calls = platform::system_calls().madvise;
   EXPECT_EQ(purged_after(4 * delay_ms), 0u);
   EXPECT_EQ(platform::system_calls().madvise, calls) << "asked again";
-  slab* const again = tested.allocate_large(1_MiB, unit_bytes, owner);
-  EXPECT_EQ(again, block);
-  EXPECT_FALSE(again->zeroed);
+  slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
+  EXPECT_EQ(reused, block);
+  EXPECT_FALSE(reused->zeroed);
 }
 
 TEST_F(purge_test, purges_at_once_when_configured_so) {
@@ -232,10 +232,10 @@ TEST_F(purge_test, purges_at_once_when_configured_so) {
   tested.deallocate(block);
   EXPECT_EQ(platform::purged().bytes - start, 1_MiB);
   EXPECT_TRUE(tested.is_valid());
-  slab* const again = tested.allocate_large(1_MiB, unit_bytes, owner);
-  EXPECT_EQ(again, block);
-  EXPECT_TRUE(again->zeroed);
-  EXPECT_TRUE(is_zero(again->start, 1_MiB));
+  slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
+  EXPECT_EQ(reused, block);
+  EXPECT_TRUE(reused->zeroed);
+  EXPECT_TRUE(is_zero(reused->start, 1_MiB));
 }
 
 }  // namespace

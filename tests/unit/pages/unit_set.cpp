@@ -14,9 +14,9 @@ using tarn::pages::unit_set;
 struct naive_set {
   std::array<bool, max_units> members{};
 
-  void assign(std::size_t first, std::size_t count, bool value) {
+  void assign(std::size_t first, std::size_t count, bool is_member) {
     for (std::size_t unit = first; unit < first + count; ++unit) {
-      members[unit] = value;
+      members[unit] = is_member;
     }
   }
   std::size_t count(std::size_t first, std::size_t count) const {
@@ -26,8 +26,8 @@ struct naive_set {
     }
     return included;
   }
-  std::size_t next(std::size_t first, bool value) const {
-    while (first < max_units && members[first] != value) {
+  std::size_t next(std::size_t first, bool is_member) const {
+    while (first < max_units && members[first] != is_member) {
       ++first;
     }
     return first < max_units ? first : max_units;

@@ -190,14 +190,14 @@ TEST(CONTRACT, what_was_made_inaccessible_is_zero_when_it_is_writable_again) {
 TEST(CONTRACT, what_is_reserved_lies_at_a_random_distance) {
   std::vector<std::ptrdiff_t> distances;
   for (int round = 0; round < 8; ++round) {
-    char* const beside = static_cast<char*>(platform::map(page, page));
+    char* const neighbour = static_cast<char*>(platform::map(page, page));
     char* const region = static_cast<char*>(platform::reserve(1_MiB));
-    ASSERT_TRUE(beside != nullptr && region != nullptr);
+    ASSERT_TRUE(neighbour != nullptr && region != nullptr);
     for (const std::ptrdiff_t earlier : distances) {
-      EXPECT_GT(std::abs(earlier - (beside - region)), static_cast<std::ptrdiff_t>(page)) << "once in millions";
+      EXPECT_GT(std::abs(earlier - (neighbour - region)), static_cast<std::ptrdiff_t>(page)) << "once in millions";
     }
-    distances.push_back(beside - region);
-    platform::unmap(beside, page);
+    distances.push_back(neighbour - region);
+    platform::unmap(neighbour, page);
   }
 }
 
@@ -240,9 +240,9 @@ TEST(CONTRACT, what_was_resized_lies_between_guards) {
   char* const start = static_cast<char*>(platform::map(40 * page, 64_KiB));
   ASSERT_NE(start, nullptr);
   std::size_t bytes = 40 * page;
-  for (const std::size_t wanted : {39 * page, 4 * page, 30 * page, page, 40 * page}) {
-    ASSERT_TRUE(platform::resize(start, bytes, wanted));
-    bytes = wanted;
+  for (const std::size_t new_bytes : {39 * page, 4 * page, 30 * page, page, 40 * page}) {
+    ASSERT_TRUE(platform::resize(start, bytes, new_bytes));
+    bytes = new_bytes;
     std::memset(start, 1, bytes);
     for (std::size_t away = 1; away < platform::guard_bytes; away += page) {
       EXPECT_FALSE(is_accessible(start - away));

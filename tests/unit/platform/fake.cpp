@@ -188,9 +188,9 @@ TEST_F(fake_platform, a_broken_contract_ends_the_program) {
   char* const table = static_cast<char*>(reserve(page));
   ASSERT_TRUE(start != nullptr && table != nullptr);
   const auto violates = [](auto call, const char* message) {
-    const support::ending seen = support::in_child(call);
-    EXPECT_EQ(seen.signal, SIGABRT);
-    EXPECT_THAT(seen.error, HasSubstr(message));
+    const support::ending child_ending = support::in_child(call);
+    EXPECT_EQ(child_ending.signal, SIGABRT);
+    EXPECT_THAT(child_ending.error, HasSubstr(message));
   };
   violates([] { map(100, page); }, "map(");
   violates([] { map(page, 3 * page); }, "map(");

@@ -32,17 +32,17 @@ TEST(mutex, who_forks_may_lock_again) {
   mutex door(tarn::platform::lock_rank::alone);
   door.lock_for_fork();
   for (int round = 0; round < 2; ++round) {
-    const locked again(door);
+    const locked second(door);
     const locked and_again(door);
   }
   std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();  // held all the time
-  std::atomic<bool> inside{false};
+  std::atomic<bool> is_inside{false};
   std::thread waiter([&] {
     const locked hold(door);
-    inside = true;
+    is_inside = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_FALSE(inside);
+  EXPECT_FALSE(is_inside);
   door.unlock_after_fork();
   waiter.join();
   EXPECT_TRUE(door.try_lock());
@@ -131,12 +131,12 @@ TEST(lock_rank, rises) {
 
 TEST(lock_rank, is_free_for_one_that_is_held_alone) {
   mutex heap(lock_rank::heap);
-  mutex alone(lock_rank::alone);
+  mutex lone_mutex(lock_rank::alone);
   {
     const locked first(heap);
-    EXPECT_DEATH(alone.lock(), "locks are taken by rising rank");
+    EXPECT_DEATH(lone_mutex.lock(), "locks are taken by rising rank");
   }
-  const locked first(alone);
+  const locked first(lone_mutex);
   EXPECT_DEATH(heap.lock(), "under this lock no other is taken");
 }
 
@@ -144,14 +144,14 @@ TEST(lock_rank, rises_around_a_fork_too) {
   mutex heap(lock_rank::heap);
   mutex space(lock_rank::space);
   mutex other_space(lock_rank::space);
-  mutex alone(lock_rank::alone);
-  mutex late(lock_rank::registry);
+  mutex lone_mutex(lock_rank::alone);
+  mutex registry_mutex(lock_rank::registry);
   space.lock_for_fork();
   other_space.lock_for_fork();
-  alone.lock_for_fork();
-  { const locked fresh(late); }  // meets no other thread
+  lone_mutex.lock_for_fork();
+  { const locked hold(registry_mutex); }  // meets no other thread
   EXPECT_DEATH(heap.lock_for_fork(), "around a fork, too, locks are taken by rising rank");
-  alone.unlock_after_fork();
+  lone_mutex.unlock_after_fork();
   other_space.unlock_after_fork();
   space.reset();  // as in a child
   const locked first(heap);

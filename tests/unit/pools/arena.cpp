@@ -75,9 +75,9 @@ TEST(arena, no_bytes_have_an_address) {
 // Tries sizes and alignments whose sum overflows, at every step of the arithmetic.
 TEST(arena, absurd_sizes_are_refused) {
   arena empty;
-  arena used;
-  static_cast<void>(used.allocate(40, 8));
-  for (arena* tested : {&empty, &used}) {
+  arena filled;
+  static_cast<void>(filled.allocate(40, 8));
+  for (arena* tested : {&empty, &filled}) {
     const std::size_t before = tested->statistics().used_bytes;
     for (const std::size_t bytes : {too_many, too_many - 1, too_many - 15, too_many - 16, too_many - 100, too_many / 2,
                                     too_many / 2 + 1, too_many / 4 + 1, too_many / 8 + 1}) {
@@ -96,10 +96,10 @@ TEST(arena, absurd_sizes_are_refused) {
     EXPECT_EQ(tested->statistics().used_bytes, before);
     EXPECT_TRUE(tested->is_valid());
   }
-  char* const last = static_cast<char*>(used.allocate(10, 1));
+  char* const last = static_cast<char*>(filled.allocate(10, 1));
   for (const std::size_t bytes : {too_many, too_many - 1, too_many / 2, too_many - 15, too_many - 16}) {
-    EXPECT_FALSE(used.extend(last, 10, bytes));
-    EXPECT_THROW(static_cast<void>(used.reallocate(last, 10, bytes)), std::bad_alloc);
+    EXPECT_FALSE(filled.extend(last, 10, bytes));
+    EXPECT_THROW(static_cast<void>(filled.reallocate(last, 10, bytes)), std::bad_alloc);
   }
 }
 
@@ -109,17 +109,17 @@ TEST(arena, uses_the_first_span_before_any_chunk) {
   for (std::size_t skip = 0; skip < 20; ++skip) {
     for (std::size_t size : {0, 1, 15, 16, 17, 100, 1000}) {
       arena request(std::span<std::byte>(room).subspan(skip, size), {.upstream = &up});
-      std::size_t got = 0;
+      std::size_t allocations = 0;
       while (up.blocks() == 0) {
         const char* const block = static_cast<char*>(request.allocate(1, 1));
-        got += up.blocks() == 0 ? 1 : 0;
+        allocations += up.blocks() == 0 ? 1 : 0;
         if (up.blocks() == 0) {
           EXPECT_GE(block, reinterpret_cast<char*>(room.data()) + skip);
           EXPECT_LT(block, reinterpret_cast<char*>(room.data()) + skip + size);
         }
       }
-      EXPECT_LE(got * (16 + gap), size);
-      EXPECT_GT((got + 1) * (16 + gap) + 32, size);
+      EXPECT_LE(allocations * (16 + gap), size);
+      EXPECT_GT((allocations + 1) * (16 + gap) + 32, size);
       EXPECT_TRUE(request.is_valid());
       request.reset();
       EXPECT_TRUE(request.is_valid());
@@ -270,14 +270,14 @@ TEST(arena, release_gives_everything_back) {
 TEST(arena, limit_holds_to_the_byte) {
   support::upstream up;
   arena request({.name = "request", .upstream = &up, .first_chunk = 4096, .limit = 10'000});
-  std::size_t got = 0;
+  std::size_t allocations = 0;
   while (request.try_allocate(16) != nullptr) {
-    ++got;
+    ++allocations;
   }
   EXPECT_LE(up.bytes(), 10'000u);
   EXPECT_GT(up.bytes(), 10'000u - 128u);
   if (gap == 0) {
-    EXPECT_GT(got * 16, 9'800u);
+    EXPECT_GT(allocations * 16, 9'800u);
   }
   EXPECT_TRUE(request.is_valid());
   request.reset();
@@ -414,8 +414,8 @@ TEST(arena, chunks_come_from_the_heap_that_is_current) {
   request.release();
   EXPECT_EQ(tarn::owner_of(request.allocate(100)), &tarn::current());
 
-  arena told({.upstream = &lane});
-  EXPECT_EQ(tarn::owner_of(told.allocate(100)), &lane);
+  arena with_upstream({.upstream = &lane});
+  EXPECT_EQ(tarn::owner_of(with_upstream.allocate(100)), &lane);
 }
 
 // An arena is for one thread at a time: another thread may take it over and end it.

@@ -41,7 +41,7 @@ const char* scene_arena_blocks(void) {
 const char* scene_arena_marks(void) {
   tarn_arena* const arena = tarn_arena_create(NULL);
   EXPECT(tarn_arena_malloc(arena, 64) != NULL);
-  const size_t used = tarn_arena_get_statistics(arena).used_bytes;
+  const size_t used_bytes = tarn_arena_get_statistics(arena).used_bytes;
   for (int round = 0; round < 100; ++round) {
     const tarn_arena_mark outer = tarn_arena_set_mark(arena);
     EXPECT(outer.number != 0);
@@ -53,7 +53,7 @@ const char* scene_arena_marks(void) {
     }
     tarn_arena_rewind(arena, outer);
   }
-  EXPECT(tarn_arena_get_statistics(arena).used_bytes <= used + 8);
+  EXPECT(tarn_arena_get_statistics(arena).used_bytes <= used_bytes + 8);
   tarn_arena_destroy(arena);
   return NULL;
 }

@@ -13,9 +13,9 @@ namespace {
 
 using tarn::arena;
 
-struct counted {
-  counted() { ++alive; }
-  ~counted() { --alive; }
+struct instance_counter {
+  instance_counter() { ++alive; }
+  ~instance_counter() { --alive; }
   static inline int alive = 0;
 };
 
@@ -35,10 +35,10 @@ int scene(arena& request) {
   }
   attempt([&] {
     const tarn::arena_scope outer(request);
-    attempt([&] { request.create<counted>(); });
+    attempt([&] { request.create<instance_counter>(); });
     attempt([&] {
       const tarn::arena_scope inner(request);
-      attempt([&] { static_cast<void>(request.create_array<counted>(700)); });
+      attempt([&] { static_cast<void>(request.create_array<instance_counter>(700)); });
       attempt([&] { static_cast<void>(request.allocate(7000)); });
       EXPECT_TRUE(request.is_valid());
     });
@@ -49,8 +49,8 @@ int scene(arena& request) {
       }
     });
   });
-  EXPECT_EQ(counted::alive, 0);
-  attempt([&] { request.create<counted>(); });
+  EXPECT_EQ(instance_counter::alive, 0);
+  attempt([&] { request.create<instance_counter>(); });
   attempt([&] {
     tarn::arena_string text(request);
     for (int piece = 0; piece < 2000; ++piece) {
@@ -66,7 +66,7 @@ int scene(arena& request) {
   });
   EXPECT_TRUE(request.is_valid());
   request.reset();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_EQ(request.statistics().used_bytes, 0u);
   return refused;
 }
@@ -78,14 +78,14 @@ void each_n(void (support::upstream::*fail)(std::size_t)) {
     arena request({.upstream = &up, .first_chunk = 128, .keep = n % 2 == 0 ? 0u : 1000u});
     (up.*fail)(n);
     scene(request);
-    const bool failed = up.refused() != 0;
+    const bool has_failed = up.refused() != 0;
     up.fail_request(0);
     up.fail_from(0);
     ASSERT_TRUE(request.is_valid()) << n;
     ASSERT_EQ(scene(request), 0) << n;
     request.release();
     ASSERT_EQ(up.blocks(), 0u) << n;
-    if (!failed) {
+    if (!has_failed) {
       break;
     }
     ++hit;

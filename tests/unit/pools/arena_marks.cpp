@@ -40,19 +40,19 @@ TEST(arena_marks, scopes_nest_over_chunks) {
     return blocks;
   };
   const auto deeper = [&](const auto& self, int depth) -> void {
-    const auto mine = fill(depth);
-    const std::size_t used = request.statistics().used_bytes;
+    const auto own_blocks = fill(depth);
+    const std::size_t used_bytes = request.statistics().used_bytes;
     if (depth < 6) {
       for (int twice = 0; twice < 2; ++twice) {
         const arena_scope inner(request);
         self(self, depth + 1);
       }
     }
-    EXPECT_EQ(request.statistics().used_bytes, used);
+    EXPECT_EQ(request.statistics().used_bytes, used_bytes);
     EXPECT_TRUE(request.is_valid());
-    EXPECT_EQ(mine[3][4999], depth);
-    EXPECT_EQ(mine[0][0], depth);
-    EXPECT_EQ(mine[4][19], depth);
+    EXPECT_EQ(own_blocks[3][4999], depth);
+    EXPECT_EQ(own_blocks[0][0], depth);
+    EXPECT_EQ(own_blocks[4][19], depth);
   };
   deeper(deeper, 1);
   const std::size_t calls = up.requests();
@@ -71,9 +71,9 @@ TEST(arena_marks, rewinding_to_an_older_mark_ends_the_newer) {
   static_cast<void>(request.allocate(100'000));
   request.rewind(outer);
   EXPECT_EQ(request.statistics().used_bytes, 0u);
-  const auto again = request.mark();
+  const auto second_mark = request.mark();
   EXPECT_EQ(request.allocate(16), first);
-  request.rewind(again);
+  request.rewind(second_mark);
   EXPECT_TRUE(request.is_valid());
 }
 
@@ -101,14 +101,14 @@ TEST(arena_marks, scopes_work_at_every_place_of_a_chunk) {
     arena request({.upstream = &up, .first_chunk = 256});
     static_cast<void>(request.allocate(1, 1));
     static_cast<void>(request.allocate(before, 1));
-    const std::size_t used = request.statistics().used_bytes;
+    const std::size_t used_bytes = request.statistics().used_bytes;
     {
       const arena_scope inner(request);
       const arena_scope innermost(request);
       static_cast<void>(request.allocate(before));
       EXPECT_TRUE(request.is_valid());
     }
-    EXPECT_EQ(request.statistics().used_bytes, used);
+    EXPECT_EQ(request.statistics().used_bytes, used_bytes);
     EXPECT_TRUE(request.is_valid());
   }
 }

@@ -103,16 +103,16 @@ TEST(arena_objects, arrays_are_initialised) {
 TEST(arena_objects, copies_text) {
   arena request;
   std::string text = "some words";
-  const std::string_view kept = request.copy(text);
+  const std::string_view copy = request.copy(text);
   text = "others!!!!";
-  EXPECT_EQ(kept, "some words");
+  EXPECT_EQ(copy, "some words");
   EXPECT_EQ(request.copy("").size(), 0u);
 }
 
 TEST(arena_objects, a_throwing_constructor_leaves_nothing_behind) {
   struct failing {
-    explicit failing(bool now) {
-      if (now) throw std::runtime_error("no");
+    explicit failing(bool throws_now) {
+      if (throws_now) throw std::runtime_error("no");
     }
     ~failing() {}  // not trivial
     char bytes[100];

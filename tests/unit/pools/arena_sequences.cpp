@@ -53,7 +53,7 @@ class sequence {
     std::size_t bytes, alignment;
     unsigned char fill;
   };
-  struct place {
+  struct checkpoint {
     tarn::arena_mark mark;
     std::size_t blocks, objects;
   };
@@ -138,9 +138,9 @@ class sequence {
 
   void rewind() {
     if (marks_.empty()) return;
-    const std::size_t back = random_() % 4 == 0 ? random_() % marks_.size() : 0;
-    marks_.resize(marks_.size() - back);
-    const place goal = marks_.back();
+    const std::size_t skipped_marks = random_() % 4 == 0 ? random_() % marks_.size() : 0;
+    marks_.resize(marks_.size() - skipped_marks);
+    const checkpoint goal = marks_.back();
     marks_.pop_back();
     leave(goal.blocks);
     arena_.rewind(goal.mark);
@@ -164,7 +164,7 @@ class sequence {
   std::minstd_rand random_;
   std::vector<block> order_;
   std::map<unsigned char*, std::size_t> live_;
-  std::vector<place> marks_;
+  std::vector<checkpoint> marks_;
   std::vector<std::size_t> objects_;
   std::size_t next_object_ = 0;
   tarn::arena arena_;  // last, because destroying it destroys objects that use the others

@@ -18,12 +18,12 @@ using tarn::fixed_pool;
 using tarn::pool_options;
 
 std::vector<void*> allocate_many(fixed_pool& pool, std::size_t count) {
-  std::vector<void*> taken;
+  std::vector<void*> allocated;
   for (std::size_t index = 0; index < count; ++index) {
-    taken.push_back(pool.allocate());
-    std::memset(taken.back(), static_cast<int>(index), pool.block_bytes());
+    allocated.push_back(pool.allocate());
+    std::memset(allocated.back(), static_cast<int>(index), pool.block_bytes());
   }
-  return taken;
+  return allocated;
 }
 
 void give(fixed_pool& pool, const std::vector<void*>& blocks) {
@@ -51,22 +51,22 @@ TEST_P(fixed_pool_shapes, blocks_are_aligned_apart_and_used_again) {
   fixed_pool blocks(bytes, alignment, {.upstream = &memory});
   EXPECT_GE(blocks.block_bytes(), bytes);
   for (int round = 0; round < 3; ++round) {
-    const auto taken = allocate_many(blocks, 700);
+    const auto allocated = allocate_many(blocks, 700);
     std::set<char*> places;
-    for (void* const block : taken) {
+    for (void* const block : allocated) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
       const auto next = places.insert(static_cast<char*>(block)).first;
       EXPECT_TRUE(next == places.begin() || *std::prev(next) + blocks.block_bytes() <= *next);
       EXPECT_TRUE(std::next(next) == places.end() || *next + blocks.block_bytes() <= *std::next(next));
     }
-    ASSERT_EQ(places.size(), taken.size());
+    ASSERT_EQ(places.size(), allocated.size());
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, 700u);
-    for (std::size_t index = 0; index < taken.size(); ++index) {
-      EXPECT_EQ(static_cast<unsigned char*>(taken[index])[bytes == 0 ? 0 : bytes - 1],
+    for (std::size_t index = 0; index < allocated.size(); ++index) {
+      EXPECT_EQ(static_cast<unsigned char*>(allocated[index])[bytes == 0 ? 0 : bytes - 1],
                 static_cast<unsigned char>(index));
     }
-    give(blocks, taken);
+    give(blocks, allocated);
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, 0u);
   }
@@ -111,8 +111,8 @@ TEST(fixed_pool, reserve_takes_it_all_at_once) {
   blocks.reserve(1000);
   const std::size_t requests = memory.requests();
   EXPECT_EQ(blocks.statistics().capacity, 1000u);
-  const auto taken = allocate_many(blocks, 1000);
-  give(blocks, taken);
+  const auto allocated = allocate_many(blocks, 1000);
+  give(blocks, allocated);
   blocks.reserve(500);
   EXPECT_EQ(memory.requests(), requests);
   allocate_many(blocks, 1);
@@ -124,7 +124,7 @@ TEST(fixed_pool, reserve_takes_it_all_at_once) {
 
 TEST(fixed_pool, limit_is_kept_and_said) {
   fixed_pool blocks(24, 8, {.name = "nodes", .first_chunk = 7, .limit = 10});
-  const auto taken = allocate_many(blocks, 10);
+  const auto allocated = allocate_many(blocks, 10);
   EXPECT_EQ(blocks.try_allocate(), nullptr);
   try {
     static_cast<void>(blocks.allocate());
@@ -133,7 +133,7 @@ TEST(fixed_pool, limit_is_kept_and_said) {
     EXPECT_STREQ(reached.what(), "tarn: pool \"nodes\": limit reached: all 10 blocks of 24 bytes are in use");
   }
   EXPECT_THROW(blocks.reserve(11), tarn::pool_limit_reached);
-  blocks.deallocate(taken.back());
+  blocks.deallocate(allocated.back());
   EXPECT_NE(blocks.try_allocate(), nullptr);
 }
 
@@ -151,42 +151,42 @@ TEST(fixed_pool, absurd_sizes_have_no_memory) {
 TEST(fixed_pool, clear_keeps_the_memory_and_release_does_not) {
   support::upstream memory;
   fixed_pool blocks(64, 16, {.upstream = &memory});
-  auto taken = allocate_many(blocks, 500);
-  give(blocks, {taken.begin(), taken.begin() + 200});
+  auto allocated = allocate_many(blocks, 500);
+  give(blocks, {allocated.begin(), allocated.begin() + 200});
   const std::size_t requests = memory.requests();
   blocks.clear();
   EXPECT_TRUE(blocks.is_valid());
   EXPECT_EQ(blocks.statistics().in_use, 0u);
   EXPECT_LE(blocks.statistics().peak_in_use, 500u);
   EXPECT_GE(blocks.statistics().peak_in_use, 500u - tarn::detail::pool_slots);
-  taken = allocate_many(blocks, 500);
+  allocated = allocate_many(blocks, 500);
   EXPECT_EQ(memory.requests(), requests);
   blocks.release();
   EXPECT_EQ(memory.blocks(), 0u);
   EXPECT_EQ(blocks.statistics().capacity, 0u);
-  taken = allocate_many(blocks, 50);
-  give(blocks, taken);
+  allocated = allocate_many(blocks, 50);
+  give(blocks, allocated);
   EXPECT_TRUE(blocks.is_valid());
 }
 
 TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
   fixed_pool blocks(24, 8, {.first_chunk = 16});
   for (std::size_t count : {0, 1, 5, 300, 1200}) {
-    const auto taken = allocate_many(blocks, count);
+    const auto allocated = allocate_many(blocks, count);
     std::set<void*> live;
-    for (std::size_t index = 0; index < taken.size(); ++index) {
+    for (std::size_t index = 0; index < allocated.size(); ++index) {
       if (index * 7 % 3 == 1) {
-        live.insert(taken[index]);
+        live.insert(allocated[index]);
       } else {
-        blocks.deallocate(taken[index]);
+        blocks.deallocate(allocated[index]);
       }
     }
-    std::vector<void*> seen;
-    blocks.for_each_live([&](void* block) { seen.push_back(block); });
-    EXPECT_EQ(seen, std::vector<void*>(live.begin(), live.end()));
+    std::vector<void*> visited;
+    blocks.for_each_live([&](void* block) { visited.push_back(block); });
+    EXPECT_EQ(visited, std::vector<void*>(live.begin(), live.end()));
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, live.size());
-    give(blocks, seen);
+    give(blocks, visited);
     give(blocks, allocate_many(blocks, count));
     EXPECT_EQ(blocks.statistics().in_use, 0u);
   }
@@ -194,28 +194,28 @@ TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
 
 // The n-th request to upstream fails, for every n.
 TEST(fixed_pool, a_request_that_fails_loses_nothing) {
-  bool failed = true;
-  for (std::size_t n = 1; failed; ++n) {
+  bool has_failed = true;
+  for (std::size_t n = 1; has_failed; ++n) {
     support::upstream memory;
     memory.fail_request(n);
     fixed_pool blocks(64, 16, {.upstream = &memory, .first_chunk = 4});
-    std::vector<void*> taken;
+    std::vector<void*> allocated;
     for (int index = 0; index < 300; ++index) {
       if (void* const block = blocks.try_allocate()) {
-        taken.push_back(block);
+        allocated.push_back(block);
       }
       ASSERT_TRUE(blocks.is_valid());
     }
-    EXPECT_EQ(blocks.statistics().in_use, taken.size());
-    EXPECT_GE(taken.size(), 299u);
-    give(blocks, taken);
+    EXPECT_EQ(blocks.statistics().in_use, allocated.size());
+    EXPECT_GE(allocated.size(), 299u);
+    give(blocks, allocated);
     try {
       blocks.reserve(2000);
     } catch (const std::bad_alloc&) {
     }
     ASSERT_TRUE(blocks.is_valid());
     allocate_many(blocks, 2000);
-    failed = memory.refused() != 0;
+    has_failed = memory.refused() != 0;
   }
 }
 
@@ -225,11 +225,11 @@ TEST(fixed_pool, steady_state_asks_for_nothing) {
   give(blocks, allocate_many(blocks, 1000));
   const std::size_t requests = memory.requests();
   for (int round = 0; round < 50; ++round) {
-    auto taken = allocate_many(blocks, 1000);
-    for (std::size_t index = 0; index < taken.size(); ++index) {
-      std::swap(taken[index], taken[index * 7919 % taken.size()]);
+    auto allocated = allocate_many(blocks, 1000);
+    for (std::size_t index = 0; index < allocated.size(); ++index) {
+      std::swap(allocated[index], allocated[index * 7919 % allocated.size()]);
     }
-    give(blocks, taken);
+    give(blocks, allocated);
   }
   EXPECT_EQ(memory.requests(), requests);
 }
@@ -239,9 +239,9 @@ using fixed_pool_death = testing::Test;
 
 TEST(fixed_pool_death, blocks_freed_twice_are_named) {
   fixed_pool blocks(32, 16, {.name = "frames"});
-  const auto taken = allocate_many(blocks, 20);
+  const auto allocated = allocate_many(blocks, 20);
   const auto twice = [&] {
-    give(blocks, {taken[3], taken[4], taken[3], taken[7]});
+    give(blocks, {allocated[3], allocated[4], allocated[3], allocated[7]});
     blocks.for_each_live([](void*) {});
   };
   EXPECT_DEATH(twice(), "^tarn: pool \"frames\" at 0x[0-9a-f]+: double free of the 32-byte block at 0x[0-9a-f]+\n");
@@ -257,20 +257,20 @@ TEST(fixed_pool_death, blocks_of_another_pool_are_named) {
   };
   EXPECT_DEATH(foreign(),
                "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of this pool\n");
-  const auto inside = [&] {
+  const auto free_interior = [&] {
     blocks.deallocate(static_cast<char*>(blocks.allocate()) + 16);
     blocks.for_each_live([](void*) {});
   };
-  EXPECT_DEATH(inside(),
+  EXPECT_DEATH(free_interior(),
                "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: 16 bytes into the 32-byte "
                "block at 0x[0-9a-f]+\n");
 }
 
 TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
   fixed_pool blocks(32, 16, {.name = "frames"});
-  void* const late = blocks.allocate();
+  void* const block = blocks.allocate();
   blocks.release();
-  EXPECT_DEATH(blocks.deallocate(late),
+  EXPECT_DEATH(blocks.deallocate(block),
                "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block "
                "of this pool\n");
 }

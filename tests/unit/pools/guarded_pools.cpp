@@ -38,15 +38,15 @@ TYPED_TEST(guarded_pools, blocks_are_aligned_and_apart) {
     const auto next = places.insert(block).first;
     EXPECT_TRUE(next == places.begin() || *std::prev(next) + sizeof(wide) < *next) << "a fence between";
   }
-  for (char* const place : places) {
-    this->pool.deallocate(place);
+  for (char* const block : places) {
+    this->pool.deallocate(block);
   }
 }
 
 TYPED_TEST(guarded_pools, the_limit_holds) {
-  std::vector<void*> taken;
+  std::vector<void*> allocated;
   for (int round = 0; round < 100; ++round) {
-    taken.push_back(this->pool.allocate());
+    allocated.push_back(this->pool.allocate());
   }
   EXPECT_EQ(this->pool.try_allocate(), nullptr);
   try {
@@ -56,10 +56,10 @@ TYPED_TEST(guarded_pools, the_limit_holds) {
     EXPECT_EQ(refused.what(),
               std::string("tarn: pool \"guarded\": limit reached: all 100 blocks of 128 bytes are in use"));
   }
-  this->pool.deallocate(taken.back());
-  taken.back() = this->pool.allocate();
-  for (void* const place : taken) {
-    this->pool.deallocate(place);
+  this->pool.deallocate(allocated.back());
+  allocated.back() = this->pool.allocate();
+  for (void* const block : allocated) {
+    this->pool.deallocate(block);
   }
   this->pool.reserve(100);
   EXPECT_THROW(this->pool.reserve(101), std::bad_alloc);
@@ -94,21 +94,21 @@ TYPED_TEST(guarded_pools, other_threads_use_them) {
 
 TEST(guarded_pool, counts_and_visits_what_lives) {
   tarn::fixed_pool blocks(24, 8, {.guard = true});
-  std::set<void*> mine;
+  std::set<void*> live;
   std::vector<void*> others;
   for (int round = 0; round < 300; ++round) {
-    mine.insert(blocks.allocate());
+    live.insert(blocks.allocate());
     others.push_back(blocks.allocate());
   }
-  for (void* const place : others) {
-    blocks.deallocate(place);
+  for (void* const block : others) {
+    blocks.deallocate(block);
   }
   EXPECT_EQ(blocks.statistics().in_use, 300u);
   EXPECT_EQ(blocks.statistics().peak_in_use, 600u);
-  std::vector<void*> seen;
-  blocks.for_each_live([&](void* place) { seen.push_back(place); });
-  EXPECT_EQ(seen, std::vector<void*>(mine.begin(), mine.end())) << "by address";
-  blocks.deallocate(*mine.begin());
+  std::vector<void*> visited;
+  blocks.for_each_live([&](void* block) { visited.push_back(block); });
+  EXPECT_EQ(visited, std::vector<void*>(live.begin(), live.end())) << "by address";
+  blocks.deallocate(*live.begin());
   EXPECT_EQ(blocks.statistics().in_use, 299u);
   EXPECT_TRUE(blocks.is_valid());
   blocks.clear();

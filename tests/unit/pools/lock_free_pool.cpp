@@ -16,12 +16,12 @@
 
 namespace {
 
-using pool_tests::counted;
+using pool_tests::instance_counter;
 using tarn::lock_free_pool;
 
 TEST(lock_free_pool, creates_and_destroys) {
-  lock_free_pool<counted> pool;
-  counted* const object = pool.create(1);
+  lock_free_pool<instance_counter> pool;
+  instance_counter* const object = pool.create(1);
   auto two = pool.make_unique(2);
   EXPECT_NE(object, two.get());
   EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
@@ -30,7 +30,7 @@ TEST(lock_free_pool, creates_and_destroys) {
   pool.destroy(object);
   pool.destroy(nullptr);
   two.reset();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
 }
 
 struct alignas(64) wide {
@@ -58,8 +58,8 @@ TEST(lock_free_pool, blocks_are_apart_and_aligned) {
 }
 
 TEST(lock_free_pool, limit_is_exact) {
-  lock_free_pool<counted> pool({.name = "all", .first_chunk = 4, .limit = 21});
-  std::vector<counted*> objects;
+  lock_free_pool<instance_counter> pool({.name = "all", .first_chunk = 4, .limit = 21});
+  std::vector<instance_counter*> objects;
   for (int number = 0; number < 21; ++number) {
     objects.push_back(pool.create());
   }
@@ -69,13 +69,13 @@ TEST(lock_free_pool, limit_is_exact) {
   EXPECT_EQ(pool.capacity(), 21u);
   std::thread([&] { pool.destroy(objects.back()); }).join();
   EXPECT_EQ(pool.create(), objects.back()) << "freed by another thread";
-  for (counted* const object : objects) {
+  for (instance_counter* const object : objects) {
     pool.destroy(object);
   }
 }
 
 TEST(lock_free_pool, a_request_that_fails_loses_nothing) {
-  pool_tests::fail_each_request<lock_free_pool<counted>>([](auto& pool) {
+  pool_tests::fail_each_request<lock_free_pool<instance_counter>>([](auto& pool) {
     try {
       pool.reserve(3000);
       EXPECT_GE(pool.capacity(), 3000u);
@@ -96,23 +96,24 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
   lock_free_pool<item> pool({.first_chunk = 4, .limit = 12});
   constexpr std::uint64_t takers = 6;
   std::atomic<int> wrong{0};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> must_stop{false};
   std::atomic<item*> returned{nullptr};  // a stack that is only ever emptied as a whole
   std::vector<std::thread> running;
   for (std::uint64_t id = 1; id <= takers; ++id) {
     running.emplace_back([&, id] {
-      while (!stop.load(std::memory_order_relaxed)) {
-        auto* const mine = static_cast<item*>(pool.try_allocate());
-        if (mine == nullptr) {
+      while (!must_stop.load(std::memory_order_relaxed)) {
+        auto* const own_item = static_cast<item*>(pool.try_allocate());
+        if (own_item == nullptr) {
           std::this_thread::yield();
           continue;
         }
-        wrong += mine->holder.exchange(id, std::memory_order_relaxed) != 0;
-        wrong += mine->holder.exchange(0, std::memory_order_relaxed) != id;
+        wrong += own_item->holder.exchange(id, std::memory_order_relaxed) != 0;
+        wrong += own_item->holder.exchange(0, std::memory_order_relaxed) != id;
         item* first = returned.load(std::memory_order_relaxed);
         do {
-          mine->next.store(first, std::memory_order_relaxed);
-        } while (!returned.compare_exchange_weak(first, mine, std::memory_order_release, std::memory_order_relaxed));
+          own_item->next.store(first, std::memory_order_relaxed);
+        } while (
+            !returned.compare_exchange_weak(first, own_item, std::memory_order_release, std::memory_order_relaxed));
       }
     });
   }
@@ -128,7 +129,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
       pool.deallocate(current);
     }
   }
-  stop = true;
+  must_stop = true;
   for (std::thread& thread : running) {
     thread.join();
   }
@@ -153,14 +154,14 @@ TEST(lock_free_pool, grows_while_many_ask) {
       bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
     } guarded(memory);
     {
-      lock_free_pool<counted> pool({.upstream = &guarded, .first_chunk = 1});
+      lock_free_pool<instance_counter> pool({.upstream = &guarded, .first_chunk = 1});
       std::mutex lock;
-      std::set<counted*> objects;
+      std::set<instance_counter*> objects;
       std::vector<std::thread> running;
       for (int id = 0; id < 4; ++id) {
         running.emplace_back([&] {
           for (int number = 0; number < 100; ++number) {
-            counted* const object = pool.create();
+            instance_counter* const object = pool.create();
             const std::lock_guard hold(lock);
             EXPECT_TRUE(objects.insert(object).second);
           }
@@ -169,13 +170,13 @@ TEST(lock_free_pool, grows_while_many_ask) {
       for (std::thread& thread : running) {
         thread.join();
       }
-      for (counted* const object : objects) {
+      for (instance_counter* const object : objects) {
         pool.destroy(object);
       }
       EXPECT_LT(pool.capacity(), 1024u);
     }
   }
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
 }
 
 // A thread may be stopped after it has installed a chunk and before it has counted it. Others go on, and ask for

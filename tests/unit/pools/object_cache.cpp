@@ -31,10 +31,10 @@ struct stingy {};
 
 struct unlucky {
   unlucky() {
-    if (fail) throw std::runtime_error("no");
+    if (must_fail) throw std::runtime_error("no");
   }
   void clear() {}
-  static inline bool fail = false;
+  static inline bool must_fail = false;
 };
 
 }  // namespace
@@ -42,8 +42,8 @@ struct unlucky {
 template <>
 struct tarn::recycling<parser> : tarn::default_recycling<parser> {
   static constexpr std::size_t max_objects = 2;
-  static void reset(parser& used) noexcept { ++used.uses; }
-  static std::size_t bytes(const parser& used) noexcept { return used.text.size(); }
+  static void reset(parser& object) noexcept { ++object.uses; }
+  static std::size_t bytes(const parser& object) noexcept { return object.text.size(); }
 };
 
 template <>
@@ -54,9 +54,9 @@ struct tarn::recycling<stingy> : tarn::default_recycling<stingy> {
 
 template <>
 struct tarn::recycling<std::ostringstream> : tarn::default_recycling<std::ostringstream> {
-  static void reset(std::ostringstream& used) noexcept {
-    used.str({});
-    used.clear();
+  static void reset(std::ostringstream& stream) noexcept {
+    stream.str({});
+    stream.clear();
   }
 };
 
@@ -163,11 +163,11 @@ TEST(object_cache, handles_move) {
 
 TEST(object_cache, a_constructor_that_throws_changes_nothing) {
   tarn::object_cache<unlucky> cache;
-  unlucky::fail = true;
+  unlucky::must_fail = true;
   EXPECT_THROW(static_cast<void>(cache.take()), std::runtime_error);
-  unlucky::fail = false;
+  unlucky::must_fail = false;
   static_cast<void>(cache.take());
-  unlucky::fail = true;
+  unlucky::must_fail = true;
   static_cast<void>(cache.take());  // a warm one
   EXPECT_EQ(cache.size(), 1u);
 }

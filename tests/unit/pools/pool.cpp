@@ -18,16 +18,16 @@
 
 namespace {
 
-struct counted {
-  explicit counted(int value_ = 0) : value(value_) {
+struct instance_counter {
+  explicit instance_counter(int value_ = 0) : value(value_) {
     if (value < 0) {
       throw std::invalid_argument("negative");
     }
     ++alive;
   }
-  ~counted() { --alive; }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
+  ~instance_counter() { --alive; }
+  instance_counter(const instance_counter&) = delete;
+  instance_counter& operator=(const instance_counter&) = delete;
 
   int value;
   std::string text = "a text that is too long to stand in the object itself";
@@ -35,56 +35,56 @@ struct counted {
 };
 
 TEST(pool, creates_and_destroys) {
-  tarn::pool<counted> pool;
-  counted* const first = pool.create(1);
-  counted* const two = pool.create(2);
+  tarn::pool<instance_counter> pool;
+  instance_counter* const first = pool.create(1);
+  instance_counter* const two = pool.create(2);
   EXPECT_EQ(first->value, 1);
   EXPECT_EQ(two->value, 2);
-  EXPECT_EQ(counted::alive, 2);
+  EXPECT_EQ(instance_counter::alive, 2);
   pool.destroy(first);
   pool.destroy(nullptr);
-  EXPECT_EQ(counted::alive, 1);
+  EXPECT_EQ(instance_counter::alive, 1);
   pool.destroy(two);
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_EQ(pool.statistics().in_use, 0u);
   EXPECT_TRUE(pool.is_valid());
 }
 
 TEST(pool, a_constructor_that_throws_costs_no_block) {
-  tarn::pool<counted> pool({.limit = 1});
+  tarn::pool<instance_counter> pool({.limit = 1});
   EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
   EXPECT_EQ(pool.statistics().in_use, 0u);
   pool.destroy(pool.create(1));
 }
 
 TEST(pool, unique_pointers_give_back) {
-  tarn::pool<counted> pool;
-  static_assert(sizeof(tarn::pool<counted>::unique) == 2 * sizeof(void*));
-  tarn::pool<counted>::unique held;
+  tarn::pool<instance_counter> pool;
+  static_assert(sizeof(tarn::pool<instance_counter>::unique) == 2 * sizeof(void*));
+  tarn::pool<instance_counter>::unique owner;
   {
     auto first = pool.make_unique(7);
-    held = std::move(first);
+    owner = std::move(first);
     EXPECT_EQ(first, nullptr);
-    EXPECT_EQ(held->value, 7);
+    EXPECT_EQ(owner->value, 7);
   }
-  EXPECT_EQ(counted::alive, 1);
-  held.reset();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 1);
+  owner.reset();
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_EQ(pool.statistics().in_use, 0u);
 }
 
 TEST(pool, destroys_what_lives_when_asked) {
-  tarn::pool<counted> pool;
-  std::vector<counted*> objects;
+  tarn::pool<instance_counter> pool;
+  std::vector<instance_counter*> objects;
   for (int value = 0; value < 1000; ++value) {
     objects.push_back(pool.create(value));
   }
   for (std::size_t index = 0; index < objects.size(); index += 3) {
     pool.destroy(objects[index]);
   }
-  EXPECT_EQ(counted::alive, 666);
+  EXPECT_EQ(instance_counter::alive, 666);
   pool.destroy_all();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_EQ(pool.statistics().in_use, 0u);
   pool.destroy(pool.create(5));
 }
@@ -142,12 +142,12 @@ TEST(pool, sequences_agree_with_an_oracle) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::minstd_rand random(seed);
     support::upstream memory;
-    tarn::pool<counted> tested({.upstream = &memory, .first_chunk = 1 + seed % 5, .step = seed % 3 * 4});
-    std::map<counted*, int> oracle;
+    tarn::pool<instance_counter> tested({.upstream = &memory, .first_chunk = 1 + seed % 5, .step = seed % 3 * 4});
+    std::map<instance_counter*, int> oracle;
     for (int step = 0; step < 3000; ++step) {
       const auto chance = static_cast<unsigned>(random() % 100);
-      const bool growing = step / 500 % 2 == 0;
-      if (chance < (growing ? 60u : 35u)) {
+      const bool is_growing = step / 500 % 2 == 0;
+      if (chance < (is_growing ? 60u : 35u)) {
         const int value = static_cast<int>(random() % 1000);
         ASSERT_TRUE(oracle.emplace(tested.create(value), value).second) << "handed out twice";
       } else if (chance < 97) {
@@ -165,7 +165,7 @@ TEST(pool, sequences_agree_with_an_oracle) {
         oracle.clear();
       }
       ASSERT_EQ(tested.statistics().in_use, oracle.size());
-      ASSERT_EQ(counted::alive, static_cast<int>(oracle.size()));
+      ASSERT_EQ(instance_counter::alive, static_cast<int>(oracle.size()));
       if (step % 50 == 0) {
         ASSERT_TRUE(tested.is_valid());
       }
@@ -181,22 +181,22 @@ TYPED_TEST_SUITE(pool_with_lock, locks);
 
 TYPED_TEST(pool_with_lock, serves_many_threads) {
   tarn::pool<std::uint64_t, TypeParam> shared({.first_chunk = 4});
-  std::atomic<bool> wrong{false};
+  std::atomic<bool> is_wrong{false};
   std::vector<std::thread> threads;
   for (std::uint64_t id = 1; id <= 4; ++id) {
     threads.emplace_back([&, id] {
-      std::vector<std::uint64_t*> mine;
+      std::vector<std::uint64_t*> own_objects;
       for (std::uint64_t round = 0; round < 3000; ++round) {
         if (round % 7 < 4) {
-          mine.push_back(shared.create(id << 32 | round));
-        } else if (!mine.empty()) {
-          wrong = wrong || *mine.back() >> 32 != id;
-          shared.destroy(mine.back());
-          mine.pop_back();
+          own_objects.push_back(shared.create(id << 32 | round));
+        } else if (!own_objects.empty()) {
+          is_wrong = is_wrong || *own_objects.back() >> 32 != id;
+          shared.destroy(own_objects.back());
+          own_objects.pop_back();
         }
       }
-      for (std::uint64_t* const object : mine) {
-        wrong = wrong || *object >> 32 != id;
+      for (std::uint64_t* const object : own_objects) {
+        is_wrong = is_wrong || *object >> 32 != id;
         shared.destroy(object);
       }
     });
@@ -204,7 +204,7 @@ TYPED_TEST(pool_with_lock, serves_many_threads) {
   for (std::thread& thread : threads) {
     thread.join();
   }
-  EXPECT_FALSE(wrong);
+  EXPECT_FALSE(is_wrong);
   EXPECT_EQ(shared.statistics().in_use, 0u);
   EXPECT_TRUE(shared.is_valid());
 }

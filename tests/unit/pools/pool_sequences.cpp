@@ -20,9 +20,9 @@
 
 namespace {
 
-constexpr std::size_t words = 5;
+constexpr std::size_t block_words = 5;
 struct block {
-  std::uint64_t word[words];
+  std::uint64_t word[block_words];
 };
 
 template <class Pool>
@@ -34,21 +34,22 @@ TYPED_TEST_SUITE(pool_sequences, pools);
 /// Tracks the program's blocks, each with the number that fills it.
 class oracle {
  public:
-  void took(block* taken, std::uint64_t number) {
-    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(taken) % alignof(block), 0u);
-    const auto [position, is_new] = blocks_.emplace(taken, number);
+  void took(block* new_block, std::uint64_t number) {
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(new_block) % alignof(block), 0u);
+    const auto [position, is_new] = blocks_.emplace(new_block, number);
     ASSERT_TRUE(is_new) << "handed out twice";
-    ASSERT_TRUE(position == blocks_.begin() || std::prev(position)->first + 1 <= taken) << "overlaps the block before";
-    ASSERT_TRUE(std::next(position) == blocks_.end() || taken + 1 <= std::next(position)->first)
+    ASSERT_TRUE(position == blocks_.begin() || std::prev(position)->first + 1 <= new_block)
+        << "overlaps the block before";
+    ASSERT_TRUE(std::next(position) == blocks_.end() || new_block + 1 <= std::next(position)->first)
         << "overlaps the block behind";
-    std::fill_n(taken->word, words, number);
+    std::fill_n(new_block->word, block_words, number);
   }
-  block* chosen(std::uint64_t which) {
+  block* block_at(std::uint64_t which) {
     auto position = blocks_.begin();
     std::advance(position, static_cast<std::ptrdiff_t>(which % std::min<std::size_t>(blocks_.size(), 60)));
-    const bool whole = std::all_of(position->first->word, position->first->word + words,
-                                   [&](std::uint64_t word) { return word == position->second; });
-    EXPECT_TRUE(whole) << "written over";
+    const bool is_whole = std::all_of(position->first->word, position->first->word + block_words,
+                                      [&](std::uint64_t word) { return word == position->second; });
+    EXPECT_TRUE(is_whole) << "written over";
     block* const block_chosen = position->first;
     blocks_.erase(position);
     return block_chosen;
@@ -63,8 +64,8 @@ class oracle {
 constexpr std::size_t limit = 400;
 
 template <class Pool>
-void play(unsigned seed, bool guard) {
-  constexpr bool one_thread = std::is_same_v<Pool, tarn::pool<block>>;
+void play(unsigned seed, bool is_guarded) {
+  constexpr bool has_one_thread = std::is_same_v<Pool, tarn::pool<block>>;
   std::minstd_rand random(seed);
   support::upstream memory;
   Pool tested(tarn::pool_options{.name = "tested",
@@ -72,30 +73,30 @@ void play(unsigned seed, bool guard) {
                                  .first_chunk = 1 + seed % 7,
                                  .step = seed % 3 * 5,
                                  .limit = limit,
-                                 .guard = guard});
+                                 .guard = is_guarded});
   oracle model;
-  std::vector<std::unique_ptr<support::worker>> workers(one_thread ? 1 : 3);
+  std::vector<std::unique_ptr<support::worker>> workers(has_one_thread ? 1 : 3);
   for (auto& worker : workers) {
     worker = std::make_unique<support::worker>();
   }
   for (std::uint64_t step = 0; step < 1200; ++step) {
     const auto chance = random() % 100;
-    const bool growing = step / 300 % 2 == 0;
+    const bool is_growing = step / 300 % 2 == 0;
     auto& acting = workers[random() % workers.size()];
-    if (chance < (growing ? 60u : 30u)) {
+    if (chance < (is_growing ? 60u : 30u)) {
       memory.fail_request(random() % 4);
-      block* taken = nullptr;
-      acting->run([&] { taken = static_cast<block*>(tested.try_allocate()); });
+      block* new_block = nullptr;
+      acting->run([&] { new_block = static_cast<block*>(tested.try_allocate()); });
       memory.fail_request(0);
-      if (taken != nullptr) {
-        model.took(taken, step);
+      if (new_block != nullptr) {
+        model.took(new_block, step);
       }
     } else if (chance < 98) {
       if (!model.is_empty()) {
-        block* const freed = model.chosen(random());
+        block* const freed = model.block_at(random());
         acting->run([&] { tested.deallocate(freed); });
       }
-    } else if (!one_thread) {
+    } else if (!has_one_thread) {
       acting = std::make_unique<support::worker>();  // ends the thread and starts another
     }
     ASSERT_LE(model.size(), limit);
@@ -104,18 +105,18 @@ void play(unsigned seed, bool guard) {
     }
   }
   while (!model.is_empty()) {
-    tested.deallocate(model.chosen(random()));
+    tested.deallocate(model.block_at(random()));
   }
   // The whole capacity is available once more.
   workers.clear();
   for (std::uint64_t number = 0; number < limit; ++number) {
-    auto* const taken = static_cast<block*>(tested.try_allocate());
-    ASSERT_NE(taken, nullptr) << number;
-    model.took(taken, number);
+    auto* const new_block = static_cast<block*>(tested.try_allocate());
+    ASSERT_NE(new_block, nullptr) << number;
+    model.took(new_block, number);
   }
   EXPECT_EQ(tested.try_allocate(), nullptr);
   while (!model.is_empty()) {
-    tested.deallocate(model.chosen(random()));
+    tested.deallocate(model.block_at(random()));
   }
 }
 

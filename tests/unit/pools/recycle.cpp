@@ -68,7 +68,7 @@ TEST(recycle, steady_use_makes_no_object) {
 
 TEST(recycle, each_thread_has_its_own_and_empties_it) {
   using object = counted_in_test<2>;
-  { const auto mine = tarn::recycle<object>(); }
+  { const auto object_of_thread = tarn::recycle<object>(); }
   std::vector<std::thread> threads;
   for (int number = 0; number < 4; ++number) {
     threads.emplace_back([] {
@@ -89,8 +89,9 @@ TEST(recycle, each_thread_has_its_own_and_empties_it) {
 TEST(recycle, a_handle_that_travels_ends_where_it_is) {
   using object = counted_in_test<3>;
   worker second_thread;
-  auto mine = tarn::recycle<object>();
-  second_thread.run([moved = std::make_shared<tarn::recycled<object>>(std::move(mine))]() mutable { moved.reset(); });
+  auto recycled_object = tarn::recycle<object>();
+  second_thread.run(
+      [moved = std::make_shared<tarn::recycled<object>>(std::move(recycled_object))]() mutable { moved.reset(); });
   EXPECT_EQ(tarn::recycler<object>::size(), 0u);
   second_thread.run([] { EXPECT_EQ(tarn::recycler<object>::size(), 1u); });
   std::optional<tarn::recycled<object>> travelling;
@@ -122,40 +123,40 @@ TEST(recycle, objects_do_not_live_in_the_current_heap) {
 template <int Test>
 struct at_end {
   using object = counted_in_test<Test>;
-  explicit at_end(std::vector<std::size_t>& kept_) : kept(kept_) {}
+  explicit at_end(std::vector<std::size_t>& sizes_) : sizes(sizes_) {}
   ~at_end() {
     for (int round = 0; round < 3; ++round) {
       const auto first = tarn::recycle<object>(), two = tarn::recycle<object>();
       EXPECT_NE(first.get(), two.get());
     }
-    kept.push_back(tarn::recycler<object>::size());
+    sizes.push_back(tarn::recycler<object>::size());
   }
-  std::vector<std::size_t>& kept;
+  std::vector<std::size_t>& sizes;
 };
 
 TEST(recycle, thread_local_destructors_may_run_in_any_order) {
   using object = counted_in_test<4>;
-  std::vector<std::size_t> kept;
-  std::thread([&kept] {
-    static thread_local at_end<4> ends_last(kept);
+  std::vector<std::size_t> sizes;
+  std::thread([&sizes] {
+    static thread_local at_end<4> ends_last(sizes);
     static_cast<void>(ends_last);
     { const auto first = tarn::recycle<object>(); }  // arms the end of the cache
-    static thread_local at_end<4> ends_first(kept);
+    static thread_local at_end<4> ends_first(sizes);
     static_cast<void>(ends_first);
   }).join();
-  EXPECT_EQ(kept, (std::vector<std::size_t>{2, 0}));
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 0}));
   EXPECT_EQ(object::alive, 0);
 }
 
 // The first use is in such a destructor.
 TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
   using object = counted_in_test<5>;
-  std::vector<std::size_t> kept;
-  std::thread([&kept] {
-    static thread_local at_end<5> ends_last(kept);
+  std::vector<std::size_t> sizes;
+  std::thread([&sizes] {
+    static thread_local at_end<5> ends_last(sizes);
     static_cast<void>(ends_last);
   }).join();
-  EXPECT_EQ(kept.size(), 1u);
+  EXPECT_EQ(sizes.size(), 1u);
   EXPECT_EQ(object::alive, 0);
 }
 
@@ -163,8 +164,8 @@ TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
 TEST(recycle, handles_may_outlive_the_cache) {
   using object = counted_in_test<6>;
   std::thread([] {
-    static thread_local std::optional<tarn::recycled<object>> held;
-    held.emplace(tarn::recycle<object>());
+    static thread_local std::optional<tarn::recycled<object>> last_object;
+    last_object.emplace(tarn::recycle<object>());
     { const auto first = tarn::recycle<object>(); }
   }).join();
   EXPECT_EQ(object::alive, 0);
@@ -206,10 +207,10 @@ TEST(recycle, objects_may_hold_recycled_ones) {
 
 // An object that is destroyed at the end of the thread gives others to a cache that has ended or not begun.
 struct messy {
-  bool used = false;
-  void clear() { used = true; }
+  bool is_used = false;
+  void clear() { is_used = true; }
   ~messy() {
-    if (used) {
+    if (is_used) {
       const auto first = tarn::recycle<messy>();
       const auto two = tarn::recycle<counted_in_test<8>>();
     }

@@ -13,11 +13,11 @@ namespace {
 
 thread_local long fail_at = 0;  // 1: the next call
 thread_local long live = 0;
-thread_local bool failed = false;
+thread_local bool has_failed = false;
 
 void* allocate(std::size_t bytes) noexcept {
   if (fail_at > 0 && --fail_at == 0) {
-    failed = true;
+    has_failed = true;
     return nullptr;
   }
   void* const block = std::malloc(bytes);
@@ -64,14 +64,14 @@ int scene() {
 TEST(recycle_failing, survives_whichever_call_fails) {
   int hits = 0;
   for (long n = 1;; ++n) {
-    bool hit = false;
+    bool has_hit = false;
     long left = 0;
     std::thread([&] {
       const long before = live;
       fail_at = n;
       scene();
       fail_at = 0;
-      hit = failed;
+      has_hit = has_failed;
       EXPECT_EQ(scene(), 0);
       tarn::recycler<std::string>::clear();
       tarn::recycler<std::vector<std::string_view>>::clear();
@@ -79,7 +79,7 @@ TEST(recycle_failing, survives_whichever_call_fails) {
     }).join();
     // The two caches themselves live until the thread ends.
     EXPECT_LE(left, 2) << n;
-    if (!hit) {
+    if (!has_hit) {
       break;
     }
     ++hits;
@@ -93,7 +93,7 @@ TEST(recycle_failing, a_warm_thread_does_not_allocate) {
     const long before = live;
     fail_at = 1;
     EXPECT_EQ(scene(), 0);
-    EXPECT_FALSE(failed);
+    EXPECT_FALSE(has_failed);
     fail_at = 0;
     EXPECT_EQ(live, before);
   }).join();

@@ -18,25 +18,25 @@
 
 namespace {
 
-using pool_tests::counted;
+using pool_tests::instance_counter;
 using support::worker;
 using tarn::shared_pool;
 
 constexpr std::size_t slots = tarn::detail::pool_slots;
 
 TEST(shared_pool, creates_and_destroys) {
-  shared_pool<counted> pool;
-  counted* const object = pool.create(1);
+  shared_pool<instance_counter> pool;
+  instance_counter* const object = pool.create(1);
   auto two = pool.make_unique(2);
   EXPECT_NE(object, two.get());
-  EXPECT_EQ(counted::alive, 2);
+  EXPECT_EQ(instance_counter::alive, 2);
   EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
   pool.destroy(object);
   EXPECT_EQ(pool.create(3), object) << "what a thread freed last it gets first";
   pool.destroy(object);
   pool.destroy(nullptr);
   two.reset();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_TRUE(pool.is_valid());
 }
 
@@ -64,31 +64,31 @@ TEST(shared_pool, a_pool_may_end_while_threads_that_used_it_live) {
   for (int round = 0; round < 20; ++round) {
     support::upstream memory;
     {
-      shared_pool<counted> pool({.upstream = &memory});
-      counted* mine = pool.create(1);
-      counted* theirs = nullptr;
+      shared_pool<instance_counter> pool({.upstream = &memory});
+      instance_counter* own_object = pool.create(1);
+      instance_counter* theirs = nullptr;
       second_thread.run([&] {
         theirs = pool.create(2);
-        pool.destroy(mine);
+        pool.destroy(own_object);
       });
       pool.destroy(theirs);
       EXPECT_TRUE(pool.is_valid());
     }
     EXPECT_EQ(memory.blocks(), 0u);
   }
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
 }
 
 TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
-  shared_pool<counted> pool({.limit = slots});
+  shared_pool<instance_counter> pool({.limit = slots});
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {
-      std::vector<counted*> mine;
+      std::vector<instance_counter*> own_objects;
       for (std::size_t number = 0; number < slots; ++number) {
-        mine.push_back(pool.create());
+        own_objects.push_back(pool.create());
       }
       EXPECT_EQ(pool.try_allocate(), nullptr);
-      for (counted* const object : mine) {
+      for (instance_counter* const object : own_objects) {
         pool.destroy(object);
       }
     }).join();
@@ -99,8 +99,8 @@ TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
 
 // Some destructors of thread_local objects run after the slots are gone.
 struct late_user {
-  shared_pool<counted>* pool = nullptr;
-  counted* object = nullptr;
+  shared_pool<instance_counter>* pool = nullptr;
+  instance_counter* object = nullptr;
   ~late_user() {
     if (pool != nullptr) {
       pool->destroy(object);
@@ -110,43 +110,43 @@ struct late_user {
 };
 
 TEST(shared_pool, is_used_by_destructors_of_a_thread_that_ends) {
-  shared_pool<counted> pool;
+  shared_pool<instance_counter> pool;
   std::thread([&] {
-    static thread_local late_user late;
-    late.pool = &pool;
-    late.object = pool.create(5);
+    static thread_local late_user user;
+    user.pool = &pool;
+    user.object = pool.create(5);
   }).join();
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
   EXPECT_EQ(pool.statistics().in_use, 0u);
 }
 
 TEST(shared_pool, limit_is_exact) {
-  shared_pool<counted> pool({.name = "all", .limit = 3});
-  std::vector<counted*> objects{pool.create(), pool.create(), pool.create()};
+  shared_pool<instance_counter> pool({.name = "all", .limit = 3});
+  std::vector<instance_counter*> objects{pool.create(), pool.create(), pool.create()};
   EXPECT_EQ(pool.try_allocate(), nullptr);
   EXPECT_THROW(static_cast<void>(pool.create()), tarn::pool_limit_reached);
   EXPECT_EQ(pool.statistics().capacity, 3u);
   pool.destroy(objects.back());
   EXPECT_NE(objects.back() = pool.create(), nullptr);
-  for (counted* const object : objects) {
+  for (instance_counter* const object : objects) {
     pool.destroy(object);
   }
 }
 
 TEST(shared_pool, a_request_that_fails_loses_nothing) {
-  pool_tests::fail_each_request<shared_pool<counted>>([](auto& pool) { EXPECT_TRUE(pool.is_valid()); });
+  pool_tests::fail_each_request<shared_pool<instance_counter>>([](auto& pool) { EXPECT_TRUE(pool.is_valid()); });
 }
 
 TEST(shared_pool, steady_state_asks_for_nothing) {
   support::upstream memory;
-  shared_pool<counted> pool({.upstream = &memory});
+  shared_pool<instance_counter> pool({.upstream = &memory});
   std::size_t requests = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<counted*> objects;
+    std::vector<instance_counter*> objects;
     for (int number = 0; number < 2000; ++number) {
       objects.push_back(pool.create(number));
     }
-    for (counted* const object : objects) {
+    for (instance_counter* const object : objects) {
       pool.destroy(object);
     }
     EXPECT_TRUE(requests == 0 || memory.requests() == requests);
@@ -168,7 +168,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
     std::vector<item*> content;
   };
   std::vector<box> boxes(threads);
-  std::atomic<bool> wrong{false};
+  std::atomic<bool> is_wrong{false};
   std::vector<std::thread> running;
   for (std::uint64_t id = 0; id < threads; ++id) {
     running.emplace_back([&, id] {
@@ -188,7 +188,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
           batch.swap(boxes[id].content);
         }
         for (item* const received : batch) {
-          wrong = wrong || received->maker != (id + threads - 1) % threads || received->number >= rounds;
+          is_wrong = is_wrong || received->maker != (id + threads - 1) % threads || received->number >= rounds;
           pool.destroy(received);
         }
       }
@@ -197,7 +197,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
   for (std::thread& thread : running) {
     thread.join();
   }
-  EXPECT_FALSE(wrong);
+  EXPECT_FALSE(is_wrong);
   for (box& from_box : boxes) {
     for (item* const left : from_box.content) {
       pool.destroy(left);
@@ -208,7 +208,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
 
 // Pools are made and destroyed while threads start and end.
 TEST(shared_pool, ends_of_threads_and_pools_meet) {
-  std::atomic<bool> stop{false};
+  std::atomic<bool> must_stop{false};
   std::mutex lock;
   std::optional<shared_pool<std::uint64_t>> pool;
   std::thread renewer([&] {
@@ -216,12 +216,12 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
       const std::lock_guard hold(lock);
       pool.emplace();
     }
-    stop = true;
+    must_stop = true;
   });
   std::vector<std::thread> users;
   for (int id = 0; id < 2; ++id) {
     users.emplace_back([&] {
-      while (!stop) {
+      while (!must_stop) {
         std::thread([&] {
           const std::lock_guard hold(lock);
           if (pool) {
@@ -241,29 +241,29 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
 
 #if !defined(__SANITIZE_THREAD__)  // its runtime does not follow a fork with threads
 TEST(shared_pool, works_in_a_forked_child) {
-  shared_pool<counted> pool;
-  std::atomic<bool> stop{false};
+  shared_pool<instance_counter> pool;
+  std::atomic<bool> must_stop{false};
   std::thread second_thread([&] {
-    while (!stop) {
-      std::vector<counted*> objects;
+    while (!must_stop) {
+      std::vector<instance_counter*> objects;
       for (int number = 0; number < 300; ++number) {
         objects.push_back(pool.create(number));
       }
-      for (counted* const object : objects) {
+      for (instance_counter* const object : objects) {
         pool.destroy(object);
       }
     }
   });
   for (int round = 0; round < 10; ++round) {
-    const support::ending seen = support::in_child([&] {
+    const support::ending child_ending = support::in_child([&] {
       for (int number = 0; number < 1000; ++number) {
         static_cast<void>(pool.create(number));
       }
       return pool.is_valid() ? 0 : 1;
     });
-    EXPECT_EQ(seen, support::ending{});
+    EXPECT_EQ(child_ending, support::ending{});
   }
-  stop = true;
+  must_stop = true;
   second_thread.join();
 }
 #endif

@@ -13,14 +13,14 @@
 namespace pool_tests {
 
 /// Counts the living objects; its constructor throws for a negative value.
-struct counted {
-  explicit counted(int value_ = 0) : value(value_) {
+struct instance_counter {
+  explicit instance_counter(int value_ = 0) : value(value_) {
     if (value < 0) {
       throw std::invalid_argument("negative");
     }
     ++alive;
   }
-  ~counted() { --alive; }
+  ~instance_counter() { --alive; }
   int value;
   static inline std::atomic<int> alive{0};
 };
@@ -29,12 +29,12 @@ struct counted {
 /// `check` gets each pool after its objects are destroyed.
 template <class Pool, class Check>
 void fail_each_request(Check check) {
-  bool failed = true;
-  for (std::size_t request = 1; failed; ++request) {
+  bool has_failed = true;
+  for (std::size_t request = 1; has_failed; ++request) {
     support::upstream memory;
     memory.fail_request(request);
     Pool pool({.upstream = &memory, .first_chunk = 4});
-    std::vector<counted*> objects;
+    std::vector<instance_counter*> objects;
     for (int number = 0; number < 300; ++number) {
       try {
         objects.push_back(pool.create(number));
@@ -42,13 +42,13 @@ void fail_each_request(Check check) {
       }
     }
     EXPECT_GE(objects.size(), 299u);
-    for (counted* const object : objects) {
+    for (instance_counter* const object : objects) {
       pool.destroy(object);
     }
     check(pool);
-    failed = memory.refused() != 0;
+    has_failed = memory.refused() != 0;
   }
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(instance_counter::alive, 0);
 }
 
 }  // namespace pool_tests

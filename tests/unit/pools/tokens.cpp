@@ -53,9 +53,9 @@ TEST(tokens, use_the_list_again) {
     const auto long_list = tarn::split("1 2 3 4 5 6 7 8 9", ' ');
     before = long_list.begin();
   }
-  const auto again = tarn::split("a b c", ' ');
-  EXPECT_EQ(again.begin(), before);
-  EXPECT_EQ(copy(again), (parts{"a", "b", "c"}));
+  const auto parts_again = tarn::split("a b c", ' ');
+  EXPECT_EQ(parts_again.begin(), before);
+  EXPECT_EQ(copy(parts_again), (parts{"a", "b", "c"}));
 }
 
 }  // namespace

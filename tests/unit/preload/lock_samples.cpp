@@ -12,7 +12,7 @@
 namespace tarn::preload {
 namespace {
 
-constexpr std::uint64_t apart = 30;  // ticks between two acquisitions
+constexpr std::uint64_t spacing_ticks = 30;  // ticks between two acquisitions
 
 const void* lock_at(std::uintptr_t number) { return reinterpret_cast<const void*>((number + 1) * 64); }
 
@@ -27,14 +27,14 @@ TEST_F(lock_samples_test, the_first_ones_of_a_process_all_count) {
   for (std::uint64_t time = 0; time < full_counts; ++time) {
     ASSERT_TRUE(lock_samples::has_all());
     ASSERT_FALSE(samples.skips(lock_at(1), 7));
-    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * apart), 1);
+    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * spacing_ticks), 1);
   }
   lock_samples second{};
   second.set_up(2, 0);  // one more may have been drawn before
   std::uint64_t recorded = 0;
   for (std::uint64_t time = 0; time < 10'000; ++time) {
     if (second.skips(lock_at(1), 7)) continue;
-    second.weight_of(lock_at(1), 7, time * apart);
+    second.weight_of(lock_at(1), 7, time * spacing_ticks);
     ++recorded;
   }
   EXPECT_FALSE(lock_samples::has_all());
@@ -52,7 +52,7 @@ TEST_F(lock_samples_test, counts_are_right_in_the_mean_and_so_is_their_error) {
     std::uint64_t count = 0, spread = 0, recorded = 0;
     for (std::uint64_t time = 0; time < times; ++time) {
       if (samples.skips(lock_at(1), 7)) continue;
-      const std::uint64_t weight = samples.weight_of(lock_at(1), 7, time * apart);
+      const std::uint64_t weight = samples.weight_of(lock_at(1), 7, time * spacing_ticks);
       count += weight;
       spread += weight * (weight - 1);
       ++recorded;
@@ -73,9 +73,9 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   samples.set_up(3, 0);
   std::uint64_t now = 0;
   while (lock_samples::has_all()) {
-    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now += apart);
+    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now += spacing_ticks);
   }
-  for (int time = 0; time < 1'000'000; ++time, now += apart) {  // the weight grows
+  for (int time = 0; time < 1'000'000; ++time, now += spacing_ticks) {  // the weight grows
     if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now);
   }
   for (std::uintptr_t number = 1; number <= 20; ++number) {
@@ -89,7 +89,7 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   for (int round = 0; round < 10; ++round) {
     for (std::uintptr_t number = 0; number < 10'000; ++number) {
       if (samples.skips(lock_at(number), 4)) continue;
-      samples.weight_of(lock_at(number), 4, now += apart);
+      samples.weight_of(lock_at(number), 4, now += spacing_ticks);
       ++recorded;
     }
   }
@@ -108,30 +108,30 @@ TEST_F(lock_samples_test, a_thread_that_takes_locks_seldom_records_all) {
 }
 
 TEST(held_locks, the_newest_of_equal_ones_is_found_first) {
-  held_locks held{};
+  held_locks locks{};
   const auto take = [&](const void* lock, std::uintptr_t caller) {
-    held_lock* const place = held.push();
-    if (place == nullptr) return;
-    *place = {};
-    place->address = lock;
-    place->caller = caller;
+    held_lock* const entry = locks.push();
+    if (entry == nullptr) return;
+    *entry = {};
+    entry->address = lock;
+    entry->caller = caller;
   };
   take(lock_at(1), 10);
   take(lock_at(2), 20);
   take(lock_at(1), 30);
   take(lock_at(3), 40);
-  EXPECT_EQ(held.find(lock_at(1))->caller, 30U);
-  held.remove(held.find(lock_at(1)));
-  EXPECT_EQ(held.count(), 3U);
-  EXPECT_EQ(held.find(lock_at(1))->caller, 10U);
-  EXPECT_EQ(held.find(lock_at(3))->caller, 40U);
-  EXPECT_EQ(held[1].caller, 20U);
-  held.remove(held.find(lock_at(3)));
-  held.remove(held.find(lock_at(1)));
-  EXPECT_EQ(held[0].caller, 20U);
-  EXPECT_EQ(held.find(lock_at(1)), nullptr);
+  EXPECT_EQ(locks.find(lock_at(1))->caller, 30U);
+  locks.remove(locks.find(lock_at(1)));
+  EXPECT_EQ(locks.count(), 3U);
+  EXPECT_EQ(locks.find(lock_at(1))->caller, 10U);
+  EXPECT_EQ(locks.find(lock_at(3))->caller, 40U);
+  EXPECT_EQ(locks[1].caller, 20U);
+  locks.remove(locks.find(lock_at(3)));
+  locks.remove(locks.find(lock_at(1)));
+  EXPECT_EQ(locks[0].caller, 20U);
+  EXPECT_EQ(locks.find(lock_at(1)), nullptr);
   for (std::uintptr_t number = 0; number < 100; ++number) take(lock_at(number), number);
-  EXPECT_EQ(held.count(), 32U) << "further ones are not kept";
+  EXPECT_EQ(locks.count(), 32U) << "further ones are not kept";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(chance, weights_of_the_sampled_add_up_to_all) {
   sampler points{};
   points.set_up(8192, 7);
   const std::size_t sizes[] = {0, 16, 1000, 8192, 100'000};
-  double counted[std::size(sizes)] = {};
+  double weighted_counts[std::size(sizes)] = {};
   constexpr int rounds = 300'000;
   std::int64_t left = points.next();
   for (int round = 0; round < rounds; ++round) {
@@ -52,13 +52,13 @@ TEST(chance, weights_of_the_sampled_add_up_to_all) {
       left -= cost_of(sizes[which]);
       if (left >= 0) continue;
       while (left < 0) left += points.next();
-      counted[which] += points.weight(sizes[which]);
+      weighted_counts[which] += points.weight(sizes[which]);
     }
   }
   for (std::size_t which = 0; which < std::size(sizes); ++which) {
     const double weight = 1 / -std::expm1(-static_cast<double>(cost_of(sizes[which])) / 8192);
     const double deviation = std::sqrt(rounds * weight);  // at most: of a sum of independent ones
-    EXPECT_NEAR(counted[which], rounds, 5 * deviation) << sizes[which];
+    EXPECT_NEAR(weighted_counts[which], rounds, 5 * deviation) << sizes[which];
   }
 }
 

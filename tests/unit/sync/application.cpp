@@ -38,8 +38,8 @@ TEST(application, runs_from_the_initialiser_to_the_stop) {
               application app(options(3));
               std::atomic<int> ready{0}, numbers{0}, stopped{0};
               const auto main_thread = std::this_thread::get_id();
-              bool initialised = false, on_stop = false;
-              app.on_initialise([&] { initialised = std::this_thread::get_id() == main_thread; });
+              bool is_initialised = false, has_stopped = false;
+              app.on_initialise([&] { is_initialised = std::this_thread::get_id() == main_thread; });
               app.on_work([&](worker& me) {
                 numbers += 1 << me.number();
                 if (++ready == 3) {
@@ -48,9 +48,9 @@ TEST(application, runs_from_the_initialiser_to_the_stop) {
                 wait_for_the_stop(me);
                 ++stopped;
               });
-              app.on_stop([&] { on_stop = std::this_thread::get_id() == main_thread; });
+              app.on_stop([&] { has_stopped = std::this_thread::get_id() == main_thread; });
               const int result = app.run();
-              return result == 0 && initialised && on_stop && numbers == 7 && stopped == 3 ? 0 : 100;
+              return result == 0 && is_initialised && has_stopped && numbers == 7 && stopped == 3 ? 0 : 100;
             }),
             quiet(0));
 }
@@ -99,10 +99,10 @@ TEST(application, does_not_start_workers_after_a_stop) {
 
 TEST(application, is_not_started_without_memory_for_a_heap) {
   EXPECT_EQ(in_child([] {
-              application_options wanted = options(1);
-              wanted.own_heaps = true;
-              wanted.heap = {.initial = std::size_t{1} << 50};
-              application app(wanted);
+              application_options settings = options(1);
+              settings.own_heaps = true;
+              settings.heap = {.initial = std::size_t{1} << 50};
+              application app(settings);
               app.on_work([](worker&) { _exit(100); });
               return app.run();
             }),
@@ -111,15 +111,16 @@ TEST(application, is_not_started_without_memory_for_a_heap) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more address space than there is here
 TEST(application, is_not_started_without_a_thread) {
-  const ending seen = in_child([] {
+  const ending child_ending = in_child([] {
     application app(options(10'000));
     app.on_work([](worker&) { _exit(100); });
     const rlimit little{1 << 30, 1 << 30};
     setrlimit(RLIMIT_AS, &little);
     return app.run();
   });
-  EXPECT_EQ(seen.status, 1);
-  EXPECT_NE(seen.error.find(" of 10000: Resource temporarily unavailable\n"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.status, 1);
+  EXPECT_NE(child_ending.error.find(" of 10000: Resource temporarily unavailable\n"), std::string::npos)
+      << child_ending;
 }
 #endif
 
@@ -142,14 +143,14 @@ TEST(application, runs_once) {
 TEST(application, ends_when_all_workers_have_returned) {
   EXPECT_EQ(in_child([] {
               application app(options(2));
-              std::atomic<int> done{0};
+              std::atomic<int> finished_workers{0};
               app.on_work([&](worker& me) {
                 if (me.number() == 1) {
-                  wait_until([&] { return done == 1; });  // the others continue
+                  wait_until([&] { return finished_workers == 1; });  // the others continue
                 }
-                ++done;
+                ++finished_workers;
               });
-              return app.run() == 0 && done == 2 ? 0 : 100;
+              return app.run() == 0 && finished_workers == 2 ? 0 : 100;
             }),
             quiet(0));
 }
@@ -170,9 +171,9 @@ TEST(application, a_worker_that_throws_stops_the_others) {
 
 TEST(application, a_worker_that_throws_starts_again) {
   EXPECT_EQ(in_child([] {
-              application_options wanted = options(1);
-              wanted.restarts = 2;
-              application app(wanted);
+              application_options settings = options(1);
+              settings.restarts = 2;
+              application app(settings);
               int runs = 0;
               app.on_work([&](worker&) {
                 if (++runs < 3) {
@@ -183,9 +184,9 @@ TEST(application, a_worker_that_throws_starts_again) {
             }),
             said(0, "worker 0 threw, and starts again: run 1\nworker 0 threw, and starts again: run 2\n"));
   EXPECT_EQ(in_child([] {
-              application_options wanted = options(1);
-              wanted.restarts = 1;
-              application app(wanted);
+              application_options settings = options(1);
+              settings.restarts = 1;
+              application app(settings);
               app.on_work([&](worker&) { throw std::runtime_error("always"); });
               return app.run();
             }),
@@ -208,10 +209,10 @@ TEST(application, names_a_worker_that_ends_its_thread) {
 
 TEST(application, workers_have_heaps_of_their_own) {
   EXPECT_EQ(in_child([] {
-              application_options wanted = options(2);
-              wanted.own_heaps = true;
-              wanted.heap = {.initial = 1 << 20, .limit = 4 << 20};
-              application app(wanted);
+              application_options settings = options(2);
+              settings.own_heaps = true;
+              settings.heap = {.initial = 1 << 20, .limit = 4 << 20};
+              application app(settings);
               std::atomic<int> good{0};
               app.on_work([&](worker&) {
                 void* const block = tarn::current().allocate(1);
@@ -249,10 +250,10 @@ TEST(application, takes_requests_during_a_reload_for_one_more) {
   EXPECT_EQ(in_child([] {
               application app(options(1));
               std::atomic<int> reloads{0};
-              std::atomic<bool> asked{false};
+              std::atomic<bool> is_asked{false};
               app.on_reload([&] {
                 ++reloads;
-                wait_until([&] { return asked.load(); });
+                wait_until([&] { return is_asked.load(); });
               });
               app.on_work([&](worker& me) {
                 app.reload();
@@ -260,7 +261,7 @@ TEST(application, takes_requests_during_a_reload_for_one_more) {
                 for (int count = 0; count < 10; ++count) {
                   signal_myself(SIGHUP);
                 }
-                asked = true;
+                is_asked = true;
                 wait_until([&] { return reloads == 2; });
                 app.stop();
                 wait_for_the_stop(me);
@@ -319,13 +320,13 @@ TEST(application, does_not_reload_while_it_stops) {
 }
 
 TEST(application, what_is_read_only_is_not_built_by_a_reload) {
-  const ending seen = in_child([] {
+  const ending child_ending = in_child([] {
     application app(options(1));
     static tarn::read_only<int> number;
     app.on_initialise([&] { number.build(1); });
     app.on_reload([&] {
-      static tarn::read_only<int> late;
-      late.build(2);
+      static tarn::read_only<int> late_value;
+      late_value.build(2);
     });
     app.on_work([&](worker& me) {
       app.reload();
@@ -333,8 +334,8 @@ TEST(application, what_is_read_only_is_not_built_by_a_reload) {
     });
     return app.run();
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find("while workers run"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find("while workers run"), std::string::npos) << child_ending;
 }
 
 // --- Stop -----------------------------------------------------------------------------------------------------------
@@ -385,9 +386,9 @@ TEST(application, a_socket_that_is_watched_after_the_stop_is_shut_down_at_once) 
 
 TEST(application, requests_in_flight_have_until_the_deadline) {
   EXPECT_EQ(in_child([] {
-              application_options wanted = options(1);
-              wanted.stop_after = 30ms;
-              application app(wanted);
+              application_options settings = options(1);
+              settings.stop_after = 30ms;
+              application app(settings);
               std::chrono::steady_clock::duration waited{};
               app.on_work([&](worker& me) {
                 const connection peer;
@@ -419,11 +420,11 @@ TEST(application, a_second_signal_is_the_deadline) {
 }
 
 TEST(application, a_worker_that_does_not_stop_is_named) {
-  const ending seen = in_child([] {
-    application_options wanted = options(1);
-    wanted.stop_after = 1ms;
-    wanted.end_after = 20ms;
-    static application app(wanted);  // its destructor does not run
+  const ending child_ending = in_child([] {
+    application_options settings = options(1);
+    settings.stop_after = 1ms;
+    settings.end_after = 20ms;
+    static application app(settings);  // its destructor does not run
     app.on_work([&](worker& me) {
       me.now_doing("GET /slow");
       app.stop();
@@ -431,23 +432,23 @@ TEST(application, a_worker_that_does_not_stop_is_named) {
     });
     return app.run() + 100;
   });
-  EXPECT_EQ(seen.status, 3);
+  EXPECT_EQ(child_ending.status, 3);
   const std::string start = "tarn: application \"test\": worker 0, thread ";
-  EXPECT_EQ(seen.error.substr(0, start.size()), start);
-  EXPECT_NE(seen.error.find(", did not stop: GET /slow\n"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.error.substr(0, start.size()), start);
+  EXPECT_NE(child_ending.error.find(", did not stop: GET /slow\n"), std::string::npos) << child_ending;
 }
 
 TEST(application, on_stop_wakes_those_who_wait_for_data) {
   EXPECT_EQ(in_child([] {
               struct queue {
-                bool closed = false;
+                bool is_closed = false;
               };
               application app(options(2));
               tarn::shared<queue> jobs;
-              app.on_stop([&] { jobs.with([](queue& q) { q.closed = true; }); });
+              app.on_stop([&] { jobs.with([](queue& q) { q.is_closed = true; }); });
               app.on_work([&](worker&) {
                 app.stop();
-                jobs.with_when([](const queue& q) { return q.closed; }, [](queue&) {});
+                jobs.with_when([](const queue& q) { return q.is_closed; }, [](queue&) {});
               });
               return app.run();
             }),
@@ -468,12 +469,12 @@ TEST(application, takes_its_signals_and_gives_them_back) {
               }
               pthread_sigmask(SIG_BLOCK, nullptr, &after);
               sigaction(SIGPIPE, nullptr, &pipe_after);
-              bool good = pipe_during.sa_handler == SIG_IGN && pipe_after.sa_handler == SIG_DFL;
+              bool is_good = pipe_during.sa_handler == SIG_IGN && pipe_after.sa_handler == SIG_DFL;
               for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) {
-                good &= sigismember(&during, signal_number) == 1 &&
-                        sigismember(&before, signal_number) == sigismember(&after, signal_number);
+                is_good &= sigismember(&during, signal_number) == 1 &&
+                           sigismember(&before, signal_number) == sigismember(&after, signal_number);
               }
-              return good ? 0 : 100;
+              return is_good ? 0 : 100;
             }),
             quiet(0));
 }

@@ -29,9 +29,9 @@ constexpr auto for_ever = 24h;
 constexpr auto result_and_error = net::as_tuple(net::use_awaitable);
 
 net::awaitable<void> append(async_shared<std::string>& text, char letter) {
-  auto held = co_await tarn::asio::async_lock(text, net::use_awaitable);
+  auto handle = co_await tarn::asio::async_lock(text, net::use_awaitable);
   co_await net::post(co_await net::this_coro::executor, net::use_awaitable);  // the lock is held over a suspension
-  *held += letter;
+  *handle += letter;
 }
 
 TEST(asio, coroutines_of_asio_take_the_lock_in_turn) {
@@ -45,19 +45,19 @@ TEST(asio, coroutines_of_asio_take_the_lock_in_turn) {
 TEST(asio, a_lock_completes_by_the_executor_and_never_at_once) {
   net::io_context io;
   async_shared<int> number(1);
-  int seen = 0;
-  tarn::asio::async_lock(number,
-                         net::bind_executor(io, [&](tarn::asio::error_code, auto held) { seen = held ? *held : -1; }));
-  EXPECT_EQ(seen, 0);
+  int value = 0;
+  tarn::asio::async_lock(
+      number, net::bind_executor(io, [&](tarn::asio::error_code, auto handle) { value = handle ? *handle : -1; }));
+  EXPECT_EQ(value, 0);
   io.run();
-  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(value, 1);
   EXPECT_TRUE(number.try_lock()) << "the handler had the handle";
 }
 
 TEST(asio, run_does_not_return_while_a_lock_is_waited_for) {
   net::io_context io;
   async_shared<int> number(0);
-  auto kept = number.try_lock();
+  auto own_lock = number.try_lock();
   net::co_spawn(
       io,
       [&]() -> net::awaitable<void> {
@@ -68,7 +68,7 @@ TEST(asio, run_does_not_return_while_a_lock_is_waited_for) {
   while (io.poll() != 0) {
   }
   EXPECT_FALSE(io.stopped());
-  std::thread([&] { kept.unlock(); }).join();
+  std::thread([&] { own_lock.unlock(); }).join();
   io.run();
   EXPECT_EQ(*number.try_lock(), 1);
 }
@@ -76,30 +76,30 @@ TEST(asio, run_does_not_return_while_a_lock_is_waited_for) {
 TEST(asio, a_wait_for_the_lock_has_a_deadline) {
   net::io_context io;
   async_shared<int> number(0);
-  auto kept = number.try_lock();
-  std::vector<std::string> seen;
+  auto own_lock = number.try_lock();
+  std::vector<std::string> results;
   net::co_spawn(
       io,
       [&]() -> net::awaitable<void> {
-        auto [error, held] = co_await tarn::asio::async_lock(number, 1ms, result_and_error);
-        seen.push_back(error == net::error::operation_aborted && !held ? "late" : "wrong");
-        kept.unlock();
+        auto [error, handle] = co_await tarn::asio::async_lock(number, 1ms, result_and_error);
+        results.push_back(error == net::error::operation_aborted && !handle ? "late" : "wrong");
+        own_lock.unlock();
         auto [no_lock, now] = co_await tarn::asio::async_lock(number, for_ever, result_and_error);
-        seen.push_back(!no_lock && now ? "in time" : "wrong");
+        results.push_back(!no_lock && now ? "in time" : "wrong");
       },
       net::detached);
   io.run();  // returns although for_ever is not over
-  EXPECT_EQ(seen, (std::vector<std::string>{"late", "in time"}));
+  EXPECT_EQ(results, (std::vector<std::string>{"late", "in time"}));
 }
 
 TEST(asio, a_wait_for_the_lock_is_cancelled_by_its_slot) {
   net::io_context io;
   async_shared<int> number(0);
-  auto kept = number.try_lock();
+  auto own_lock = number.try_lock();
   net::cancellation_signal first, second;
   int cancelled = 0, locked = 0;
-  const auto count = [&](tarn::asio::error_code error, auto held) {
-    ++(error == net::error::operation_aborted && !held ? cancelled : locked);
+  const auto count = [&](tarn::asio::error_code error, auto handle) {
+    ++(error == net::error::operation_aborted && !handle ? cancelled : locked);
   };
   for (net::cancellation_signal* signal : {&first, &second}) {
     tarn::asio::async_lock(number, net::bind_executor(io, net::bind_cancellation_slot(signal->slot(), count)));
@@ -109,7 +109,7 @@ TEST(asio, a_wait_for_the_lock_is_cancelled_by_its_slot) {
   io.poll();
   EXPECT_EQ(cancelled, 1);
   EXPECT_EQ(locked, 0);
-  kept.unlock();
+  own_lock.unlock();
   io.run();
   EXPECT_EQ(locked, 1);
   second.emit(net::cancellation_type::terminal);
@@ -133,7 +133,7 @@ TEST_F(a_context_that_ends, leaves_the_lock_free_that_its_coroutines_had_and_wai
   net::co_spawn(
       *io_,
       [this]() -> net::awaitable<void> {
-        const auto held = co_await tarn::asio::async_lock(number_, net::use_awaitable);
+        const auto handle = co_await tarn::asio::async_lock(number_, net::use_awaitable);
         net::steady_timer never(co_await net::this_coro::executor, for_ever);
         co_await never.async_wait(net::use_awaitable);
       },
@@ -147,7 +147,7 @@ TEST_F(a_context_that_ends, leaves_the_lock_free_that_its_coroutines_had_and_wai
 }
 
 TEST_F(a_context_that_ends, is_not_used_by_who_releases_the_lock_later) {
-  auto kept = number_.try_lock();
+  auto own_lock = number_.try_lock();
   wait_in(*io_);
   net::co_spawn(
       *io_,
@@ -158,24 +158,24 @@ TEST_F(a_context_that_ends, is_not_used_by_who_releases_the_lock_later) {
   wait_in(next_context);
   next_context.poll();
   io_.reset();
-  kept.unlock();
+  own_lock.unlock();
   next_context.run();
   EXPECT_EQ(*number_.try_lock(), 1) << "the lock passed to who still waits";
 }
 
 TEST_F(a_context_that_ends, gives_back_the_lock_that_was_on_its_way) {
-  auto kept = number_.try_lock();
+  auto own_lock = number_.try_lock();
   wait_in(*io_);
   wait_in(*io_);
   io_->poll();
-  kept.unlock();
+  own_lock.unlock();
   EXPECT_FALSE(number_.try_lock()) << "the first one has it, and has not run yet";
   io_.reset();
   EXPECT_TRUE(number_.try_lock());
 }
 
 TEST_F(a_context_that_ends, destroys_handlers_that_wait_and_clears_their_slots) {
-  auto kept = number_.try_lock();
+  auto own_lock = number_.try_lock();
   net::cancellation_signal signal;
   const auto part = std::make_shared<int>();
   const auto handler = [part](tarn::asio::error_code, tarn::async_handle<int>) { FAIL(); };
@@ -186,18 +186,18 @@ TEST_F(a_context_that_ends, destroys_handlers_that_wait_and_clears_their_slots) 
   io_.reset();
   EXPECT_EQ(part.use_count(), 2) << "this test has them";
   signal.emit(net::cancellation_type::terminal);
-  kept.unlock();
+  own_lock.unlock();
   EXPECT_TRUE(number_.try_lock());
 }
 
 TEST_F(a_context_that_ends, may_do_so_while_another_thread_releases_the_lock) {
   for (int turn = 0; turn < 200; ++turn) {
-    auto kept = number_.try_lock();
-    ASSERT_TRUE(kept);
+    auto own_lock = number_.try_lock();
+    ASSERT_TRUE(own_lock);
     wait_in(*io_);
     wait_in(*io_);
     io_->poll();
-    std::thread releaser([&] { kept.unlock(); });
+    std::thread releaser([&] { own_lock.unlock(); });
     io_.emplace();
     releaser.join();
   }
@@ -210,20 +210,20 @@ class owner {
   explicit owner(net::io_context& io) : io_(io) {}
   std::pmr::memory_resource& memory() noexcept { return memory_; }
 
-  tarn::asio::background run(std::vector<std::string>& seen) {
+  tarn::asio::background run(std::vector<std::string>& results) {
     const int sum = co_await add(1, 2);
-    seen.push_back(std::to_string(sum));
+    results.push_back(std::to_string(sum));
     try {
       co_await fail();
     } catch (const std::runtime_error& thrown) {
-      seen.push_back(thrown.what());
+      results.push_back(thrown.what());
     }
     const tarn::asio::deadline soon(io_.get_executor(), 1ms);
-    auto kept = number_.try_lock();
-    const auto late = co_await number_.lock(tarn::asio::resume_on(io_.get_executor()), soon.token());
-    seen.push_back(!late && soon.is_over() ? "late" : "wrong");
+    auto own_lock = number_.try_lock();
+    const auto late_handle = co_await number_.lock(tarn::asio::resume_on(io_.get_executor()), soon.token());
+    results.push_back(!late_handle && soon.is_over() ? "late" : "wrong");
     const bool is_called = co_await number_.with([](int& n) { ++n; }, soon.token());
-    seen.push_back(is_called ? "wrong" : "late");
+    results.push_back(is_called ? "wrong" : "late");
   }
   tarn::asio::task<int> add(int a, int b) {
     tarn::asio::steady_timer timer(io_, 1ms);
@@ -245,10 +245,10 @@ class owner {
 TEST(asio, coroutines_have_memory_of_their_owner_and_deadlines) {
   net::io_context io;
   owner object(io);
-  std::vector<std::string> seen;
-  object.run(seen);
+  std::vector<std::string> results;
+  object.run(results);
   io.run();
-  EXPECT_EQ(seen, (std::vector<std::string>{"3", "failed", "late", "late"}));
+  EXPECT_EQ(results, (std::vector<std::string>{"3", "failed", "late", "late"}));
 }
 
 #if TARN_CHECKS
@@ -257,7 +257,7 @@ struct nested {
   std::pmr::memory_resource& memory() noexcept { return *std::pmr::new_delete_resource(); }
   tarn::asio::task<> take(async_shared<int>& inner) { ++*co_await inner.lock(); }
   tarn::asio::background take_both(async_shared<int>& outer, async_shared<int>& inner) {
-    const auto held = co_await outer.lock();
+    const auto handle = co_await outer.lock();
     co_await take(inner);
   }
 };
@@ -265,9 +265,9 @@ struct nested {
 TEST(asio, orders_of_locks_are_seen_through_tasks_that_await_each_other) {
   nested locks;
   locks.take_both(locks.first, locks.second);
-  const auto seen = support::in_child([&] { locks.take_both(locks.second, locks.first); });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_EQ(seen.error.substr(0, 36), "tarn: lock order: async_shared \"firs");
+  const auto child_ending = support::in_child([&] { locks.take_both(locks.second, locks.first); });
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.substr(0, 36), "tarn: lock order: async_shared \"firs");
 }
 #endif
 

@@ -34,9 +34,9 @@ struct detached {
   };
 };
 // Runs at once, with a frame that somebody else destroys.
-struct owned {
+struct owned_coroutine {
   struct promise_type {
-    owned get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    owned_coroutine get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
@@ -46,66 +46,66 @@ struct owned {
 };
 
 detached append(async_shared<std::string>& text, char letter, async_handle<std::string>* keep = nullptr) {
-  auto held = co_await text.lock();
-  *held += letter;
-  if (keep != nullptr) *keep = std::move(held);
+  auto handle = co_await text.lock();
+  *handle += letter;
+  if (keep != nullptr) *keep = std::move(handle);
 }
 
 TEST(async_shared, hands_the_lock_on_in_the_order_of_arrival) {
   async_shared<std::string> text;
-  async_handle<std::string> kept;
-  append(text, 'a', &kept);
-  EXPECT_TRUE(kept);
+  async_handle<std::string> own_handle;
+  append(text, 'a', &own_handle);
+  EXPECT_TRUE(own_handle);
   EXPECT_FALSE(text.try_lock());
   for (const char letter : {'b', 'c', 'd'}) append(text, letter);
-  EXPECT_EQ(*kept, "a") << "they wait, and this thread goes on";
-  kept.unlock();
-  EXPECT_FALSE(kept);
+  EXPECT_EQ(*own_handle, "a") << "they wait, and this thread goes on";
+  own_handle.unlock();
+  EXPECT_FALSE(own_handle);
   EXPECT_EQ(*text.try_lock(), "abcd");
 }
 
-detached call(async_shared<int>& number, int& seen) {
-  seen = co_await number.with([](int& n) { return ++n; });
+detached call(async_shared<int>& number, int& result) {
+  result = co_await number.with([](int& n) { return ++n; });
   co_await number.with([](int& n) { ++n; });
   try {
     co_await number.with([](int&) -> int { throw std::runtime_error("no"); });
   } catch (const std::runtime_error&) {
-    seen *= 10;
+    result *= 10;
   }
 }
 
 TEST(async_shared, calls_a_function_under_the_lock) {
   async_shared<int> number(1);
-  int seen = 0;
-  call(number, seen);
-  EXPECT_EQ(seen, 20);
+  int result = 0;
+  call(number, result);
+  EXPECT_EQ(result, 20);
   EXPECT_EQ(*number.try_lock(), 3) << "and an exception opens it";
 }
 
 detached wait(async_shared<int>& number, std::stop_token stop, int& result) {
-  const auto held = co_await number.lock(stop);
-  result = held ? 1 : 2;
+  const auto handle = co_await number.lock(stop);
+  result = handle ? 1 : 2;
 }
 
 TEST(async_shared, a_wait_is_cancelled) {
   async_shared<int> number;
-  std::stop_source early, now, late;
+  std::stop_source early_stop, now, late_stop;
   int results[4] = {};
-  early.request_stop();
-  wait(number, early.get_token(), results[0]);
+  early_stop.request_stop();
+  wait(number, early_stop.get_token(), results[0]);
   EXPECT_EQ(results[0], 2) << "before it began";
-  auto held = number.try_lock();
+  auto handle = number.try_lock();
   wait(number, now.get_token(), results[1]);
-  wait(number, late.get_token(), results[2]);
+  wait(number, late_stop.get_token(), results[2]);
   wait(number, now.get_token(), results[3]);
   EXPECT_EQ(results[1], 0);
   now.request_stop();
   EXPECT_EQ(results[1], 2);
   EXPECT_EQ(results[3], 2);
   EXPECT_EQ(results[2], 0) << "the others wait on";
-  held.unlock();
+  handle.unlock();
   EXPECT_EQ(results[2], 1);
-  late.request_stop();
+  late_stop.request_stop();
   EXPECT_EQ(results[2], 1);
   EXPECT_TRUE(number.try_lock());
 }
@@ -119,34 +119,34 @@ TEST(async_shared, a_wait_of_with_is_cancelled) {
   async_shared<int> number(0);
   std::stop_source now, never;
   int results[3] = {};
-  auto held = number.try_lock();
+  auto handle = number.try_lock();
   add_unless_stopped(number, now.get_token(), results[0]);
   add_unless_stopped(number, never.get_token(), results[1]);
   EXPECT_EQ(results[0], 0);
   now.request_stop();
   EXPECT_EQ(results[0], 2);
   EXPECT_EQ(results[1], 0);
-  held.unlock();
+  handle.unlock();
   EXPECT_EQ(results[1], 1);
   add_unless_stopped(number, now.get_token(), results[2]);
   EXPECT_EQ(results[2], 2) << "stopped before it began";
   EXPECT_EQ(*number.try_lock(), 1);
 }
 
-owned wait_owned(async_shared<int>& number, bool& has) {
-  const auto held = co_await number.lock();
-  has = true;
+owned_coroutine wait_owned(async_shared<int>& number, bool& has_lock) {
+  const auto handle = co_await number.lock();
+  has_lock = true;
 }
 
 TEST(async_shared, a_coroutine_is_destroyed_while_it_waits) {
   async_shared<int> number;
-  bool first = false, second = false;
-  auto held = number.try_lock();
-  const owned first_waiting = wait_owned(number, first), two = wait_owned(number, second);
+  bool has_first = false, has_second = false;
+  auto handle = number.try_lock();
+  const owned_coroutine first_waiting = wait_owned(number, has_first), two = wait_owned(number, has_second);
   first_waiting.frame.destroy();
-  held.unlock();
-  EXPECT_FALSE(first);
-  EXPECT_TRUE(second);
+  handle.unlock();
+  EXPECT_FALSE(has_first);
+  EXPECT_TRUE(has_second);
   two.frame.destroy();
   EXPECT_TRUE(number.try_lock());
 }
@@ -155,9 +155,9 @@ detached count(async_shared<long>& number) { ++*co_await number.lock(); }
 
 TEST(async_shared, many_waiters_need_no_deep_stack) {
   async_shared<long> number(0);
-  auto held = number.try_lock();
+  auto handle = number.try_lock();
   for (int waiter = 0; waiter < 100'000; ++waiter) count(number);
-  held.unlock();
+  handle.unlock();
   EXPECT_EQ(*number.try_lock(), 100'000);
 }
 
@@ -195,7 +195,7 @@ struct hop {
 
 struct shared_count {
   long value = 0;
-  std::atomic<int> inside{0};
+  std::atomic<int> holders{0};
 };
 
 detached work(async_shared<shared_count>& count, loop& own_loop, int rounds, std::atomic<int>& left, loop& ends) {
@@ -206,12 +206,12 @@ detached work(async_shared<shared_count>& count, loop& own_loop, int rounds, std
     std::thread canceller;
     if (round % 64 == 0) canceller = std::thread([&] { stop.request_stop(); });
     {
-      auto held = co_await count.lock([&](std::coroutine_handle<> next) { own_loop.post(next); }, stop.get_token());
-      if (held) {
-        EXPECT_EQ(held->inside.fetch_add(1), 0);
+      auto handle = co_await count.lock([&](std::coroutine_handle<> next) { own_loop.post(next); }, stop.get_token());
+      if (handle) {
+        EXPECT_EQ(handle->holders.fetch_add(1), 0);
         if (round % 8 == 0) co_await hop{own_loop};  // the lock is held over a suspension
-        ++held->value;
-        held->inside.fetch_sub(1);
+        ++handle->value;
+        handle->holders.fetch_sub(1);
       } else {
         --round;
       }
@@ -245,70 +245,72 @@ TEST(async_shared, threads_share_it_and_each_coroutine_goes_on_in_its_own) {
 TEST(async_shared, is_not_waited_for_while_a_shared_is_locked) {
   tarn::shared<int> plain(tarn::rank{0, "plain"});
   async_shared<std::string> text;
-  const auto seen = in_child([&] {
-    const auto held = plain.lock();
+  const auto child_ending = in_child([&] {
+    const auto handle = plain.lock();
     append(text, 'a');
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(" is held, since async_shared.cpp:"), std::string::npos) << seen;
-  EXPECT_NE(seen.error.find("end the handle before co_await\n"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(" is held, since async_shared.cpp:"), std::string::npos) << child_ending;
+  EXPECT_NE(child_ending.error.find("end the handle before co_await\n"), std::string::npos) << child_ending;
 }
 detached take_both(async_shared<int>& first, async_shared<int>& second) {
-  const auto held = co_await first.lock();
+  const auto handle = co_await first.lock();
   ++*co_await second.lock();
 }
 
-std::string place(const char* text, int line) { return text + std::string("async_shared.cpp:") + std::to_string(line); }
+std::string site(const char* text, int line) { return text + std::string("async_shared.cpp:") + std::to_string(line); }
 
 TEST(async_shared, two_orders_are_a_fault_although_nobody_waits) {
   async_shared<int> first(tarn::rank{0, "first"}, 0), second(tarn::rank{0, "second"}, 0);
   take_both(first, second);
   take_both(first, second);
-  const auto seen = in_child([&] { take_both(second, first); });
+  const auto child_ending = in_child([&] { take_both(second, first); });
   const int line = __LINE__ - 11;  // of the first lock in take_both
   const std::string first_lock = "async_shared \"first\" at " + support::written(&first);
   const std::string second_lock = "async_shared \"second\" at " + support::written(&second);
-  EXPECT_EQ(seen, support::fault("tarn: lock order: " + first_lock + place(" is locked at ", line + 1) + " while " +
-                                 second_lock + place(" is held, since ", line) + "; but before, " + second_lock +
-                                 place(" was locked at ", line + 1) + " while " + first_lock +
-                                 place(" was held, since ", line) + ": take them in one order"));
+  EXPECT_EQ(child_ending, support::fault("tarn: lock order: " + first_lock + site(" is locked at ", line + 1) +
+                                         " while " + second_lock + site(" is held, since ", line) + "; but before, " +
+                                         second_lock + site(" was locked at ", line + 1) + " while " + first_lock +
+                                         site(" was held, since ", line) + ": take them in one order"));
 }
 
 TEST(async_shared, its_levels_rise) {
   async_shared<int> low(tarn::rank{1, "low"}, 0), high(tarn::rank{2, "high"}, 0);
   take_both(low, high);
-  const auto seen = in_child([&] { take_both(high, low); });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(": levels must rise\n"), std::string::npos) << seen;
+  const auto child_ending = in_child([&] { take_both(high, low); });
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(": levels must rise\n"), std::string::npos) << child_ending;
 }
 
 TEST(async_shared, its_holder_does_not_wait_for_it) {
   async_shared<int> number(0);
-  const auto seen = in_child([&] { take_both(number, number); });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(" by the coroutine that holds it since async_shared.cpp:"), std::string::npos) << seen;
+  const auto child_ending = in_child([&] { take_both(number, number); });
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(" by the coroutine that holds it since async_shared.cpp:"), std::string::npos)
+      << child_ending;
 }
 
 TEST(async_shared, a_handle_that_was_moved_has_no_known_holder) {
   async_shared<std::string> first, second;
   for (int turn = 0; turn < 2; ++turn) {  // frames of the second turn have the addresses of the first one
-    async_handle<std::string> kept, kept_second;
-    append(turn == 0 ? first : second, 'a', &kept);
-    append(turn == 0 ? second : first, 'a', &kept_second);
+    async_handle<std::string> own_handle, second_handle;
+    append(turn == 0 ? first : second, 'a', &own_handle);
+    append(turn == 0 ? second : first, 'a', &second_handle);
   }
   EXPECT_EQ(*first.try_lock(), "aa");
 }
 
 TEST(async_shared, is_not_destroyed_while_it_is_locked) {
-  const auto seen = in_child([] {
+  const auto child_ending = in_child([] {
     auto* const text = new async_shared<std::string>;
-    auto* const held = new async_handle<std::string>(text->try_lock());
+    auto* const handle = new async_handle<std::string>(text->try_lock());
     delete text;
-    delete held;
+    delete handle;
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(" is destroyed while it is locked: end all handles before the object\n"), std::string::npos)
-      << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(" is destroyed while it is locked: end all handles before the object\n"),
+            std::string::npos)
+      << child_ending;
 }
 #endif
 

@@ -111,10 +111,10 @@ TEST(callbacks, a_stop_during_a_reload_begins_at_once_and_calls_on_stop_after_it
 TEST(callbacks, an_initialiser_that_hangs_is_named) {
   for (const unsigned processes : {0u, 2u}) {
     EXPECT_EQ(in_child([processes] {
-                application_options wanted = in_an_hour();
-                wanted.processes = processes;
-                wanted.end_after = processes == 0 ? 20ms : -980ms;  // the parent gives its processes a second more
-                static application app(wanted);
+                application_options settings = in_an_hour();
+                settings.processes = processes;
+                settings.end_after = processes == 0 ? 20ms : -980ms;  // the parent gives its processes a second more
+                static application app(settings);
                 app.on_work([](worker&) { _exit(100); });
                 app.on_initialise([] {
                   // Two signals that are taken at once count as one. Further ones have no effect, so repeat them.
@@ -130,7 +130,7 @@ TEST(callbacks, an_initialiser_that_hangs_is_named) {
 }
 
 TEST(callbacks, a_worker_and_a_callback_that_hang_are_both_named) {
-  const ending seen = in_child([] {
+  const ending child_ending = in_child([] {
     static application app(in_a_moment());
     app.on_work([](worker& me) {
       if (me.number() == 0) {
@@ -143,9 +143,9 @@ TEST(callbacks, a_worker_and_a_callback_that_hang_are_both_named) {
     app.on_stop(hang);
     return app.run() + 100;
   });
-  EXPECT_EQ(seen.status, 3);
-  EXPECT_NE(seen.error.find("on_stop did not return\n"), std::string::npos) << seen;
-  EXPECT_NE(seen.error.find(", did not stop: GET /slow\n"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.status, 3);
+  EXPECT_NE(child_ending.error.find("on_stop did not return\n"), std::string::npos) << child_ending;
+  EXPECT_NE(child_ending.error.find(", did not stop: GET /slow\n"), std::string::npos) << child_ending;
 }
 
 TEST(callbacks, that_return_in_time_change_nothing) {
@@ -169,9 +169,9 @@ TEST(callbacks, that_return_in_time_change_nothing) {
 TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
   // Both processes end at their own deadlines.
   const ending stops = in_child([] {
-    application_options wanted = in_processes_in_a_moment();
-    wanted.processes = 2;
-    application app(wanted);
+    application_options settings = in_processes_in_a_moment();
+    settings.processes = 2;
+    application app(settings);
     app.on_work([&](worker& me) {
       kill(getppid(), SIGTERM);
       wait_for_the_stop(me);
@@ -184,9 +184,9 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
 
   // The parent runs its own reload: its processes are stopped meanwhile.
   const ending reloads = in_child([] {
-    application_options wanted = in_processes_in_a_moment();
-    wanted.processes = 1;
-    static application app(wanted);
+    application_options settings = in_processes_in_a_moment();
+    settings.processes = 1;
+    static application app(settings);
     app.on_work([&](worker& me) {
       kill(getppid(), SIGHUP);
       wait_for_the_stop(me);
@@ -200,9 +200,9 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
   EXPECT_EQ(reloads, said(3, "on_reload did not return\n"));
 
   const ending births = in_child([] {
-    application_options wanted = in_processes_in_a_moment();
-    wanted.processes = 1;
-    application app(wanted);
+    application_options settings = in_processes_in_a_moment();
+    settings.processes = 1;
+    application app(settings);
     app.on_work([&](worker&) { _exit(100); });
     const pid_t parent = getpid();
     app.on_process([parent](unsigned) {

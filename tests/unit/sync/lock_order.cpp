@@ -40,14 +40,14 @@ struct locks {
 
 /// Holds a handle that can be kept anywhere.
 struct kept_handle {
-  explicit kept_handle(shared<int>& lock) : held(lock.lock()) {}
-  shared<int>::handle held;
+  explicit kept_handle(shared<int>& lock) : handle(lock.lock()) {}
+  shared<int>::handle handle;
 };
 
 TEST(lock_order, two_locks_in_two_orders_are_a_fault) {
   locks tested;
   constexpr unsigned line = __LINE__;
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     {
       auto a = tested.a.lock();
       auto b = tested.b.lock();
@@ -55,25 +55,26 @@ TEST(lock_order, two_locks_in_two_orders_are_a_fault) {
     auto b = tested.b.lock();
     auto a = tested.a.lock();
   });
-  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 7) + " while " +
-                        text("b", tested.b) + " is held" + since(line + 6) + "; but before, " + text("b", tested.b) +
-                        " was locked" + at_line(line + 4) + " while " + text("a", tested.a) + " was held" +
-                        since(line + 3) + cure));
+  EXPECT_EQ(child_ending, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 7) +
+                                " while " + text("b", tested.b) + " is held" + since(line + 6) + "; but before, " +
+                                text("b", tested.b) + " was locked" + at_line(line + 4) + " while " +
+                                text("a", tested.a) + " was held" + since(line + 3) + cure));
 }
 
 TEST(lock_order, three_locks_in_a_circle_by_three_threads_are_a_fault) {
   locks tested;
   constexpr unsigned line = __LINE__;
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     support::worker().run([&] { tested.a.with([&](int&) { tested.b.with([](int&) {}); }); });
     support::worker().run([&] { tested.b.with([&](int&) { tested.c.with([](int&) {}); }); });
     tested.c.with([&](int&) { tested.a.with([](int&) {}); });
   });
-  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) + " while " +
-                        text("c", tested.c) + " is held" + since(line + 4) + "; but before, " + text("b", tested.b) +
-                        " was locked" + at_line(line + 2) + " while " + text("a", tested.a) + " was held" +
-                        since(line + 2) + "; and " + text("c", tested.c) + " was locked" + at_line(line + 3) +
-                        " while " + text("b", tested.b) + " was held" + since(line + 3) + cure));
+  EXPECT_EQ(child_ending,
+            fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) + " while " +
+                  text("c", tested.c) + " is held" + since(line + 4) + "; but before, " + text("b", tested.b) +
+                  " was locked" + at_line(line + 2) + " while " + text("a", tested.a) + " was held" + since(line + 2) +
+                  "; and " + text("c", tested.c) + " was locked" + at_line(line + 3) + " while " + text("b", tested.b) +
+                  " was held" + since(line + 3) + cure));
 }
 
 TEST(lock_order, readers_count) {
@@ -88,15 +89,15 @@ TEST(lock_order, readers_count) {
 TEST(lock_order, waiting_takes_the_lock_again) {
   locks tested;
   constexpr unsigned line = __LINE__;
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     auto a = tested.a.lock();
     auto b = tested.b.lock();
     static_cast<void>(a.wait_for(std::chrono::milliseconds(1), [](int) { return false; }));
   });
-  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) + " while " +
-                        text("b", tested.b) + " is held" + since(line + 3) + "; but before, " + text("b", tested.b) +
-                        " was locked" + at_line(line + 3) + " while " + text("a", tested.a) + " was held" +
-                        since(line + 2) + cure));
+  EXPECT_EQ(child_ending, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) +
+                                " while " + text("b", tested.b) + " is held" + since(line + 3) + "; but before, " +
+                                text("b", tested.b) + " was locked" + at_line(line + 3) + " while " +
+                                text("a", tested.a) + " was held" + since(line + 2) + cure));
 }
 
 TEST(lock_order, with_takes_several_in_any_order) {
@@ -139,11 +140,11 @@ TEST(lock_order, levels_must_rise) {
   low.with([&](int&) { high.with([&](int&) { outside.with([](int&) {}); }); });
   constexpr unsigned line = __LINE__;
   const auto lower = in_child([&] {
-    auto held = high.lock();
+    auto handle = high.lock();
     low.with([](int&) {});
   });
   const auto same_level = in_child([&] {
-    auto held = high.lock();
+    auto handle = high.lock();
     tarn::with(outside, other_high, [](int&, int&) {});
   });
   EXPECT_EQ(lower,
@@ -157,44 +158,46 @@ TEST(lock_order, levels_must_rise) {
 TEST(lock_order, a_lock_that_its_holder_wants_again_is_a_fault) {
   shared<int> single(rank{0, "one"});
   constexpr unsigned line = __LINE__;
-  const auto seen = in_child([&] {
-    auto held = single.lock();
-    [](shared<int>& again) { again.with([](int&) {}); }(single);
+  const auto child_ending = in_child([&] {
+    auto handle = single.lock();
+    [](shared<int>& opened) { opened.with([](int&) {}); }(single);
   });
-  EXPECT_EQ(seen, fault("tarn: lock twice: " + text("one", single) + " is locked" + at_line(line + 3) +
-                        " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2)));
+  EXPECT_EQ(child_ending, fault("tarn: lock twice: " + text("one", single) + " is locked" + at_line(line + 3) +
+                                " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2)));
 }
 
 TEST(lock_order, a_handle_stays_with_its_thread) {
   shared<int> single(rank{0, "one"});
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     auto* const escaped = new kept_handle(single);
     std::thread([&] { delete escaped; }).join();
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(text("one", single) + " is opened by thread "), std::string::npos) << seen;
-  EXPECT_NE(
-      seen.error.find(", which does not hold it: a handle stays with its thread, and is not kept over a co_await\n"),
-      std::string::npos)
-      << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(text("one", single) + " is opened by thread "), std::string::npos) << child_ending;
+  EXPECT_NE(child_ending.error.find(
+                ", which does not hold it: a handle stays with its thread, and is not kept over a co_await\n"),
+            std::string::npos)
+      << child_ending;
 }
 
 TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked_is_a_fault) {
   auto* const single = new shared<int>(rank{0, "one"});
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     auto* const escaped = new kept_handle(*single);
     delete single;
     delete escaped;
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos) << seen;
-  EXPECT_NE(seen.error.find(" while it is locked: end all handles before the object\n"), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos)
+      << child_ending;
+  EXPECT_NE(child_ending.error.find(" while it is locked: end all handles before the object\n"), std::string::npos)
+      << child_ending;
   delete single;
 }
 
 TEST(lock_order, a_shared_that_is_destroyed_while_a_thread_waits_for_it_is_a_fault) {
   auto* const single = new shared<int>(rank{0, "one"});
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     std::atomic<bool> has_looked{false};
     std::thread waiting(
         [&] { single->with_when([&](int number) { return has_looked = true, number != 0; }, [](int&) {}); });
@@ -205,46 +208,48 @@ TEST(lock_order, a_shared_that_is_destroyed_while_a_thread_waits_for_it_is_a_fau
     delete single;
     _exit(0);
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos) << seen;
-  EXPECT_NE(seen.error.find(" while another thread waits for it: end the waits before the object\n"), std::string::npos)
-      << seen;
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos)
+      << child_ending;
+  EXPECT_NE(child_ending.error.find(" while another thread waits for it: end the waits before the object\n"),
+            std::string::npos)
+      << child_ending;
   delete single;
 }
 
 TEST(lock_order, a_thread_that_ends_with_a_lock_is_a_fault) {
   shared<int> single(rank{0, "one"});
-  const auto seen = in_child([&] {
+  const auto child_ending = in_child([&] {
     std::thread([&] {
       static kept_handle* const never_deleted = new kept_handle(single);
       static_cast<void>(never_deleted);
     }).join();
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(" ends and holds " + text("one", single) + ", locked at lock_order.cpp:"),
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_NE(child_ending.error.find(" ends and holds " + text("one", single) + ", locked at lock_order.cpp:"),
             std::string::npos)
-      << seen;
+      << child_ending;
 }
 
 TEST(lock_order, handles_in_thread_locals_end_in_time) {
   shared<int> single(rank{0, "one"});
   std::thread([&] {
     single.with([](int&) {});
-    static thread_local kept_handle mine(single);
-    *mine.held = 1;
+    static thread_local kept_handle handle_of_thread(single);
+    *handle_of_thread.handle = 1;
   }).join();
   EXPECT_TRUE(single.try_lock());
 }
 
 TEST(lock_order, more_locks_than_are_watched_may_be_held) {
-  using seen = shared<int, tarn::spin_mutex>;  // ThreadSanitizer knows 64 held locks at most
-  std::deque<seen> locks_by_number(100);
+  using spinning = shared<int, tarn::spin_mutex>;  // ThreadSanitizer knows 64 held locks at most
+  std::deque<spinning> locks_by_number(100);
   struct box {
-    explicit box(seen& lock) : mine(lock.lock()) {}
-    seen::handle mine;
+    explicit box(spinning& lock) : handle(lock.lock()) {}
+    spinning::handle handle;
   };
   std::deque<box> handles;
-  for (seen& lock : locks_by_number) {
+  for (spinning& lock : locks_by_number) {
     handles.emplace_back(lock);
   }
 }

@@ -27,14 +27,14 @@ namespace {
 using namespace application_tests;
 
 /// The data that the parent and all processes share.
-struct seen {
+struct shared_counts {
   std::atomic<int> working{0}, reloads{0}, stopped{0}, births{0};
   std::atomic<int> ids[8] = {};  ///< the id of the process with this number
   std::atomic<unsigned> numbers{0};
 };
-seen& shared_numbers() {
-  void* const memory = mmap(nullptr, sizeof(seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return *::new (memory) seen;
+shared_counts& shared_numbers() {
+  void* const memory = mmap(nullptr, sizeof(shared_counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *::new (memory) shared_counts;
 }
 
 int now(tarn::reloadable<int>& version) {
@@ -58,7 +58,7 @@ ending without_ids(ending reported) {
   return reported;
 }
 TEST(processes, run_from_the_initialiser_to_the_stop) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2, 3));
               const pid_t parent = getpid();
@@ -82,7 +82,7 @@ TEST(processes, run_from_the_initialiser_to_the_stop) {
 }
 
 TEST(processes, that_have_done_their_work_are_not_replaced) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(3));
               app.on_work([&](worker&) { ++counts.working; });
@@ -146,7 +146,7 @@ TEST(processes, start_together_or_not_at_all) {
 // --- Deaths ---------------------------------------------------------------------------------------------------------
 
 TEST(processes, one_that_dies_is_replaced_later_each_time) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -170,7 +170,7 @@ TEST(processes, one_that_dies_is_replaced_later_each_time) {
 }
 
 TEST(processes, one_that_is_stopped_alone_is_replaced) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
@@ -186,7 +186,7 @@ TEST(processes, one_that_is_stopped_alone_is_replaced) {
 }
 
 TEST(processes, a_worker_that_throws_takes_its_process_along) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
@@ -205,7 +205,7 @@ TEST(processes, a_worker_that_throws_takes_its_process_along) {
 }
 
 TEST(processes, stop_when_the_parent_dies) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   const ending outcome = in_child([&] {
     application app(in_processes(2));
     const pid_t parent = getpid();
@@ -232,7 +232,7 @@ TEST(processes, stop_when_the_parent_dies) {
 // --- Reloads --------------------------------------------------------------------------------------------------------
 
 TEST(processes, reload_after_the_parent) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -259,7 +259,7 @@ TEST(processes, reload_after_the_parent) {
 }
 
 TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -282,7 +282,7 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
 }
 
 TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
@@ -307,7 +307,7 @@ TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
 // A terminal's Ctrl-C and a service manager's SIGTERM reach all processes at once.
 TEST(processes, signals_of_the_whole_group_count_once) {
   for (const int which : {SIGINT, SIGTERM}) {
-    seen& counts = shared_numbers();
+    shared_counts& counts = shared_numbers();
     EXPECT_EQ(in_child([&] {
                 setpgid(0, 0);
                 application app(in_processes(2));
@@ -316,7 +316,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
                   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
                     throw std::runtime_error("socketpair");
                   }
-                  const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
+                  const tarn::watched_socket socket(me, ends[0], tarn::wake::at_deadline);
                   if (++counts.working == 2) {
                     kill(0, which);
                   }
@@ -331,7 +331,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
 }
 
 TEST(processes, a_second_signal_hurries) {
-  seen& counts = shared_numbers();
+  shared_counts& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -340,7 +340,7 @@ TEST(processes, a_second_signal_hurries) {
                 if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
                   throw std::runtime_error("socketpair");
                 }
-                const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
+                const tarn::watched_socket socket(me, ends[0], tarn::wake::at_deadline);
                 if (++counts.working == 2) {
                   kill(parent, SIGTERM);
                 }

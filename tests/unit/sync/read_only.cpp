@@ -64,7 +64,7 @@ struct graph {
   int a;
   std::vector<graph*> edges;
 };
-struct inside {
+struct deep_members {
   plain a;
   pointer b;
 };
@@ -96,7 +96,7 @@ static_assert(!is_deeply_const<pointer>);
 static_assert(!is_deeply_const<owner>);
 static_assert(!is_deeply_const<with_mutable>);
 static_assert(!is_deeply_const<graph>);
-static_assert(!is_deeply_const<inside>);
+static_assert(!is_deeply_const<deep_members>);
 static_assert(is_deeply_const<seventeen>);
 static_assert(!is_deeply_const<many_members>, "a compiler cannot count them");
 static_assert(!is_deeply_const<closed>, "nobody can see it");
@@ -116,11 +116,11 @@ static_assert(is_deeply_const<std::vector<specialised>>);
 TEST(deep, gives_const_through_const) {
   through_deep object{std::make_unique<int>(1), nullptr};
   *object.a = 2;
-  const through_deep& seen = object;
-  static_assert(std::is_same_v<decltype(*seen.a), const int&>);
-  static_assert(std::is_same_v<decltype(seen.b.operator->()), const plain*>);
-  EXPECT_EQ(*seen.a, 2);
-  EXPECT_FALSE(seen.b);
+  const through_deep& view = object;
+  static_assert(std::is_same_v<decltype(*view.a), const int&>);
+  static_assert(std::is_same_v<decltype(view.b.operator->()), const plain*>);
+  EXPECT_EQ(*view.a, 2);
+  EXPECT_FALSE(view.b);
 }
 
 // --- read_only ------------------------------------------------------------------------------------------------------
@@ -181,19 +181,19 @@ TEST(read_only, misuses_are_named) {
     settings.build(config(1));
     settings.build(config(2));
   });
-  const auto late = in_child([&] {
+  const auto late_build = in_child([&] {
     const tarn::working from_here_on;
     settings.build(config(1));
   });
-  const auto again = in_child([&] {
+  const auto second_region = in_child([&] {
     const tarn::working from_here_on;
     const tarn::working and_here;
   });
   const auto at_line = [](unsigned number) { return " read_only.cpp:" + std::to_string(number); };
   EXPECT_EQ(twice, fault(start + " is built again at" + at_line(line + 3) + ": it was built at" + at_line(line + 2)));
-  EXPECT_EQ(late, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" + at_line(line + 6) +
-                        ": build it before them, or make it tarn::reloadable"));
-  EXPECT_EQ(again,
+  EXPECT_EQ(late_build, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" +
+                              at_line(line + 6) + ": build it before them, or make it tarn::reloadable"));
+  EXPECT_EQ(second_region,
             fault("tarn: workers are said to run at" + at_line(line + 11) + ", and ran since" + at_line(line + 10) +
                   ": only one tarn::application or tarn::working may run in a process at a time"));
 }

@@ -26,14 +26,14 @@ namespace {
 using namespace std::chrono_literals;
 using tarn::reloadable;
 
-struct counted {
-  explicit counted(int value_) : value(value_) {
+struct instance_counter {
+  explicit instance_counter(int value_) : value(value_) {
     if (value < 0) {
       throw std::invalid_argument("negative");
     }
     ++alive;
   }
-  ~counted() {
+  ~instance_counter() {
     --alive;
     ended_in = std::this_thread::get_id();
   }
@@ -42,12 +42,12 @@ struct counted {
   static inline std::thread::id ended_in;
 };
 
-int value_of(const reloadable<counted>& versions) {
-  return versions.with([](const counted& c) { return c.value; });
+int value_of(const reloadable<instance_counter>& versions) {
+  return versions.with([](const instance_counter& c) { return c.value; });
 }
 
 TEST(reloadable, a_snapshot_sees_one_version) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   {
     const auto before = number.snapshot();
     EXPECT_EQ(before->value, 1);
@@ -60,80 +60,80 @@ TEST(reloadable, a_snapshot_sees_one_version) {
     EXPECT_EQ(number.version_number(), 2u);
     EXPECT_EQ(value_of(number), 2);
     EXPECT_EQ(number.collect(), 1u);
-    EXPECT_EQ(counted::alive, 2);
+    EXPECT_EQ(instance_counter::alive, 2);
   }
   EXPECT_EQ(number.collect(), 0u);
-  EXPECT_EQ(counted::alive, 1);
+  EXPECT_EQ(instance_counter::alive, 1);
 }
 
 TEST(reloadable, an_unread_version_ends_with_the_publish) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   for (int round = 2; round < 100; ++round) {
     number.publish(round);
-    EXPECT_EQ(counted::alive, 1);
+    EXPECT_EQ(instance_counter::alive, 1);
   }
 }
 
 TEST(reloadable, a_parked_reader_costs_the_version_that_it_reads) {
-  reloadable<counted> number(1), untouched(1);
+  reloadable<instance_counter> number(1), untouched(1);
   const auto parked = number.snapshot();
   for (int round = 2; round < 10'000; ++round) {
     number.publish(round);
     untouched.publish(round);
-    EXPECT_EQ(counted::alive, 3);
+    EXPECT_EQ(instance_counter::alive, 3);
   }
   EXPECT_EQ(parked->value, 1);
 }
 
 TEST(reloadable, the_end_of_a_version_is_the_writers_to_pay) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   support::worker reader;
   reader.run([&] {
     const auto now = number.snapshot();
     support::worker writer;
     writer.run([&] { number.publish(2); });
   });
-  EXPECT_EQ(counted::alive, 2) << "the reader left, and freed nothing";
+  EXPECT_EQ(instance_counter::alive, 2) << "the reader left, and freed nothing";
   number.publish(3);
-  EXPECT_EQ(counted::alive, 1);
-  EXPECT_EQ(counted::ended_in, std::this_thread::get_id());
+  EXPECT_EQ(instance_counter::alive, 1);
+  EXPECT_EQ(instance_counter::ended_in, std::this_thread::get_id());
 }
 
 TEST(reloadable, what_throws_leaves_all_as_it_is) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   EXPECT_THROW(number.publish(-1), std::invalid_argument);
   EXPECT_EQ(number.version_number(), 1u);
   EXPECT_EQ(number.snapshot().version(), 1u);
-  EXPECT_EQ(counted::alive, 1);
-  EXPECT_THROW(reloadable<counted>(-1), std::invalid_argument);
+  EXPECT_EQ(instance_counter::alive, 1);
+  EXPECT_THROW(reloadable<instance_counter>(-1), std::invalid_argument);
 }
 
 TEST(reloadable, each_thread_may_keep_a_version) {
-  reloadable<counted> number(0);
+  reloadable<instance_counter> number(0);
   constexpr int readers = 40;
-  std::atomic<int> kept{0};
-  std::atomic<bool> stop{false};
+  std::atomic<int> held_versions{0};
+  std::atomic<bool> must_stop{false};
   std::vector<std::thread> threads;
   for (int reader = 0; reader < readers; ++reader) {
     threads.emplace_back([&] {
-      const auto mine = number.snapshot();
-      ++kept;
-      kept.notify_all();
-      stop.wait(false);
+      const auto own_snapshot = number.snapshot();
+      ++held_versions;
+      held_versions.notify_all();
+      must_stop.wait(false);
     });
-    for (int now = kept; now != reader + 1; now = kept) {
-      kept.wait(now);
+    for (int now = held_versions; now != reader + 1; now = held_versions) {
+      held_versions.wait(now);
     }
     EXPECT_TRUE(number.try_publish(reader + 1));
   }
   EXPECT_EQ(number.collect(), static_cast<std::size_t>(readers));
-  stop = true;
-  stop.notify_all();
+  must_stop = true;
+  must_stop.notify_all();
   for (std::thread& thread : threads) {
     thread.join();
   }
   EXPECT_EQ(number.collect(), 0u);
-  std::vector<tarn::snapshot<counted>> hoard;  // of one thread
+  std::vector<tarn::snapshot<instance_counter>> hoard;  // of one thread
   while (hoard.size() < 1000) {
     hoard.push_back(number.snapshot());
     if (!number.try_publish(1)) {
@@ -144,10 +144,10 @@ TEST(reloadable, each_thread_may_keep_a_version) {
 }
 
 TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
-  reloadable<counted> number(tarn::reload_options{.name = "number", .max_retired = 2}, 1);
+  reloadable<instance_counter> number(tarn::reload_options{.name = "number", .max_retired = 2}, 1);
   support::worker slow;
   slow.run([] { pthread_setname_np(pthread_self(), "slow \"one\""); });
-  std::vector<tarn::snapshot<counted>> parked;
+  std::vector<tarn::snapshot<instance_counter>> parked;
   const auto park = [&] { parked.push_back(number.snapshot()); };
   std::uint32_t thread = 0;
   slow.run([&] {
@@ -172,7 +172,7 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
     EXPECT_EQ(text.substr(0, start.size()), start);
   }
   EXPECT_EQ(value_of(number), 4);
-  EXPECT_EQ(counted::alive, 3);
+  EXPECT_EQ(instance_counter::alive, 3);
   const std::vector<tarn::parked_reader> readers = number.parked();
   ASSERT_EQ(readers.size(), 2u);
   EXPECT_EQ(readers[0].version, 1u);
@@ -184,38 +184,38 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
   parked.clear();
   EXPECT_TRUE(number.wait_for_readers(10s));
   number.publish(5);
-  EXPECT_EQ(counted::alive, 1);
+  EXPECT_EQ(instance_counter::alive, 1);
 }
 
 TEST(reloadable, a_thread_may_hold_any_number_of_snapshots_of_any_number_of_objects) {
-  std::vector<std::unique_ptr<reloadable<counted>>> objects;
-  std::vector<tarn::snapshot<counted>> held;
+  std::vector<std::unique_ptr<reloadable<instance_counter>>> objects;
+  std::vector<tarn::snapshot<instance_counter>> snapshots;
   for (int index = 0; index < 50; ++index) {
-    objects.push_back(std::make_unique<reloadable<counted>>(index));
-    held.push_back(objects.back()->snapshot());
-    held.push_back(objects.back()->snapshot());
+    objects.push_back(std::make_unique<reloadable<instance_counter>>(index));
+    snapshots.push_back(objects.back()->snapshot());
+    snapshots.push_back(objects.back()->snapshot());
   }
   for (auto& object : objects) {
     object->publish(100);
   }
-  EXPECT_EQ(counted::alive, 100);
-  for (std::size_t index = 0; index < held.size(); index += 2) {
-    EXPECT_EQ(held[index]->value, static_cast<int>(index / 2));
-    EXPECT_EQ(held[index + 1]->value, static_cast<int>(index / 2));
+  EXPECT_EQ(instance_counter::alive, 100);
+  for (std::size_t index = 0; index < snapshots.size(); index += 2) {
+    EXPECT_EQ(snapshots[index]->value, static_cast<int>(index / 2));
+    EXPECT_EQ(snapshots[index + 1]->value, static_cast<int>(index / 2));
   }
-  held.erase(held.begin(), held.begin() + 50);  // the order differs from that of the snapshots
+  snapshots.erase(snapshots.begin(), snapshots.begin() + 50);  // the order differs from that of the snapshots
   for (auto& object : objects) {
     object->collect();
   }
-  EXPECT_EQ(counted::alive, 75);
-  held.clear();
+  EXPECT_EQ(instance_counter::alive, 75);
+  snapshots.clear();
   for (auto& object : objects) {
     EXPECT_EQ(object->collect(), 0u);
   }
 }
 
 TEST(reloadable, blocks_of_places_are_used_again) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   const auto blocks = [] {
     std::size_t count = 0;
     for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) {
@@ -232,54 +232,54 @@ TEST(reloadable, blocks_of_places_are_used_again) {
 }
 
 TEST(reloadable, a_snapshot_may_outlive_its_thread) {
-  reloadable<counted> number(1);
-  std::vector<tarn::snapshot<counted>> held;
-  std::thread([&] { held.push_back(number.snapshot()); }).join();
+  reloadable<instance_counter> number(1);
+  std::vector<tarn::snapshot<instance_counter>> snapshots;
+  std::thread([&] { snapshots.push_back(number.snapshot()); }).join();
   number.publish(2);
   for (int round = 0; round < 10; ++round) {  // the next user of the block must not get this slot
     std::thread([&] { EXPECT_EQ(value_of(number), 2); }).join();
   }
-  EXPECT_EQ(held[0]->value, 1);
+  EXPECT_EQ(snapshots[0]->value, 1);
   EXPECT_EQ(number.collect(), 1u);
-  held.clear();
+  snapshots.clear();
   EXPECT_EQ(number.collect(), 0u);
 }
 
-reloadable<counted>* late = nullptr;
+reloadable<instance_counter>* late_object = nullptr;
 struct reads_at_the_end {
   ~reads_at_the_end() {
-    const auto first = late->snapshot();
-    const auto two = late->snapshot();
-    seen = first->value + two->value;
+    const auto first = late_object->snapshot();
+    const auto two = late_object->snapshot();
+    sum = first->value + two->value;
   }
-  static inline int seen = 0;
+  static inline int sum = 0;
 };
 
 TEST(reloadable, destructors_of_thread_locals_may_read) {
-  reloadable<counted> number(1);
-  late = &number;
+  reloadable<instance_counter> number(1);
+  late_object = &number;
   std::thread([&] {
     static thread_local reads_at_the_end reader;
     static_cast<void>(reader);
     EXPECT_EQ(value_of(number), 1);
   }).join();
-  EXPECT_EQ(reads_at_the_end::seen, 2);
+  EXPECT_EQ(reads_at_the_end::sum, 2);
   number.publish(2);
-  EXPECT_EQ(counted::alive, 1);
+  EXPECT_EQ(instance_counter::alive, 1);
 }
 
 TEST(reloadable, ends_with_a_fault_while_it_is_read) {
-  auto* const number = new reloadable<counted>(tarn::reload_options{.name = "number"}, 1);
-  const auto seen = support::in_child([&] {
+  auto* const number = new reloadable<instance_counter>(tarn::reload_options{.name = "number"}, 1);
+  const auto sum = support::in_child([&] {
     pthread_setname_np(pthread_self(), "main");
     const auto now = number->snapshot();
     delete number;
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(sum.signal, SIGABRT);
   const std::string start =
       "tarn: reloadable \"number\" at " + support::written(number) + " ends while version 1 is read by thread ";
-  EXPECT_EQ(seen.error.substr(0, start.size()), start);
-  EXPECT_NE(seen.error.find(" \"main\"\n"), std::string::npos) << seen;
+  EXPECT_EQ(sum.error.substr(0, start.size()), start);
+  EXPECT_NE(sum.error.find(" \"main\"\n"), std::string::npos) << sum;
   delete number;
 }
 
@@ -297,25 +297,25 @@ int status_of_child(Check check) {
 
 // The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
 TEST(reloadable, works_in_a_forked_child) {
-  auto number = std::make_unique<reloadable<counted>>(tarn::reload_options{.max_retired = 2}, 1);
+  auto number = std::make_unique<reloadable<instance_counter>>(tarn::reload_options{.max_retired = 2}, 1);
   support::worker second_thread;
-  std::vector<tarn::snapshot<counted>> held;
-  second_thread.run([&] { held.push_back(number->snapshot()); });
+  std::vector<tarn::snapshot<instance_counter>> snapshots;
+  second_thread.run([&] { snapshots.push_back(number->snapshot()); });
   number->publish(2);
-  auto mine = std::make_unique<tarn::snapshot<counted>>(number->snapshot());
+  auto own_snapshot = std::make_unique<tarn::snapshot<instance_counter>>(number->snapshot());
   number->publish(3);
-  EXPECT_EQ(counted::alive, 3);
+  EXPECT_EQ(instance_counter::alive, 3);
   const auto check = [&] {
     number->publish(4);  // the version of the second thread does not count: three are retired now
-    bool good = counted::alive == 3 && (*mine)->value == 2 && number->collect() == 1;
-    good &= number->parked().size() == 1 && number->parked()[0].thread == static_cast<std::uint32_t>(gettid());
+    bool is_good = instance_counter::alive == 3 && (*own_snapshot)->value == 2 && number->collect() == 1;
+    is_good &= number->parked().size() == 1 && number->parked()[0].thread == static_cast<std::uint32_t>(gettid());
 #ifndef __SANITIZE_THREAD__  // it has no threads in such a child
-    std::thread([&] { good &= value_of(*number) == 4; }).join();
+    std::thread([&] { is_good &= value_of(*number) == 4; }).join();
 #endif
-    mine.reset();
-    good &= number->wait_for_readers(std::chrono::seconds(0)) && counted::alive == 2;
+    own_snapshot.reset();
+    is_good &= number->wait_for_readers(std::chrono::seconds(0)) && instance_counter::alive == 2;
     number.reset();  // is no fault
-    return good && counted::alive == 1;
+    return is_good && instance_counter::alive == 1;
   };
   EXPECT_EQ(status_of_child(check), 0);
   EXPECT_EQ(number->collect(), 2u);
@@ -324,43 +324,43 @@ TEST(reloadable, works_in_a_forked_child) {
 // Nobody can know whether the snapshot of another thread was moved to the forking one, so its version stays, and its
 // slot is no other reader's.
 TEST(reloadable, a_forked_child_keeps_snapshots_of_other_threads) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   support::worker second_thread;
-  std::unique_ptr<tarn::snapshot<counted>> moved;
-  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+  std::unique_ptr<tarn::snapshot<instance_counter>> moved;
+  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<instance_counter>>(number.snapshot()); });
   number.publish(2);
   const auto check = [&] {
     number.publish(3);
-    bool good = counted::alive == 2 && (*moved)->value == 1;
+    bool is_good = instance_counter::alive == 2 && (*moved)->value == 1;
 #ifndef __SANITIZE_THREAD__  // it has no threads in such a child
     support::worker stranger;
-    std::unique_ptr<tarn::snapshot<counted>> of_stranger;
-    stranger.run([&] { of_stranger = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+    std::unique_ptr<tarn::snapshot<instance_counter>> of_stranger;
+    stranger.run([&] { of_stranger = std::make_unique<tarn::snapshot<instance_counter>>(number.snapshot()); });
     number.publish(4);
-    good &= counted::alive == 3;
+    is_good &= instance_counter::alive == 3;
     moved.reset();
-    good &= number.collect() == 1 && counted::alive == 2 && (*of_stranger)->value == 3;
-    good &= number.parked().size() == 1;
+    is_good &= number.collect() == 1 && instance_counter::alive == 2 && (*of_stranger)->value == 3;
+    is_good &= number.parked().size() == 1;
     stranger.run([&] { of_stranger.reset(); });
 #else
     moved.reset();
 #endif
-    return good && number.collect() == 0 && counted::alive == 1;
+    return is_good && number.collect() == 0 && instance_counter::alive == 1;
   };
   EXPECT_EQ(status_of_child(check), 0);
 }
 
 // A child of the child keeps them, too.
 TEST(reloadable, a_grandchild_keeps_snapshots_of_other_threads) {
-  reloadable<counted> number(1);
+  reloadable<instance_counter> number(1);
   support::worker second_thread;
-  std::unique_ptr<tarn::snapshot<counted>> moved;
-  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<counted>>(number.snapshot()); });
+  std::unique_ptr<tarn::snapshot<instance_counter>> moved;
+  second_thread.run([&] { moved = std::make_unique<tarn::snapshot<instance_counter>>(number.snapshot()); });
   const auto check = [&] {
     number.publish(2);
-    const bool is_kept = counted::alive == 2 && (*moved)->value == 1;
+    const bool is_kept = instance_counter::alive == 2 && (*moved)->value == 1;
     moved.reset();
-    return is_kept && number.collect() == 0 && counted::alive == 1;
+    return is_kept && number.collect() == 0 && instance_counter::alive == 1;
   };
   EXPECT_EQ(status_of_child([&] { return status_of_child(check) == 0 && check(); }), 0);
 }
@@ -368,13 +368,13 @@ TEST(reloadable, a_grandchild_keeps_snapshots_of_other_threads) {
 struct generation : tarn::detail::version_base {
   explicit generation(int number_) : unlinked(number_) {
     number = 1;
-    destroy = [](tarn::detail::version_base* ended) noexcept {
-      destroyed.push_back(static_cast<generation*>(ended)->unlinked);
-      delete static_cast<generation*>(ended);
+    destroy = [](tarn::detail::version_base* ended_version) noexcept {
+      destroyed.push_back(static_cast<generation*>(ended_version)->unlinked);
+      delete static_cast<generation*>(ended_version);
     };
   }
-  static void give(tarn::detail::version_base& next, tarn::detail::version_base& ended) noexcept {
-    std::swap(static_cast<generation&>(next).unlinked, static_cast<generation&>(ended).unlinked);
+  static void give(tarn::detail::version_base& next, tarn::detail::version_base& ended_version) noexcept {
+    std::swap(static_cast<generation&>(next).unlinked, static_cast<generation&>(ended_version).unlinked);
   }
   int unlinked;
   static inline std::vector<int> destroyed;
@@ -421,12 +421,12 @@ TEST(generations, those_of_other_threads_end_in_a_forked_child) {
 // on.
 int publish_without_barriers() {
   {
-    reloadable<counted> number(tarn::reload_options{.name = "routes", .max_retired = 2}, 1);
+    reloadable<instance_counter> number(tarn::reload_options{.name = "routes", .max_retired = 2}, 1);
     if (value_of(number) != 1) return 1;
     number.publish(2);
-    if (counted::alive != 1 || refuse_call(SYS_membarrier, EPERM) != 0) return 2;
+    if (instance_counter::alive != 1 || refuse_call(SYS_membarrier, EPERM) != 0) return 2;
     number.publish(3);
-    if (counted::alive != 2 || number.collect() != 1) return 3;  // a thread may read the second one, unseen
+    if (instance_counter::alive != 2 || number.collect() != 1) return 3;  // a thread may read the second one, unseen
     number.publish(4);
     try {
       number.publish(5);
@@ -441,9 +441,9 @@ int publish_without_barriers() {
         return 5;
       }
     }
-    if (counted::alive != 3 || value_of(number) != 4 || !number.parked().empty()) return 6;
+    if (instance_counter::alive != 3 || value_of(number) != 4 || !number.parked().empty()) return 6;
   }
-  return counted::alive;  // at destruction nobody may read
+  return instance_counter::alive;  // at destruction nobody may read
 }
 
 // A program may restrict itself after its first publish, as sandboxes do.

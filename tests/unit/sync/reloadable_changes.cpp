@@ -18,23 +18,23 @@ using snapshot = tarn::snapshot<int>;
 
 TEST(on_change, is_called_after_each_change_until_it_ends) {
   tarn::reloadable<int> number(0);
-  std::vector<int> seen;
+  std::vector<int> values;
   {
-    const auto listener = number.on_change([&](const snapshot& now) { seen.push_back(*now); });
+    const auto listener = number.on_change([&](const snapshot& now) { values.push_back(*now); });
     number.publish(1);
     EXPECT_EQ(number.update([](int& n) { n = 2; }), 3u);
     EXPECT_TRUE(number.try_publish(3));
   }
   number.publish(4);
-  EXPECT_EQ(seen, (std::vector{1, 2, 3}));
+  EXPECT_EQ(values, (std::vector{1, 2, 3}));
 }
 
 TEST(on_change, may_publish_and_end_itself) {
   tarn::reloadable<int> number(0);
-  std::vector<int> seen;
+  std::vector<int> values;
   std::optional<tarn::change_listener<snapshot>> listener;
   listener.emplace(number.on_change([&](const snapshot& now) {
-    seen.push_back(*now);
+    values.push_back(*now);
     if (*now == 1) {
       number.publish(2);
     } else {
@@ -43,16 +43,16 @@ TEST(on_change, may_publish_and_end_itself) {
   }));
   number.publish(1);
   number.publish(3);
-  EXPECT_EQ(seen, (std::vector{1, 2}));
+  EXPECT_EQ(values, (std::vector{1, 2}));
 }
 
 TEST(on_change, may_publish_each_time) {
   tarn::reloadable<int> number(0);
-  std::vector<int> seen;
+  std::vector<int> values;
   bool is_inside = false;
   const auto listener = number.on_change([&](const snapshot& now) {
     EXPECT_FALSE(std::exchange(is_inside, true));
-    seen.push_back(*now);
+    values.push_back(*now);
     if (*now < 100) {
       number.publish(*now + 1);
       EXPECT_EQ(number.with([](int n) { return n; }), *now + 1);
@@ -62,7 +62,7 @@ TEST(on_change, may_publish_each_time) {
   number.publish(1);
   std::vector<int> expected(100);
   std::iota(expected.begin(), expected.end(), 1);
-  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(values, expected);
 }
 
 TEST(on_change, two_that_publish_in_two_threads_do_not_wait_for_each_other) {
@@ -101,11 +101,11 @@ TEST(on_change, two_that_publish_in_two_threads_do_not_wait_for_each_other) {
 
 TEST(on_change, what_it_throws_comes_out_of_publish_after_the_other_calls) {
   tarn::reloadable<int> number(0);
-  int seen = 0;
+  int value = 0;
   const auto bad = number.on_change([](const snapshot&) { throw std::runtime_error("no"); });
-  const auto good = number.on_change([&](const snapshot& now) { seen = *now; });
+  const auto good = number.on_change([&](const snapshot& now) { value = *now; });
   EXPECT_THROW(number.publish(5), std::runtime_error);
-  EXPECT_EQ(seen, 5);
+  EXPECT_EQ(value, 5);
   const auto now = number.snapshot();
   EXPECT_EQ(*now, 5) << "it is published";
 }
@@ -113,9 +113,9 @@ TEST(on_change, what_it_throws_comes_out_of_publish_after_the_other_calls) {
 TEST(on_change, the_newest_version_is_never_left_out) {
   tarn::reloadable<int> number(0);
   std::atomic<std::uint64_t> newest{0};
-  std::atomic<bool> is_inside{false}, overlap{false}, is_older{false};
+  std::atomic<bool> is_inside{false}, has_overlap{false}, is_older{false};
   const auto listener = number.on_change([&](const snapshot& now) {
-    overlap = overlap || is_inside.exchange(true);
+    has_overlap = has_overlap || is_inside.exchange(true);
     is_older = is_older || now.version() <= newest;
     newest = now.version();
     is_inside = false;
@@ -132,7 +132,7 @@ TEST(on_change, the_newest_version_is_never_left_out) {
     thread.join();
   }
   EXPECT_EQ(newest, number.version_number());
-  EXPECT_FALSE(overlap);
+  EXPECT_FALSE(has_overlap);
   EXPECT_FALSE(is_older);
 }
 

@@ -29,21 +29,21 @@ TEST(reloadable_failing, a_read_throws_and_the_next_one_is_good) {
 
 TEST(reloadable_failing, places_run_out) {
   reloadable<int> number(7);
-  std::vector<tarn::snapshot<int>> held;
-  held.reserve(10'000);
-  held.push_back(number.snapshot());  // the thread has its slots
+  std::vector<tarn::snapshot<int>> snapshots;
+  snapshots.reserve(10'000);
+  snapshots.push_back(number.snapshot());  // the thread has its slots
   fake::fail_requests_from(1);
   try {
     for (;;) {
-      held.push_back(number.snapshot());
+      snapshots.push_back(number.snapshot());
     }
   } catch (const std::bad_alloc&) {
   }
-  EXPECT_GE(held.size(), tarn::detail::places_per_thread);
-  held.pop_back();
-  held.push_back(number.snapshot());
-  EXPECT_EQ(*held.back(), 7);
-  held.clear();
+  EXPECT_GE(snapshots.size(), tarn::detail::places_per_thread);
+  snapshots.pop_back();
+  snapshots.push_back(number.snapshot());
+  EXPECT_EQ(*snapshots.back(), 7);
+  snapshots.clear();
   fake::reset();
   number.publish(8);
   EXPECT_EQ(number.collect(), 0u);

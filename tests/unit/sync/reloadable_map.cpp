@@ -69,15 +69,15 @@ TEST(reloadable_map, an_erased_value_lives_while_it_is_read) {
     EXPECT_FALSE(tenants.erase("a"));
     tenants.publish("a", 1);
     {
-      const auto held = tenants.find("a");
+      const auto entry = tenants.find("a");
       EXPECT_TRUE(tenants.erase("a"));
       EXPECT_FALSE(tenants.erase("a"));
       EXPECT_FALSE(tenants.contains("a"));
       EXPECT_FALSE(tenants.with("a", [](const tenant&) {}));
       EXPECT_FALSE(tenants.update("a", [](tenant&) {}));
-      EXPECT_EQ((*held)->value, 1);
+      EXPECT_EQ((*entry)->value, 1);
       tenants.publish("a", 2);
-      EXPECT_EQ((*held)->value, 1);
+      EXPECT_EQ((*entry)->value, 1);
       EXPECT_EQ(tenant::alive, 2);
       EXPECT_EQ(tenants.collect(), 1u);
     }
@@ -96,7 +96,7 @@ TEST(reloadable_map, a_change_that_fails_changes_nothing) {
   EXPECT_FALSE(tenants.contains("b"));
   EXPECT_THROW(tenants.update("a", [](tenant&) { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_EQ(value_of(tenants, "a"), 1);
-  const auto held = tenants.find("a");
+  const auto entry = tenants.find("a");
   tenants.publish("a", 2);
   const auto second = tenants.find("a");
   try {
@@ -113,11 +113,11 @@ TEST(reloadable_map, an_update_begins_again_when_the_value_was_replaced_or_erase
   reloadable_map<std::string, tenant> tenants;
   tenants.publish("a", 1);
   int calls = 0;
-  EXPECT_TRUE(tenants.update("a", [&](tenant& fresh) {
+  EXPECT_TRUE(tenants.update("a", [&](tenant& copy) {
     if (calls++ == 0) {
       tenants.publish("a", 10);  // as another thread may
     }
-    ++fresh.value;
+    ++copy.value;
   }));
   EXPECT_EQ(calls, 2);
   EXPECT_EQ(value_of(tenants, "a"), 11);
@@ -128,14 +128,14 @@ TEST(reloadable_map, an_update_begins_again_when_the_value_was_replaced_or_erase
 TEST(reloadable_map, ends_with_a_fault_while_a_value_is_read) {
   auto* const tenants = new reloadable_map<std::string, tenant>(tarn::reload_options{.name = "tenants"});
   tenants->publish("a", 1);
-  const auto seen = support::in_child([&] {
-    const auto held = tenants->find("a");
+  const auto child_ending = support::in_child([&] {
+    const auto entry = tenants->find("a");
     delete tenants;
   });
-  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(child_ending.signal, SIGABRT);
   const std::string start = "tarn: reloadable_map \"tenants\" at 0x";
-  EXPECT_EQ(seen.error.substr(0, start.size()), start);
-  EXPECT_NE(seen.error.find(" ends while version "), std::string::npos) << seen;
+  EXPECT_EQ(child_ending.error.substr(0, start.size()), start);
+  EXPECT_NE(child_ending.error.find(" ends while version "), std::string::npos) << child_ending;
   delete tenants;
 }
 
@@ -166,7 +166,7 @@ TEST(reloadable_map, nothing_is_torn_or_lost_between_threads) {
         for (int round = 0; round < rounds; ++round) {
           while (true) {
             try {
-              EXPECT_TRUE(counters.update(0, [](tenant& fresh) { fresh.twin = ++fresh.value; }));
+              EXPECT_TRUE(counters.update(0, [](tenant& copy) { copy.twin = ++copy.value; }));
               break;
             } catch (const tarn::publish_refused&) {
               std::this_thread::yield();

@@ -37,53 +37,53 @@ struct whole {
 struct load {
   tarn::reloadable<whole> objects[3]{tarn::reloadable<whole>(1), tarn::reloadable<whole>(1),
                                      tarn::reloadable<whole>(1)};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> must_stop{false};
   std::atomic<long> wrong{0};
   std::atomic<long> published{0};
   std::atomic<long> visits{0};  ///< by threads that read once and end
 
   void read() {
-    std::uint64_t seen[3] = {};
-    while (!stop.load(std::memory_order_relaxed)) {
-      read_each(seen);
+    std::uint64_t last_versions[3] = {};
+    while (!must_stop.load(std::memory_order_relaxed)) {
+      read_each(last_versions);
     }
   }
-  void read_each(std::uint64_t (&seen)[3]) {
+  void read_each(std::uint64_t (&last_versions)[3]) {
     const auto a = objects[0].snapshot();
     const auto b = objects[1].snapshot();
     for (unsigned index = 0; index < 3; ++index) {
       const auto inner = objects[index].snapshot();
-      wrong += inner.version() < seen[index];  // a reader never sees an older version again
-      seen[index] = inner.version();
+      wrong += inner.version() < last_versions[index];  // a reader never sees an older version again
+      last_versions[index] = inner.version();
       wrong += !inner->has_only(inner->first());
     }
     wrong += !a->has_only(a->first()) || !b->has_only(b->first());
   }
   void write() {
-    for (long number = 1; !stop.load(std::memory_order_relaxed); ++number) {
+    for (long number = 1; !must_stop.load(std::memory_order_relaxed); ++number) {
       published += objects[number % 3].try_publish(number);
     }
   }
   void come_and_go() {
-    while (!stop.load(std::memory_order_relaxed)) {
+    while (!must_stop.load(std::memory_order_relaxed)) {
       std::thread([this] {
-        std::uint64_t seen[3] = {};
-        read_each(seen);
+        std::uint64_t last_versions[3] = {};
+        read_each(last_versions);
       }).join();
       ++visits;
     }
   }
-  long run(long wanted) {
+  long run(long max_published) {
     std::vector<std::thread> running;
     for (int thread = 0; thread < 2; ++thread) {
       running.emplace_back([this] { read(); });
       running.emplace_back([this] { write(); });
     }
     running.emplace_back([this] { come_and_go(); });
-    while (published < wanted || visits < wanted / 100) {
+    while (published < max_published || visits < max_published / 100) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    stop = true;
+    must_stop = true;
     for (std::thread& thread : running) {
       thread.join();
     }

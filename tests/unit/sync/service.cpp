@@ -93,11 +93,11 @@ TEST(service, takes_the_sockets_once_with_their_names) {
               setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
               setenv("LISTEN_FDS", "3", 1);
               setenv("LISTEN_FDNAMES", "http:metrics", 1);
-              const auto taken = tarn::take_service_sockets();
-              const bool good = taken.size() == 3 && taken[0].descriptor == 3 && taken[0].name == "http" &&
-                                taken[1].name == "metrics" && taken[2].descriptor == 5 && taken[2].name == "unknown" &&
-                                (fcntl(4, F_GETFD) & FD_CLOEXEC) != 0;
-              return good && tarn::take_service_sockets().empty() && std::getenv("LISTEN_FDS") == nullptr ? 0 : 100;
+              const auto sockets = tarn::take_service_sockets();
+              const bool is_good = sockets.size() == 3 && sockets[0].descriptor == 3 && sockets[0].name == "http" &&
+                                   sockets[1].name == "metrics" && sockets[2].descriptor == 5 &&
+                                   sockets[2].name == "unknown" && (fcntl(4, F_GETFD) & FD_CLOEXEC) != 0;
+              return is_good && tarn::take_service_sockets().empty() && std::getenv("LISTEN_FDS") == nullptr ? 0 : 100;
             }),
             quiet(0));
 }
@@ -136,18 +136,18 @@ TEST(service, application_tells_the_manager_of_its_life) {
               application app({.name = "test", .workers = 2, .stop_after = 1h});
               app.on_work([](worker& me) { wait_for_the_stop(me); });
               app.on_reload([] {});
-              bool good = true;
+              bool is_good = true;
               std::thread driver([&] {
-                good = manager.next() == "READY=1";
+                is_good = manager.next() == "READY=1";
                 app.reload();
-                good = manager.next().starts_with("RELOADING=1\nMONOTONIC_USEC=") && good;
-                good = manager.next() == "READY=1" && good;
+                is_good = manager.next().starts_with("RELOADING=1\nMONOTONIC_USEC=") && is_good;
+                is_good = manager.next() == "READY=1" && is_good;
                 app.stop();
-                good = manager.next() == "STOPPING=1" && good;
+                is_good = manager.next() == "STOPPING=1" && is_good;
               });
               const int result = app.run();
               driver.join();
-              return result == 0 && good ? 0 : 100;
+              return result == 0 && is_good ? 0 : 100;
             }),
             quiet(0));
 }
@@ -175,16 +175,16 @@ TEST(service, workers_stay_on_their_processors) {
               const auto processors = static_cast<unsigned>(CPU_COUNT(&allowed));
               application app({.name = "test", .workers = processors + 1, .stop_after = 1h, .bind_workers = true});
               std::mutex mutex;
-              std::multiset<int> seen;
+              std::multiset<int> processors_used;
               app.on_work([&](worker&) {
-                cpu_set_t mine;
-                sched_getaffinity(0, sizeof mine, &mine);
+                cpu_set_t own_processors;
+                sched_getaffinity(0, sizeof own_processors, &own_processors);
                 const std::lock_guard hold(mutex);
-                seen.insert(CPU_COUNT(&mine) == 1 ? sched_getcpu() : -1);
+                processors_used.insert(CPU_COUNT(&own_processors) == 1 ? sched_getcpu() : -1);
               });
               const int result = app.run();
-              const std::set<int> different(seen.begin(), seen.end());
-              return result == 0 && seen.count(-1) == 0 && different.size() == processors ? 0 : 100;
+              const std::set<int> different(processors_used.begin(), processors_used.end());
+              return result == 0 && processors_used.count(-1) == 0 && different.size() == processors ? 0 : 100;
             }),
             quiet(0));
 }

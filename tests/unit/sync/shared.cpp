@@ -23,39 +23,39 @@ using tarn::shared;
 
 /// Records its operations, and fails on a mistake.
 struct logged_mutex {
-  void lock() { note('L'), held = true; }
-  bool try_lock() { return note('t'), !refuse && (held = true); }
-  void unlock() { note('u'), held = false; }
-  void lock_shared() { note('S'), held = true; }
-  bool try_lock_shared() { return note('s'), !refuse && (held = true); }
-  void unlock_shared() { note('U'), held = false; }
+  void lock() { note('L'), is_held = true; }
+  bool try_lock() { return note('t'), !must_refuse && (is_held = true); }
+  void unlock() { note('u'), is_held = false; }
+  void lock_shared() { note('S'), is_held = true; }
+  bool try_lock_shared() { return note('s'), !must_refuse && (is_held = true); }
+  void unlock_shared() { note('U'), is_held = false; }
   static void note(char letter) { log += letter; }
-  static std::string taken() { return std::exchange(log, ""); }
+  static std::string take_log() { return std::exchange(log, ""); }
   static inline std::string log;
-  static inline bool held = false, refuse = false;
+  static inline bool is_held = false, must_refuse = false;
 };
 using logged = shared<std::string, logged_mutex>;
 
 TEST(shared, with_holds_the_lock_and_gives_the_result) {
   logged text("abc");
   EXPECT_EQ(text.with([](std::string& s) {
-    EXPECT_TRUE(logged_mutex::held);
+    EXPECT_TRUE(logged_mutex::is_held);
     s += "d";
     return s.size();
   }),
             4u);
-  EXPECT_EQ(logged_mutex::taken(), "Lu");
+  EXPECT_EQ(logged_mutex::take_log(), "Lu");
   text.with([](std::string& s) { s.clear(); });
-  EXPECT_EQ(logged_mutex::taken(), "Lu");
+  EXPECT_EQ(logged_mutex::take_log(), "Lu");
 }
 
 TEST(shared, readers_take_the_lock_of_readers) {
   const logged text("abc");
   EXPECT_EQ(text.with([](const std::string& s) { return s; }), "abc");
   EXPECT_EQ(text.read(&std::string::size), 3u);
-  const auto held = text.lock_shared();
-  EXPECT_EQ(held->size(), 3u);
-  EXPECT_EQ(logged_mutex::taken(), "SUSUS");
+  const auto handle = text.lock_shared();
+  EXPECT_EQ(handle->size(), 3u);
+  EXPECT_EQ(logged_mutex::take_log(), "SUSUS");
 }
 
 TEST(shared, without_readers_reading_takes_the_lock) {
@@ -69,30 +69,30 @@ TEST(shared, without_readers_reading_takes_the_lock) {
 
 TEST(shared, handles_hold_for_a_scope) {
   logged text("abc");
-  logged_mutex::taken();
+  logged_mutex::take_log();
   {
-    auto held = text.lock();
-    held->append("d");
-    *held += "e";
-    EXPECT_EQ(std::as_const(held)->size(), 5u);
-    EXPECT_EQ(logged_mutex::taken(), "L");
+    auto handle = text.lock();
+    handle->append("d");
+    *handle += "e";
+    EXPECT_EQ(std::as_const(handle)->size(), 5u);
+    EXPECT_EQ(logged_mutex::take_log(), "L");
   }
-  EXPECT_EQ(logged_mutex::taken(), "u");
+  EXPECT_EQ(logged_mutex::take_log(), "u");
 }
 
 TEST(shared, tries_hold_nothing_when_they_fail) {
   logged text("abc");
   {
-    auto held = text.try_lock();
-    ASSERT_TRUE(held);
-    held->clear();
+    auto handle = text.try_lock();
+    ASSERT_TRUE(handle);
+    handle->clear();
   }
-  EXPECT_EQ(logged_mutex::taken(), "tu");
-  logged_mutex::refuse = true;
+  EXPECT_EQ(logged_mutex::take_log(), "tu");
+  logged_mutex::must_refuse = true;
   EXPECT_FALSE(text.try_lock());
   EXPECT_FALSE(text.try_lock_shared());
-  logged_mutex::refuse = false;
-  EXPECT_EQ(logged_mutex::taken(), "ts");
+  logged_mutex::must_refuse = false;
+  EXPECT_EQ(logged_mutex::take_log(), "ts");
 }
 
 /// Replaces std::timed_mutex: ThreadSanitizer of GCC 12 does not know the call that it makes.
@@ -114,13 +114,13 @@ TEST(shared, tries_end_at_their_time) {
   shared<int, patient_mutex> number(1);
   support::worker second_thread;
   {
-    auto held = number.lock();
+    auto handle = number.lock();
     second_thread.run([&] { EXPECT_FALSE(number.try_lock_for(std::chrono::milliseconds(1))); });
   }
   second_thread.run([&] {
-    auto held = number.try_lock_for(std::chrono::minutes(10));
-    ASSERT_TRUE(held);
-    *held = 2;
+    auto handle = number.try_lock_for(std::chrono::minutes(10));
+    ASSERT_TRUE(handle);
+    *handle = 2;
   });
   EXPECT_EQ(number.unsafe_unlocked(), 2);
 }
@@ -132,7 +132,7 @@ TEST(shared, an_exception_opens_the_lock_and_poisons_nothing) {
     throw std::runtime_error("no");
   }),
                std::runtime_error);
-  EXPECT_EQ(logged_mutex::taken(), "Lu");
+  EXPECT_EQ(logged_mutex::take_log(), "Lu");
   EXPECT_EQ(text.read([](const std::string& s) { return s; }), "half");
 }
 
@@ -201,24 +201,25 @@ TEST(with_several, many_threads_may_name_them_in_any_order) {
 
 /// A mutex whose first try_lock fails.
 struct busy_mutex : logged_mutex {
-  bool try_lock() { return std::exchange(busy, false) ? (note('-'), false) : logged_mutex::try_lock(); }
-  static inline bool busy = true;
+  bool try_lock() { return std::exchange(is_busy, false) ? (note('-'), false) : logged_mutex::try_lock(); }
+  static inline bool is_busy = true;
 };
 
 TEST(with_several, opens_what_it_has_before_it_waits) {
   shared<int, busy_mutex> pair_of_locks[2];
-  logged_mutex::taken();
-  tarn::with(pair_of_locks[0], pair_of_locks[1], [](int&, int&) { EXPECT_EQ(logged_mutex::taken(), "L-uLt"); });
-  EXPECT_EQ(logged_mutex::taken(), "uu");
+  logged_mutex::take_log();
+  tarn::with(pair_of_locks[0], pair_of_locks[1], [](int&, int&) { EXPECT_EQ(logged_mutex::take_log(), "L-uLt"); });
+  EXPECT_EQ(logged_mutex::take_log(), "uu");
 }
 
 TEST(with_several, the_same_twice_is_a_fault) {
   static shared<int> single;
-  const support::ending seen = support::in_child([] { tarn::with(single, single, [](int&, int&) {}); });
-  EXPECT_EQ(seen.signal, SIGABRT);
+  const support::ending child_ending = support::in_child([] { tarn::with(single, single, [](int&, int&) {}); });
+  EXPECT_EQ(child_ending.signal, SIGABRT);
   if constexpr (TARN_CHECKS == 0) {  // with checks, the lock-order watch reports it first
-    EXPECT_NE(seen.error.find("the object at " + support::written(&single) + " is given twice"), std::string::npos)
-        << seen;
+    EXPECT_NE(child_ending.error.find("the object at " + support::written(&single) + " is given twice"),
+              std::string::npos)
+        << child_ending;
   }
 }
 
@@ -226,9 +227,9 @@ TEST(with_several, the_same_twice_is_a_fault) {
 TEST(shared, an_empty_handle_is_a_fault) {
   logged text("abc");
   EXPECT_EQ(support::in_child([&] {
-              logged_mutex::refuse = true;
-              auto held = text.try_lock();
-              held->clear();
+              logged_mutex::must_refuse = true;
+              auto handle = text.try_lock();
+              handle->clear();
             }),
             support::fault("tarn: a handle of tarn::shared that holds nothing was used: look at it first"));
 }
@@ -237,9 +238,9 @@ TEST(shared, an_empty_handle_is_a_fault) {
 TEST(shared, copies_and_exchanges_its_value) {
   tarn::shared<std::vector<int>> numbers(std::vector<int>{1, 2});
   EXPECT_EQ(std::as_const(numbers).copy(), (std::vector<int>{1, 2}));
-  std::vector<int> taken;
-  numbers.swap(taken);
-  EXPECT_EQ(taken, (std::vector<int>{1, 2}));
+  std::vector<int> swapped;
+  numbers.swap(swapped);
+  EXPECT_EQ(swapped, (std::vector<int>{1, 2}));
   EXPECT_TRUE(numbers.copy().empty());
 }
 

@@ -31,7 +31,7 @@ TEST(shared_readers, wait_for_a_lock_until_a_deadline) {
     }
   }).join();
   tarn::shared<int, std::shared_timed_mutex> locked(1);
-  const auto held = locked.lock();
+  const auto handle = locked.lock();
   std::thread([&] { EXPECT_FALSE(locked.try_lock_shared_for(1ms)); }).join();
 }
 
@@ -49,17 +49,17 @@ TYPED_TEST(shared_calls, a_wait_ends_at_its_deadline) {
   number.with([](int& n) { n = 1; });
   EXPECT_EQ(number.with_when_for(0ms, is_one, [](int& n) { return n; }), 1);
   EXPECT_EQ(std::as_const(number).read_when_for(0ms, is_one, [](const int& n) { return n; }), 1);
-  auto held = number.lock();
-  EXPECT_TRUE(held.wait_until(std::chrono::steady_clock::now(), is_one));
-  EXPECT_FALSE(held.wait_until(std::chrono::steady_clock::now(), [](int n) { return n == 2; }));
+  auto handle = number.lock();
+  EXPECT_TRUE(handle.wait_until(std::chrono::steady_clock::now(), is_one));
+  EXPECT_FALSE(handle.wait_until(std::chrono::steady_clock::now(), [](int n) { return n == 2; }));
 }
 
 TYPED_TEST(shared_calls, readers_wait_for_a_condition) {
   tarn::shared<int, TypeParam> number(0);
   std::atomic<bool> has_looked{false};
-  int seen = 0;
+  int value = 0;
   std::thread waiter([&] {
-    seen = std::as_const(number).read_when(
+    value = std::as_const(number).read_when(
         [&](int n) {
           has_looked = true;
           return n == 7;
@@ -71,35 +71,35 @@ TYPED_TEST(shared_calls, readers_wait_for_a_condition) {
   }
   number.with([](int& n) { n = 7; });
   waiter.join();
-  EXPECT_EQ(seen, 7);
+  EXPECT_EQ(value, 7);
 }
 
 TYPED_TEST(shared_calls, a_handle_unlocks_early_and_once) {
   tarn::shared<int, TypeParam> number(0);
-  auto held = number.lock();
-  *held = 1;
-  held.unlock();
+  auto handle = number.lock();
+  *handle = 1;
+  handle.unlock();
   EXPECT_TRUE(number.try_lock()) << "and the lock is free";
-  held.unlock();
+  handle.unlock();
   EXPECT_TRUE(number.try_lock()) << "nothing was released twice";
 }
 
 TEST(shared_calls_of_readers, unlock_early) {
   tarn::shared<int, std::shared_mutex> number(0);
-  auto held = number.lock_shared();
-  held.unlock();
+  auto handle = number.lock_shared();
+  handle.unlock();
   EXPECT_TRUE(number.try_lock());
 }
 
 #if TARN_CHECKS
 TEST(shared_calls_of_readers, use_after_unlock_is_named) {
-  const auto seen = support::in_child([] {
+  const auto child_ending = support::in_child([] {
     tarn::shared<int> number(0);
-    auto held = number.lock();
-    held.unlock();
-    return *held;
+    auto handle = number.lock();
+    handle.unlock();
+    return *handle;
   });
-  EXPECT_NE(seen.error.find("tarn::shared"), std::string::npos) << seen;
+  EXPECT_NE(child_ending.error.find("tarn::shared"), std::string::npos) << child_ending;
 }
 #endif
 

@@ -42,11 +42,11 @@ TEST(thread_checked, is_the_pointer) {
 #if TARN_CHECKS
 
 /// Both threads are in the message; the one after `is used by` is the child's.
-void expect_foreign(const support::ending& seen, const std::string& start) {
-  EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_EQ(seen.error.substr(0, start.size()), start) << seen;
-  EXPECT_NE(seen.error.find(" \"owner\" is used by thread "), std::string::npos) << seen;
-  EXPECT_NE(seen.error.find(" \"other\"\n"), std::string::npos) << seen;
+void expect_foreign(const support::ending& child_ending, const std::string& start) {
+  EXPECT_EQ(child_ending.signal, SIGABRT);
+  EXPECT_EQ(child_ending.error.substr(0, start.size()), start) << child_ending;
+  EXPECT_NE(child_ending.error.find(" \"owner\" is used by thread "), std::string::npos) << child_ending;
+  EXPECT_NE(child_ending.error.find(" \"other\"\n"), std::string::npos) << child_ending;
 }
 
 template <class Use>

@@ -35,10 +35,10 @@ TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
     });
     running.emplace_back([&] {
       for (int number = 1; number <= numbers_each; ++number) {
-        auto held = queue.lock();
-        held.wait([](const auto& numbers) { return !numbers.empty(); });
-        sum += held->front();
-        held->pop_front();
+        auto handle = queue.lock();
+        handle.wait([](const auto& numbers) { return !numbers.empty(); });
+        sum += handle->front();
+        handle->pop_front();
       }
     });
   }
@@ -51,10 +51,10 @@ TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
 
 TYPED_TEST(waiting, ends_at_the_deadline_with_the_lock_held) {
   tarn::shared<int, TypeParam> number(0);
-  auto held = number.lock();
-  EXPECT_FALSE(held.wait_for(2ms, [](int n) { return n == 1; }));
-  *held = 1;
-  EXPECT_TRUE(held.wait_for(0ms, [](int n) { return n == 1; }));
+  auto handle = number.lock();
+  EXPECT_FALSE(handle.wait_for(2ms, [](int n) { return n == 1; }));
+  *handle = 1;
+  EXPECT_TRUE(handle.wait_for(0ms, [](int n) { return n == 1; }));
   std::thread([&] { EXPECT_FALSE(number.try_lock()); }).join();
 }
 
@@ -62,12 +62,12 @@ TEST(waiters, only_those_whose_condition_holds_wake) {
   tarn::shared<int> number(0);
   std::atomic<int> looks{0};
   std::thread waiter([&] {
-    auto held = number.lock();
-    held.wait([&](int n) {
+    auto handle = number.lock();
+    handle.wait([&](int n) {
       ++looks;
       return n == 100;
     });
-    EXPECT_EQ(*held, 100);
+    EXPECT_EQ(*handle, 100);
   });
   while (looks == 0) {
     std::this_thread::yield();
@@ -85,26 +85,26 @@ TEST(waiters, only_those_whose_condition_holds_wake) {
 TEST(waiters, changes_before_a_wait_are_seen_by_others) {
   tarn::shared<int> turn(0);
   std::thread second_thread([&] { turn.with_when([](int t) { return t == 1; }, [](int& t) { t = 2; }); });
-  auto held = turn.lock();
-  *held = 1;
-  held.wait([](int t) { return t == 2; });
-  EXPECT_EQ(*held, 2);
+  auto handle = turn.lock();
+  *handle = 1;
+  handle.wait([](int t) { return t == 2; });
+  EXPECT_EQ(*handle, 2);
   second_thread.join();
 }
 
 TEST(waiters, what_a_condition_throws_reaches_the_one_that_waits) {
   tarn::shared<int> number(0);
-  std::atomic<bool> waits{false};
+  std::atomic<bool> is_waiting{false};
   std::thread waiter([&] {
-    auto held = number.lock();
-    EXPECT_THROW(held.wait([&](int n) {
-      waits = true;
+    auto handle = number.lock();
+    EXPECT_THROW(handle.wait([&](int n) {
+      is_waiting = true;
       return n == 0 ? false : throw std::runtime_error("odd");
     }),
                  std::runtime_error);
-    EXPECT_EQ(*held, 1) << "and it holds the lock";
+    EXPECT_EQ(*handle, 1) << "and it holds the lock";
   });
-  while (!waits) {
+  while (!is_waiting) {
     std::this_thread::yield();
   }
   number.with([](int& n) { n = 1; });

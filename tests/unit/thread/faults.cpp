@@ -38,9 +38,9 @@ ending misaligned(const void* address, std::size_t offset, const void* block, st
 
 class faults : public testing::Test {
  protected:
-  void SetUp() override { kept = take(1); }  // keeps its segment, which explains late frees
-  void TearDown() override { give(kept); }
-  void* kept = nullptr;
+  void SetUp() override { live_block = take(1); }  // keeps its segment, which explains late frees
+  void TearDown() override { give(live_block); }
+  void* live_block = nullptr;
 };
 
 TEST_F(faults, a_pointer_that_is_none_of_ours_is_named) {
@@ -163,7 +163,7 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
 
 TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
   for (const std::size_t bytes : {64, 1'000'000}) {
-    const ending seen = in_child([=] {
+    const ending child_ending = in_child([=] {
       heap lane({.name = "parser\n", .strict = true});
       void* const block = lane.allocate(bytes);
       std::string expected;
@@ -175,9 +175,9 @@ TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
         give(block);
       }).join();
     });
-    EXPECT_EQ(seen.signal, SIGABRT);
-    const std::size_t half = seen.error.size() / 2;
-    EXPECT_EQ(seen.error.substr(0, half), seen.error.substr(half));
+    EXPECT_EQ(child_ending.signal, SIGABRT);
+    const std::size_t half = child_ending.error.size() / 2;
+    EXPECT_EQ(child_ending.error.substr(0, half), child_ending.error.substr(half));
     EXPECT_NE(half, 0u);
   }
 }

@@ -59,9 +59,9 @@ TEST(fork, the_child_goes_on_with_its_heap) {
               for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 2) {
                 give(take(bytes));
               }
-              const bool mine =
+              const bool is_own_heap =
                   own_heap->owner_thread.load() == platform::thread_number() && own_heap == threads::own_heap();
-              return mine && own_heap->is_valid() && heaps::central().is_valid() ? 0 : 1;
+              return is_own_heap && own_heap->is_valid() && heaps::central().is_valid() ? 0 : 1;
             }),
             ending{});
   give(block);
@@ -116,16 +116,17 @@ TEST(fork, an_idle_heap_can_be_adopted_in_the_child) {
   void* block = nullptr;
   std::thread([&] { block = take(64); }).join();
   auto* const idle = heaps::owner_in(detail::key_of(block));
-  EXPECT_EQ(in_child([&] {
-              if (idle->state.load() != ownership::idle) {
-                return 1;
-              }
-              bool adopted = false;
-              std::thread([&] { adopted = (give(take(64)), static_cast<heaps::heap*>(detail::local)) == idle; }).join();
-              give(block);
-              return adopted ? 0 : 2;
-            }),
-            ending{});
+  EXPECT_EQ(
+      in_child([&] {
+        if (idle->state.load() != ownership::idle) {
+          return 1;
+        }
+        bool is_adopted = false;
+        std::thread([&] { is_adopted = (give(take(64)), static_cast<heaps::heap*>(detail::local)) == idle; }).join();
+        give(block);
+        return is_adopted ? 0 : 2;
+      }),
+      ending{});
   give(block);
 }
 
@@ -175,9 +176,9 @@ TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
 }
 
 // Fork handlers fork themselves while all locks are held.
-bool handler_forks = false;
+bool must_fork_in_handler = false;
 void fork_in_handler() {
-  if (!std::exchange(handler_forks, false)) {
+  if (!std::exchange(must_fork_in_handler, false)) {
     return;
   }
   const pid_t child = fork();
@@ -203,7 +204,7 @@ TEST(fork, a_fork_by_a_handler_of_a_fork_leaves_the_outer_ones_locks_held) {
     }
   });
   for (int round = 0; round < 15; ++round) {
-    handler_forks = true;
+    must_fork_in_handler = true;
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);
@@ -225,10 +226,10 @@ TEST(fork, a_fork_by_a_handler_of_a_fork_leaves_the_outer_ones_locks_held) {
 
 // The lock of a space is open while a thread gives memory back. That thread does not exist in the child.
 std::atomic<int> purges{0};
-std::atomic<bool> purge_goes_on{false};
+std::atomic<bool> may_purge_end{false};
 void wait_in_purge() {
   ++purges;
-  while (!purge_goes_on) {
+  while (!may_purge_end) {
     sched_yield();
   }
 }
@@ -236,7 +237,7 @@ void wait_in_purge() {
 TEST(fork, works_while_another_thread_gives_memory_back) {
   constexpr std::size_t bytes = std::size_t{3} << 20;
   api::trim();
-  void* const kept = take(bytes);  // keeps the segment
+  void* const live_block = take(bytes);  // keeps the segment
   give(take(bytes));
   threads::own_heap()->visit_large_cache(true);  // the central space has it now
   const std::size_t mapped = platform::mapped_bytes();
@@ -268,11 +269,11 @@ TEST(fork, works_while_another_thread_gives_memory_back) {
               return platform::mapped_bytes() == mapped ? 0 : 3;
             }),
             ending{});
-  purge_goes_on = true;
+  may_purge_end = true;
   purger.join();
   platform::fake::call_at_purge(nullptr);
   EXPECT_TRUE(heaps::central().is_valid());
-  give(kept);
+  give(live_block);
 }
 
 TEST(fork, works_in_a_child_of_a_child) {

@@ -147,13 +147,13 @@ struct work {
 
 // Its heap has free memory all the time, but the arrays of magazines that nobody needs go back.
 TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
-  std::vector<void*> kept;  // one block of each slab
+  std::vector<void*> live_blocks;  // one block of each slab
   for (int number = 0; number < 128 * 64; ++number) {
-    kept.push_back(current().allocate(1024));
+    live_blocks.push_back(current().allocate(1024));
   }
-  for (std::size_t number = 0; number < kept.size(); ++number) {
+  for (std::size_t number = 0; number < live_blocks.size(); ++number) {
     if (number % 32 != 0) {
-      current().deallocate(std::exchange(kept[number], nullptr));
+      current().deallocate(std::exchange(live_blocks[number], nullptr));
     }
   }
   std::vector<heaps::magazine*> arrays;
@@ -173,7 +173,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   EXPECT_TRUE(fake::run_helper());
   EXPECT_GT(work::sleeps, work::max_sleeps) << "the helper stays while the owner works";
   EXPECT_TRUE(work::are_arrays_gone);
-  for (void* block : kept) {
+  for (void* block : live_blocks) {
     current().deallocate(block);
   }
 }
@@ -193,10 +193,10 @@ TEST_F(idle_purge, works_in_a_child_that_was_forked_while_a_helper_was_wanted) {
   allocate_and_free(current(), 3, 5_MiB);
   const pid_t child = fork();
   if (child == 0) {
-    bool right = !fake::run_helper();  // it is the parent's
+    bool is_right = !fake::run_helper();  // it is the parent's
     allocate_and_free(current(), 3, 5_MiB);
-    right = fake::run_helper() && purged() >= 15_MiB && right;
-    _exit(right ? 0 : 1);
+    is_right = fake::run_helper() && purged() >= 15_MiB && is_right;
+    _exit(is_right ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -27,7 +27,7 @@ using support::take;
 namespace fake = platform::fake;
 
 /// Runs this program again with more in its environment, where it runs only the test `scene`.
-ending again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {
+ending run_again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {
   return support::in_child([&] {
     for (const auto& [name, value] : environment) {
       setenv(name.c_str(), value.c_str(), 1);
@@ -120,16 +120,16 @@ TEST(scene, play) {
 TEST(start, is_over_before_main) { EXPECT_GT(platform::system_calls().mmap, 0u); }
 
 TEST(start, options_come_from_the_environment) {
-  EXPECT_EQ(again("started", {}), ending{});
-  EXPECT_EQ(again("initial", {{"TARN_INITIAL", "2M"}}), ending{});
-  EXPECT_EQ(again("increment", {{"TARN_INCREMENT", "8M"}}), ending{});
-  EXPECT_EQ(again("limit", {{"TARN_LIMIT", "4M"}}), ending{});
-  EXPECT_EQ(again("at once", {{"TARN_PURGE_DELAY_MS", "0"}}), ending{});
-  EXPECT_EQ(again("thp", {{"TARN_THP", "on"}}), ending{});
+  EXPECT_EQ(run_again("started", {}), ending{});
+  EXPECT_EQ(run_again("initial", {{"TARN_INITIAL", "2M"}}), ending{});
+  EXPECT_EQ(run_again("increment", {{"TARN_INCREMENT", "8M"}}), ending{});
+  EXPECT_EQ(run_again("limit", {{"TARN_LIMIT", "4M"}}), ending{});
+  EXPECT_EQ(run_again("at once", {{"TARN_PURGE_DELAY_MS", "0"}}), ending{});
+  EXPECT_EQ(run_again("thp", {{"TARN_THP", "on"}}), ending{});
 }
 
 TEST(start, a_malformed_option_is_reported_once) {
-  EXPECT_EQ(again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
+  EXPECT_EQ(run_again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
             (ending{.signal = 0,
                     .status = 0,
                     .error = "tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; "
@@ -140,8 +140,8 @@ TEST(start, a_malformed_option_is_reported_once) {
 TEST(start, fails_in_order_whichever_request_fails) {
   int failed = 0;
   for (int n = 1; n <= 4; ++n) {
-    const ending refused = again("refused", {{"FAKE_FAIL_REQUEST", std::to_string(n)}});
-    const ending started = again("started", {{"FAKE_FAIL_REQUEST", std::to_string(n)}});
+    const ending refused = run_again("refused", {{"FAKE_FAIL_REQUEST", std::to_string(n)}});
+    const ending started = run_again("started", {{"FAKE_FAIL_REQUEST", std::to_string(n)}});
     EXPECT_TRUE(refused == ending{} || started == ending{}) << n << "\n" << refused << "\n" << started;
     EXPECT_EQ(refused.signal, 0) << n;
     EXPECT_EQ(started.signal, 0) << n;

@@ -101,12 +101,12 @@ TEST_F(threads_test, the_first_call_may_be_any) {
 
 TEST_F(threads_test, live_threads_have_heaps_of_their_own) {
   std::vector<std::unique_ptr<worker>> workers;
-  std::set<heap*> seen{current()};
+  std::set<heap*> heaps{current()};
   for (int thread = 0; thread < 12; ++thread) {
     workers.push_back(std::make_unique<worker>());
     workers.back()->run([&] {
       give(take(64));
-      EXPECT_TRUE(seen.insert(current()).second);
+      EXPECT_TRUE(heaps.insert(current()).second);
     });
   }
 }
@@ -190,25 +190,25 @@ TEST_F(threads_test, own_heap_stays_while_another_is_current) {
 
 // --------------------------------------------------------------- at the end of a thread
 
-struct late {
+struct thread_local_user {
   std::function<void()> at_end;
-  ~late() { at_end(); }
+  ~thread_local_user() { at_end(); }
 };
 
 TEST_F(threads_test, a_thread_local_destructor_still_has_the_heap) {
-  void* kept = nullptr;
+  void* last_block = nullptr;
   heap* own_heap = nullptr;
   std::thread([&] {
     own_heap = static_cast<heap*>((give(take(1)), detail::local));
-    static thread_local late object;
+    static thread_local thread_local_user object;
     object.at_end = [&] {
       EXPECT_EQ(current(), own_heap);
       give(take(100));
-      kept = take(100);
+      last_block = take(100);
     };
   }).join();
-  EXPECT_EQ(owner(kept), own_heap);
-  give(kept);
+  EXPECT_EQ(owner(last_block), own_heap);
+  give(last_block);
 }
 
 pthread_key_t late_key;
@@ -223,8 +223,8 @@ void run_late(void* block) {  // runs after Tarn's own key: the heap is gone
 }
 
 TEST_F(threads_test, a_later_destructor_uses_the_heap_of_the_process) {
-  static const bool created = pthread_key_create(&late_key, run_late) == 0;
-  ASSERT_TRUE(created);
+  static const bool has_key = pthread_key_create(&late_key, run_late) == 0;
+  ASSERT_TRUE(has_key);
   const auto before = registry::count();
   std::thread([] { pthread_setspecific(late_key, take(40)); }).join();
   EXPECT_EQ(registry::count().started, before.started + 1);  // it was not armed again
@@ -294,18 +294,18 @@ TEST_F(threads_test, many_threads_share_one_heap) {
     busy_threads.emplace_back([thread] {
       give(take(1));
       detail::local = threads::process_heap();
-      std::vector<unsigned char*> mine;
+      std::vector<unsigned char*> own_blocks;
       for (int round = 0; round < 3'000; ++round) {
         auto* const block = static_cast<unsigned char*>(take(static_cast<std::size_t>(16 + round % 500)));
         *block = static_cast<unsigned char>(thread);
-        mine.push_back(block);
-        if (mine.size() > 50) {
-          EXPECT_EQ(*mine.front(), thread);
-          give(mine.front());
-          mine.erase(mine.begin());
+        own_blocks.push_back(block);
+        if (own_blocks.size() > 50) {
+          EXPECT_EQ(*own_blocks.front(), thread);
+          give(own_blocks.front());
+          own_blocks.erase(own_blocks.begin());
         }
       }
-      for (unsigned char* block : mine) {
+      for (unsigned char* block : own_blocks) {
         give(block);
       }
       detail::local = threads::own_heap();
