@@ -3,7 +3,10 @@
 # Builds with different switches are flavours that may stand side by side under one prefix: release, checks and so on.
 # They share headers and the package's configuration. The release has the usual places; another flavour has its libraries
 # in lib/tarn/FLAVOUR, and its name at the end of each .pc file's name.
+#
+# A component is a Debian package (packaging/debian.cmake).
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libtarn-dev)
 
 set(tarn_flavour "")
 foreach(part IN ITEMS CHECKS SMALL GUARD)
@@ -15,9 +18,11 @@ list(APPEND tarn_flavour ${TARN_SANITIZE})
 list(JOIN tarn_flavour "-" tarn_flavour)
 string(TOLOWER "${tarn_flavour}" tarn_flavour)
 set(tarn_library_dir "${CMAKE_INSTALL_LIBDIR}/tarn/${tarn_flavour}")
+set(tarn_malloc_component libtarn-dev)
 if(NOT tarn_flavour)
   set(tarn_flavour release)
   set(tarn_library_dir "${CMAKE_INSTALL_LIBDIR}")
+  set(tarn_malloc_component tarn-malloc)
 endif()
 
 set(tarn_installed tarn_engine tarn_io tarn_quiet tarn_sync)
@@ -41,31 +46,35 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 if(TARGET appserver)
-  install(TARGETS appserver OPTIONAL RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")  # the target `installed` does not build it
-  install(FILES examples/appserver/appserver.toml DESTINATION "${CMAKE_INSTALL_DATADIR}/tarn")
+  # The target `installed` does not build it.
+  install(TARGETS appserver OPTIONAL RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT examples)
+  install(FILES examples/appserver/appserver.toml DESTINATION "${CMAKE_INSTALL_DATADIR}/tarn" COMPONENT examples)
 endif()
 
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
-  ARCHIVE DESTINATION "${tarn_library_dir}" LIBRARY DESTINATION "${tarn_library_dir}")
+  ARCHIVE DESTINATION "${tarn_library_dir}"
+  LIBRARY DESTINATION "${tarn_library_dir}" COMPONENT ${tarn_malloc_component})
 if(TARGET tarn_command)
-  install(TARGETS tarn_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-  install(TARGETS tarn_record LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS tarn_command tarn_record COMPONENT tarn-tools
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   if(NOT tarn_flavour STREQUAL "release")  # the command looks for what it preloads where the release has it
     install(FILES $<TARGET_FILE:tarn_malloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   endif()
 
   # For a gdb that trusts the library's folder, and for one of the same prefix (docs/guide/debugger.md).
-  foreach(folder IN ITEMS "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}")
-    install(FILES profiler/preload/libtarn-record.so-gdb.gdb DESTINATION "${folder}")
+  foreach(folder IN ITEMS "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_DATADIR}/gdb/auto-load\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
+    install(FILES profiler/preload/libtarn-record.so-gdb.gdb DESTINATION "${folder}" COMPONENT tarn-tools)
   endforeach()
 endif()
 # Licences: ours, those of the page's packages, and those of the static libraries that become a part of `tarn`.
 set(tarn_doc_dir "${CMAKE_INSTALL_DATADIR}/doc/tarn")
 install(FILES LICENSE DESTINATION "${tarn_doc_dir}")
 if(TARGET tarn_command)
-  install(FILES "${PROJECT_BINARY_DIR}/web/licences.txt" DESTINATION "${tarn_doc_dir}" OPTIONAL RENAME page-licences.txt)
+  install(FILES "${PROJECT_BINARY_DIR}/web/licences.txt" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
+    RENAME page-licences.txt)
   foreach(package IN ITEMS libiberty-dev libncurses-dev)
-    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${tarn_doc_dir}" OPTIONAL RENAME "${package}.txt")
+    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
+      RENAME "${package}.txt")
   endforeach()
 endif()
 install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

@@ -45,8 +45,8 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\nappserver: "
-            "one\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\ncheck:\nclang: four\n"
+            "appserver: one\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -216,6 +216,16 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("cmake")[-2:], [
             f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/prefix"
             for preset in ["library", "checks"]])
+
+    def test_package_packs_both_flavours_with_the_page(self):
+        self.assertIn("no packages without the page of tarn report --html", self.dev("package", expect=1))
+        page = self.project / "build/release/web/page/index.html"
+        page.parent.mkdir(parents=True)
+        page.write_text("page", encoding="utf-8")
+        self.dev("package")
+        builds = self.project / "build"
+        self.assertEqual(self.calls("python3"), [f"python3 -B packaging/package.py --to {builds}/package "
+                                                 f"{builds}/release {builds}/checks"])
 
     def test_install_looks_first_whether_it_may_write(self):
         mkdir = self.path / "mkdir"

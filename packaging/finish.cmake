@@ -1,0 +1,34 @@
+# Before cpack packs the staged components: archives lose their debug information, and a Debian package gets what
+# Debian's policy asks of its documents.
+file(GLOB_RECURSE archives "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*.a")
+foreach(archive IN LISTS archives)
+  execute_process(COMMAND strip --strip-debug --enable-deterministic-archives "${archive}" COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
+
+# A file compressed without its name and time.
+function(tarn_compress path)
+  execute_process(COMMAND gzip --best --no-name --force "${path}" COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+set(project "${CMAKE_CURRENT_LIST_DIR}/..")
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # of SOURCE_DATE_EPOCH
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  set(share "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}/usr/share")
+  set(documents "${share}/doc/${component}")
+  if(EXISTS "${share}/doc/tarn")
+    file(RENAME "${share}/doc/tarn" "${documents}")
+    file(REMOVE "${documents}/LICENSE")  # its text is the file copyright
+  endif()
+  configure_file("${project}/LICENSE" "${documents}/copyright" COPYONLY)
+  file(WRITE "${documents}/changelog"
+    "tarn (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
+    "  * Version ${CPACK_PACKAGE_VERSION}; the project's CHANGELOG.md names what changed.\n\n"
+    " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  tarn_compress("${documents}/changelog")
+  if(EXISTS "${share}/man/man1/tarn.1")
+    tarn_compress("${share}/man/man1/tarn.1")
+  endif()
+endforeach()

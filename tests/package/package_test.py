@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Packs a build, and installs the packages into a clean root: package_test.py BUILD [unittest arguments]."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import clean_root
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = PROJECT / "packaging/package.py"
+CONSUMER = PROJECT / "tests/install/consumer"
+OWN = {"libtarn-dev", "tarn-lab", "tarn-malloc", "tarn-tools"}
+BUILD = None
+
+
+def run(*command, expect=0, **settings):
+    """The output of a command that must exit as expected."""
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    environment = {**os.environ, "PATH": path, **settings.pop("environment", {})}
+    result = subprocess.run([str(word) for word in command], check=False, text=True, env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
+    if result.returncode != expect:
+        raise AssertionError(f"exit {result.returncode}, not {expect}: {command}\n{result.stdout}")
+    return result.stdout
+
+
+def field(package, name):
+    return run("dpkg-deb", "--field", package, name).strip()
+
+
+def first_example():
+    """The commands of the README for an unmodified program, without comments."""
+    text = (PROJECT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"Use it on an unmodified program:\n```\n(.*?)```", text, re.DOTALL)[1]
+    return [line.split("#")[0].strip() for line in block.splitlines()]
+
+
+@unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "dpkg-shlibdeps (Debian package dpkg-dev) is missing")
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-package-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.results = cls.folder / "results"
+        run(sys.executable, "-B", PACKAGE, "--to", cls.results, BUILD)
+        cls.packages = sorted(cls.results.glob("*.deb"))
+
+    def test_same_build_gives_the_same_bytes(self):
+        second = self.folder / "second"
+        other_folder = self.folder / "another folder for temporary files"
+        other_folder.mkdir()
+        run(sys.executable, "-B", PACKAGE, "--to", second, BUILD, umask=0o077,
+            environment={"TMPDIR": str(other_folder), "TZ": "Asia/Tokyo", "LC_ALL": "C"})
+        names = sorted(path.name for path in self.results.iterdir())
+        self.assertEqual(names, sorted(path.name for path in second.iterdir()))
+        for name in names:
+            self.assertTrue((self.results / name).read_bytes() == (second / name).read_bytes(), name)
+
+    def test_names_and_versions(self):
+        version = run(BUILD / "bin/tarn", "--version").split()[-1]
+        self.assertEqual({field(package, "Package") for package in self.packages}, OWN)
+        self.assertEqual({field(package, "Version") for package in self.packages}, {version})
+        self.assertEqual(len(list(self.results.glob(f"tarn-{version}-Linux-*.tar.gz"))), 1)
+
+    def test_checksums_and_manifest(self):
+        run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.results)
+        summed = {line.split()[1] for line in (self.results / "SHA256SUMS").read_text(encoding="utf-8").splitlines()}
+        self.assertEqual(summed | {"SHA256SUMS"}, {path.name for path in self.results.iterdir()})
+        manifest = json.loads((self.results / "manifest.json").read_text(encoding="utf-8"))
+        for package in self.packages:
+            entry = next(entry for entry in manifest["packages"] if entry["name"] == package.name)
+            listed = [line.split(None, 5) for line in run("dpkg-deb", "--contents", package).splitlines()]
+            self.assertEqual({(file["path"], file["bytes"]) for file in entry["files"]},
+                             {(words[5].removeprefix("./"), int(words[2])) for words in listed
+                              if words[0].startswith("-")})
+
+    def test_bill_of_materials_names_what_the_packages_load(self):
+        text = next(self.results.glob("*.spdx.json")).read_text(encoding="utf-8")
+        document = json.loads(text)
+        names = {package["name"] for package in document["packages"]}
+        identifiers = [package["SPDXID"] for package in document["packages"]]
+        self.assertEqual(len(identifiers), len(set(identifiers)))
+        for relation in document["relationships"]:
+            self.assertLessEqual({relation["spdxElementId"], relation["relatedSpdxElement"]},
+                                 {*identifiers, "SPDXRef-DOCUMENT"})
+        needed = {need for package in self.packages for need in clean_root.names_of(field(package, "Depends"))}
+        self.assertLessEqual(needed - OWN, names)
+
+    @unittest.skipUnless(shutil.which("lintian"), "lintian is missing")
+    def test_lintian_finds_nothing_but_the_listed_tags(self):
+        allowed = ["--allow-root"] if os.geteuid() == 0 else []
+        said = run("lintian", *allowed, "--suppress-tags-from-file", PROJECT / "packaging/lintian.txt",
+                   *self.packages)
+        self.assertEqual([line for line in said.splitlines() if re.match("[EW]:", line)], [])
+
+    def test_tarball_works_where_it_is_unpacked(self):
+        run("tar", "-xf", next(self.results.glob("*.tar.gz")), "-C", self.folder)
+        prefix = next(path for path in self.folder.glob("tarn-*") if path.is_dir())
+        self.assertIn(str(prefix / "lib/libtarn-malloc.so"),
+                      run(prefix / "bin/tarn", "run", "--", "cat", "/proc/self/maps"))
+        self.check_library(prefix)
+
+    def test_packages_in_a_clean_root(self):
+        command = clean_root.namespace_command()
+        if command is None:
+            self.skipTest("the kernel allows no mount namespace here")
+        root = self.folder / "root"
+        root.mkdir()
+        needed = {need for package in self.packages for need in clean_root.names_of(field(package, "Depends"))}
+        clean_root.make(root, needed - OWN)
+        before = {path for path in (root / "usr").rglob("*")}
+
+        older = self.older_packages()
+        run(*command, "dpkg", f"--root={root}", "--install", *older)
+        run(*command, "dpkg", f"--root={root}", "--install", *self.packages)  # an upgrade
+        installed = run("dpkg-query", f"--admindir={root}/var/lib/dpkg", "--show", *sorted(OWN))
+        self.assertNotIn("older", installed)
+        self.check_first_example(root)
+        self.check_library(root / "usr", root)
+        self.assertTrue((root / "usr/share/gdb/auto-load/usr/lib/libtarn-record.so-gdb.gdb").exists())
+
+        run(*command, "dpkg", f"--root={root}", "--purge", *sorted(OWN))
+        self.assertEqual({path for path in (root / "usr").rglob("*")}, before)
+        run(*command, "dpkg", f"--root={root}", "--install", *self.packages)
+        self.check_first_example(root)
+
+    def older_packages(self):
+        """The same packages with a lower version."""
+        older = []
+        (self.folder / "older").mkdir()
+        for package in self.packages:
+            tree = self.folder / "older" / field(package, "Package")
+            run("dpkg-deb", "--raw-extract", package, tree)
+            control = tree / "DEBIAN/control"
+            version = field(package, "Version")
+            control.write_text(control.read_text(encoding="utf-8").replace(version, f"{version}~older"),
+                               encoding="utf-8")
+            older.append(tree.with_suffix(".deb"))
+            run("dpkg-deb", "-Znone", "--root-owner-group", "--build", tree, older[-1])
+        return older
+
+    def check_first_example(self, root):
+        """Runs the README's commands, with an example as the server."""
+        shutil.copy(BUILD / "bin/example_tokens", root / "tmp/server")
+        record, report, replaced = (run(*clean_root.inside(root), "sh", "-c", f"cd /tmp && {line}")
+                                    for line in first_example())
+        self.assertIn("the same replies", record)
+        self.assertIn("Worth doing: heap", report)
+        self.assertIn("the same replies", replaced)
+        (root / "tmp/tarn.rec").unlink()
+
+    def check_library(self, prefix, root=None):
+        """Compiles a program with the package's headers and libraries, and runs it, in the root if there is one."""
+        flags = run("pkg-config", "--cflags", "--libs", "tarn",
+                    environment={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
+        program = (root / "tmp" if root else self.folder) / "heap"
+        run("c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", program, *flags)
+        words = [*clean_root.inside(root), "/tmp/heap"] if root else [program]
+        self.assertEqual(run(*words), "ok\n")
+
+    def test_bad_input_has_one_line(self):
+        for words, environment, expected in [
+                ([self.folder], {}, "is no build of Tarn"),
+                ([BUILD], {"SOURCE_DATE_EPOCH": "yesterday"}, "set SOURCE_DATE_EPOCH to a number of seconds")]:
+            said = run(sys.executable, "-B", PACKAGE, "--to", self.folder / "none", *words, expect=1,
+                       environment=environment)
+            self.assertIn(expected, said)
+            self.assertEqual(said.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
