@@ -66,11 +66,11 @@ bool ends_within(pid_t child, std::chrono::milliseconds longest) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
   if (watch < 0) return true;
   const auto end = std::chrono::steady_clock::now() + longest;
-  pollfd ended = {watch, POLLIN, 0};
+  pollfd exit_event = {watch, POLLIN, 0};
   int ready = 0;
   do {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-    ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    ready = ::poll(&exit_event, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
   } while (ready < 0 && errno == EINTR);
   ::close(watch);
   return ready != 0;

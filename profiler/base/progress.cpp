@@ -14,21 +14,21 @@ constexpr std::chrono::milliseconds between_lines{200};
 progress::progress(const char* task, std::FILE* output, std::chrono::milliseconds patience)
     : task_(task),
       output_(output),
-      shows_(::isatty(::fileno(output)) == 1),
+      is_shown_(::isatty(::fileno(output)) == 1),
       next_(std::chrono::steady_clock::now() + patience) {}
 
 progress::~progress() {
   if (has_line_) fmt::print(output_, "\r\x1b[K");
 }
 
-void progress::update(std::size_t done, std::size_t total) {
-  if (!shows_) return;
+void progress::update(std::size_t count, std::size_t total) {
+  if (!is_shown_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return;
   next_ = now + between_lines;
   has_line_ = true;
-  fmt::print(output_, "\r\x1b[Ktarn: {}: {} of {} sites, {} %", task_, done, total,
-             100 * done / std::max<std::size_t>(total, 1));
+  fmt::print(output_, "\r\x1b[Ktarn: {}: {} of {} sites, {} %", task_, count, total,
+             100 * count / std::max<std::size_t>(total, 1));
   std::fflush(output_);
 }
 

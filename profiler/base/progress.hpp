@@ -18,12 +18,12 @@ class progress {
   ~progress();
 
   // Says how many of all are done. Costs one reading of the clock.
-  void update(std::size_t done, std::size_t total);
+  void update(std::size_t count, std::size_t total);
 
  private:
   const char* task_;
   std::FILE* output_;
-  bool shows_, has_line_ = false;
+  bool is_shown_, has_line_ = false;
   std::chrono::steady_clock::time_point next_;
 };
 

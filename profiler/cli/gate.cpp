@@ -204,7 +204,7 @@ bool gate(const gate_request& request) {
   }
   std::string bytes = recording_content(request.path);
   format::recording recording = parse_recording(request.path, bytes);
-  if (!recording.damage.empty() || !recording.ended) {
+  if (!recording.damage.empty() || !recording.has_ended) {
     fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
   }
   check_sources(limits, recording, request.path);

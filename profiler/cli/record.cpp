@@ -368,7 +368,7 @@ namespace {
   }
   std::optional<recorder_control> control;
   if (!request.follow && !launches) control.emplace(first.region());
-  if (request.leaks && control) first.region().leaks().step.store(format::leak_step::wanted);
+  if (request.leaks && control) first.region().leaks().step.store(format::leak_step::requested);
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
@@ -430,12 +430,12 @@ namespace {
       input_output.reads,
       input_output.writes};
   files.end(ending);
-  if (request.leaks && first.region().leaks().step.load() <= format::leak_step::wanted)
+  if (request.leaks && first.region().leaks().step.load() <= format::leak_step::requested)
     fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n",
                launches ? "the program starts others" : "the program did not end by exit()");
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
-  while (request.follow && child_processes.any_runs() && stopped == 0) {
+  while (request.follow && child_processes.has_running() && stopped == 0) {
     std::vector<pollfd> running = child_processes.running();
     ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
     take_samples(sampler.get());
@@ -448,7 +448,7 @@ namespace {
   if (launches) {
     const process_recording& kept_recording = child_processes.keep_longest_running(first);
     if (&kept_recording != &first)
-      fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().words(), " "));
+      fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
     print_summary(sources, kept_recording);
   } else {
     first.write_unrecorded(unrecorded_in(first.region()));

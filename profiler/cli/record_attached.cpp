@@ -78,8 +78,8 @@ format::end_facts end_of(const process_recording& recording, const watched_proce
   const auto seen = recording.region().ending();
   if (status) {
     end.is_running = false;
-    end.by_signal = WIFSIGNALED(*status);
-    end.status = static_cast<std::uint32_t>(end.by_signal ? WTERMSIG(*status) : WEXITSTATUS(*status));
+    end.status_is_signal = WIFSIGNALED(*status);
+    end.status = static_cast<std::uint32_t>(end.status_is_signal ? WTERMSIG(*status) : WEXITSTATUS(*status));
   } else if (seen) {
     end.is_running = false;
     end.status = seen->status;

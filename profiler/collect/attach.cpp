@@ -33,8 +33,8 @@ std::string first_region_of(pid_t recorder) {
   std::error_code error;
   int first = -1;
   for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", recorder), error)) {
-    std::error_code gone;
-    if (!fs::read_symlink(entry.path(), gone).string().starts_with("/memfd:tarn-record")) continue;
+    std::error_code error_of_link;
+    if (!fs::read_symlink(entry.path(), error_of_link).string().starts_with("/memfd:tarn-record")) continue;
     const int number = std::atoi(entry.path().filename().c_str());
     first = first < 0 ? number : std::min(first, number);
   }

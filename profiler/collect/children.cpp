@@ -22,7 +22,7 @@ std::optional<format::end_facts> end_of(const process_recording& recording, cons
   if (!status || !WIFSIGNALED(*status)) return std::nullopt;
   const format::snapshot_facts last =
       recording.now().snapshots.empty() ? format::snapshot_facts() : recording.now().snapshots.back();
-  return format::end_facts{.by_signal = true,
+  return format::end_facts{.status_is_signal = true,
                            .status = static_cast<std::uint32_t>(WTERMSIG(*status)),
                            .wall_us = last.at_ns / 1000,
                            .user_us = last.user_us,
@@ -55,7 +55,7 @@ bool children::watch(child_process& child, const namespace_process& owner, std::
 }
 
 std::chrono::steady_clock::time_point children::write_changes(const std::string& path,
-                                                              const format::program_facts& first, bool immediately) {
+                                                              const format::program_facts& first, bool writes_now) {
   using steady = std::chrono::steady_clock;
   // New children are looked for ten times a second.
   const steady::time_point now = steady::now();
@@ -64,11 +64,11 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
     child_process& child = children_[index];
     if (!child.recording->has_begun()) {
       if (child.file_suffix.empty() && !watch(child, first_region_->owner_of(index), index)) continue;
-      if (child.recording->region().words().empty()) continue;  // it has a number, but has not counted yet
+      if (child.recording->region().arguments().empty()) continue;  // it has a number, but has not counted yet
       format::program_facts facts = first;
       facts.process = child.process;
       facts.parent = first.process;
-      facts.arguments = child.recording->region().words();
+      facts.arguments = child.recording->region().arguments();
       try {
         child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
       } catch (const std::system_error& error) {
@@ -79,11 +79,11 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
     const bool is_over = child.watched->has_ended();  // read before the last changes
     const auto end = is_over ? end_of(*child.recording, *child.watched) : std::nullopt;
     // The last snapshot is taken when the end is seen; the exit status is known once the parent has asked for it.
-    if (!child.is_over && (is_over || immediately || now >= child.recording->next_snapshot()))
+    if (!child.is_over && (is_over || writes_now || now >= child.recording->next_snapshot()))
       child.recording->write_changes(end);
     child.is_over = is_over;
     if (!is_over) next = std::min(next, child.recording->next_snapshot());
-    if (!is_over || (!end && !immediately)) continue;
+    if (!is_over || (!end && !writes_now)) continue;
     if (end) child.recording->write_end(*end);
     child.has_end = true;
   }
@@ -96,7 +96,7 @@ void children::write_work(recorder_prices& prices) {
   }
 }
 
-bool children::any_runs() const {
+bool children::has_running() const {
   return std::any_of(children_.begin(), children_.end(), [](const child_process& child) {
     return child.watched != nullptr && !child.watched->has_ended();
   });
@@ -113,8 +113,8 @@ std::vector<pollfd> children::running() const {
 namespace {
 
 bool is_of_launcher(const process_recording& process) {
-  const std::vector<std::string> words = process.region().words();
-  return words.empty() || is_launcher(words.front());
+  const std::vector<std::string> arguments = process.region().arguments();
+  return arguments.empty() || is_launcher(arguments.front());
 }
 std::uint64_t processor_us(const process_recording& process) {
   if (const auto end = process.region().ending()) return end->user_us + end->system_us;
@@ -125,18 +125,19 @@ std::uint64_t processor_us(const process_recording& process) {
 }  // namespace
 
 process_recording& children::keep_longest_running(process_recording& launcher) {
-  process_recording* kept = &launcher;
+  process_recording* longest_running = &launcher;
   if (is_of_launcher(launcher)) {
     for (const child_process& child : children_) {
       if (!child.recording->is_whole() || is_of_launcher(*child.recording)) continue;
-      if (kept == &launcher || processor_us(*child.recording) > processor_us(*kept)) kept = child.recording.get();
+      if (longest_running == &launcher || processor_us(*child.recording) > processor_us(*longest_running))
+        longest_running = child.recording.get();
     }
   }
-  format::unrecorded_facts facts = unrecorded_in(kept->region());
+  format::unrecorded_facts facts = unrecorded_in(longest_running->region());
   for (const child_process& child : children_) {
-    if (child.recording.get() == kept || !child.recording->has_begun()) continue;
+    if (child.recording.get() == longest_running || !child.recording->has_begun()) continue;
     if (!is_of_launcher(*child.recording)) {
-      const std::string path = child.recording->region().words().front();
+      const std::string path = child.recording->region().arguments().front();
       ++facts.programs[analyse::file_name(path)];
     }
     // A launcher in a user namespace of its own cannot have its children recorded.
@@ -144,12 +145,12 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
     child.recording->remove();
   }
   try {
-    if (kept != &launcher) kept->move_to(launcher.path());
+    if (longest_running != &launcher) longest_running->move_to(launcher.path());
   } catch (const std::system_error& error) {
     fmt::print(stderr, "tarn: {}\n", error.what());
   }
-  kept->write_unrecorded(facts);
-  return *kept;
+  longest_running->write_unrecorded(facts);
+  return *longest_running;
 }
 
 void children::print_summary(const region_file& first) const {

@@ -28,16 +28,16 @@ class children {
   void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes,
                 const cpu::sampler* sampler);
 
-  // Notices new children, and writes the changes of those that are due or have ended; with `immediately` those of all.
+  // Notices new children, and writes the changes of those that are due or have ended; if `writes_now`, those of all.
   // The file of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that
   // was started. Returns the time of the next call.
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
-                                                      bool immediately = false);
+                                                      bool writes_now = false);
 
   // Writes what recording each of them cost so far.
   void write_work(recorder_prices& prices);
 
-  bool any_runs() const;
+  bool has_running() const;
   // Returns the running children for poll(2), so that the caller comes back as soon as one ends.
   std::vector<pollfd> running() const;
 

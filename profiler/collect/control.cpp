@@ -57,7 +57,7 @@ void command_recorder(pid_t process, recording_command command) {
   const control_facts before = region.control();
   if (region.has_spares())
     fail(exit_code::usage, "process {} is recorded with its children, which cannot be stopped", process);
-  const bool starts = command == recording_command::start;
+  const bool is_start = command == recording_command::start;
   const std::string path = fmt::format("/proc/{}/fd/{}", before.recorder, before.descriptor);
   const int pipe = before.recorder == 0 ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
   if (pipe < 0 || inode_of(pipe) != before.inode) {
@@ -66,9 +66,9 @@ void command_recorder(pid_t process, recording_command command) {
          process);
   }
   const watched_process recorder(before.recorder);
-  if (before.is_recording == starts) {
+  if (before.is_recording == is_start) {
     ::close(pipe);
-    fail(exit_code::usage, "the recording of process {} {} already", process, starts ? "runs" : "is stopped");
+    fail(exit_code::usage, "the recording of process {} {} already", process, is_start ? "runs" : "is stopped");
   }
   const bool is_written = ::write(pipe, &command, 1) == 1;
   ::close(pipe);
@@ -80,7 +80,7 @@ void command_recorder(pid_t process, recording_command command) {
   const control_facts after = region.control();
   if (after.answers == before.answers)
     fail(exit_code::io_error, "process {}: tarn record (process {}) does not answer", process, before.recorder);
-  if (after.is_recording != starts)
+  if (after.is_recording != is_start)
     fail(exit_code::io_error, "the recording of process {} has not started: its tarn record says why", process);
 }
 

@@ -36,8 +36,8 @@ class stopped_threads {
     const std::string tasks = fmt::format("/proc/{}/task", process.number());
     for (bool is_any_new = true; is_any_new;) {
       is_any_new = false;
-      std::error_code gone;
-      for (const auto& entry : std::filesystem::directory_iterator(tasks, gone)) {
+      std::error_code error;
+      for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
         const auto thread = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
         if (thread == exiting || stacks_.contains(static_cast<std::uint32_t>(thread))) continue;
         traced_thread& traced = threads_.emplace_back(process, thread, remote_instructions{});
@@ -50,18 +50,18 @@ class stopped_threads {
         stacks_[static_cast<std::uint32_t>(thread)] = now.rsp;
         for (const std::uint64_t word : {now.rax, now.rbx, now.rcx, now.rdx, now.rsi, now.rdi, now.rbp, now.r8, now.r9,
                                          now.r10, now.r11, now.r12, now.r13, now.r14, now.r15})
-          words_.push_back(word);
+          register_values_.push_back(word);
       }
     }
   }
 
   const stack_pointers& stacks() const { return stacks_; }
-  const std::vector<std::uint64_t>& words() const { return words_; }
+  const std::vector<std::uint64_t>& register_values() const { return register_values_; }
 
  private:
   std::list<traced_thread> threads_;
   stack_pointers stacks_;
-  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> register_values_;
 };
 
 // Removes [start, end) from the ranges.
@@ -80,12 +80,12 @@ std::vector<address_range> used_parts(int pagemap, const address_range& range) {
   std::vector<address_range> parts;
   std::array<std::uint64_t, 8192> entries;
   for (std::uint64_t page = range.start / page_bytes; page < (range.end + page_bytes - 1) / page_bytes;) {
-    const std::uint64_t wanted =
+    const std::uint64_t entry_count =
         std::min<std::uint64_t>(entries.size(), (range.end + page_bytes - 1) / page_bytes - page);
-    const ssize_t got =
-        ::pread(pagemap, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
-    if (got < static_cast<ssize_t>(sizeof entries[0])) return {range};
-    const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
+    const ssize_t read_bytes =
+        ::pread(pagemap, entries.data(), entry_count * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (read_bytes < static_cast<ssize_t>(sizeof entries[0])) return {range};
+    const std::size_t count = static_cast<std::size_t>(read_bytes) / sizeof entries[0];
     for (std::size_t index = 0; index < count; ++index, ++page) {
       if (entries[index] >> 62 == 0) continue;
       const std::uint64_t start = std::max(range.start, page * page_bytes);
@@ -107,7 +107,7 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
                                     const stack_pointers& stacks) {
   std::vector<address_range> ranges;
   for (const remote_mapping& mapping : process.mappings()) {
-    const address_range place{mapping.start, mapping.end};
+    const address_range range{mapping.start, mapping.end};
     const std::string& path = mapping.path;
     if (!mapping.is_writable) continue;
     const bool is_device =
@@ -117,11 +117,11 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
     if (path == "[stack]") {
       const auto first = stacks.find(static_cast<std::uint32_t>(process.number()));
       const bool is_here =
-          first != stacks.end() && first->second >= place.start + red_zone && first->second < place.end;
-      ranges.push_back({is_here ? first->second - red_zone : place.start, place.end});
+          first != stacks.end() && first->second >= range.start + red_zone && first->second < range.end;
+      ranges.push_back({is_here ? first->second - red_zone : range.start, range.end});
       continue;
     }
-    ranges.push_back(place);
+    ranges.push_back(range);
   }
   for (const address_range& range : uses.recorder) take_off(ranges, range.start, range.end);
   for (const auto& [thread, range] : uses.stacks) {
@@ -137,12 +137,12 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
     }
   }
   const int pagemap = ::open(fmt::format("/proc/{}/pagemap", process.number()).c_str(), O_RDONLY | O_CLOEXEC);
-  std::vector<address_range> used;
+  std::vector<address_range> used_ranges;
   for (const address_range& range : ranges) {
-    for (const address_range& part : used_parts(pagemap, range)) used.push_back(part);
+    for (const address_range& part : used_parts(pagemap, range)) used_ranges.push_back(part);
   }
   if (pagemap >= 0) ::close(pagemap);
-  return used;
+  return used_ranges;
 }
 
 // The C library's allocator keeps the size of a block, with what it adds, in the word before it; the lowest three bits
@@ -184,8 +184,8 @@ void await_step(pid_t process, const format::leak_search& search, format::leak_s
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_file& region) {
   format::leak_search& search = region.leaks();
   // The process goes on in any case, once the others do.
-  const auto go_on = [](format::leak_search* ended) {
-    ended->step.store(format::leak_step::ended, std::memory_order_release);
+  const auto go_on = [](format::leak_search* search_to_end) {
+    search_to_end->step.store(format::leak_step::finished, std::memory_order_release);
   };
   const std::unique_ptr<format::leak_search, decltype(go_on)> guard(&search, go_on);
   const remote_process memory(process);
@@ -201,12 +201,12 @@ std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_f
   uses.recorder.push_back(
       {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
   return find_lost(
-      blocks_of(memory, search), {roots_of(memory, uses, stacks), others.words()},
+      blocks_of(memory, search), {roots_of(memory, uses, stacks), others.register_values()},
       [&](std::uint64_t address, void* target, std::size_t bytes) { return memory.read(address, target, bytes); });
 }
 #else
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t, region_file& region) {
-  region.leaks().step.store(format::leak_step::ended, std::memory_order_release);
+  region.leaks().step.store(format::leak_step::finished, std::memory_order_release);
   fail(exit_code::missing, "lost blocks are found on x86-64 only");
 }
 #endif

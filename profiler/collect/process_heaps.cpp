@@ -35,8 +35,8 @@ struct symbol_search {
   std::uint64_t address = 0;
 };
 
-int find_symbol(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* wanted) {
-  auto& match = *static_cast<symbol_search*>(wanted);
+int find_symbol(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* search) {
+  auto& match = *static_cast<symbol_search*>(search);
   const int count = dwfl_module_getsymtab(module);
   for (int index = 0; index < count; ++index) {
     GElf_Sym symbol;
@@ -55,9 +55,9 @@ std::uint64_t address_of(pid_t process, const char* symbol) {
   const std::unique_ptr<Dwfl, decltype(&dwfl_end)> session(dwfl_begin(&callbacks), &dwfl_end);
   if (dwfl_linux_proc_report(session.get(), process) != 0) return 0;
   dwfl_report_end(session.get(), nullptr, nullptr);
-  symbol_search wanted{symbol};
-  dwfl_getmodules(session.get(), find_symbol, &wanted, 0);
-  return wanted.address;
+  symbol_search search{symbol};
+  dwfl_getmodules(session.get(), find_symbol, &search, 0);
+  return search.address;
 }
 
 // Returns false, with errno, if not all of it can be read.

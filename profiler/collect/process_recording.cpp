@@ -50,7 +50,7 @@ void process_recording::begin(const std::string& path, const format::program_fac
   writer_.reset();  // the file may be the same, and to close it later would end the new writer's lock
   writer_ = std::make_unique<format::writer>(path);
   now_.program = facts;
-  now_.ended = false;
+  now_.has_ended = false;
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
@@ -96,13 +96,13 @@ void process_recording::begin_late(const std::string& path, const format::progra
 
 format::end_facts process_recording::of_file(const format::end_facts& end) const {
   if (begun_ns_ == 0) return end;
-  const auto beyond = [](std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); };
+  const auto difference = [](std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); };
   format::end_facts part = end;
   part.wall_us = (format::monotonic_nanoseconds() - begun_ns_) / 1000;
-  part.user_us = beyond(end.user_us, end_before_.user_us);
-  part.system_us = beyond(end.system_us, end_before_.system_us);
-  part.reads = beyond(end.reads, end_before_.reads);
-  part.writes = beyond(end.writes, end_before_.writes);
+  part.user_us = difference(end.user_us, end_before_.user_us);
+  part.system_us = difference(end.system_us, end_before_.system_us);
+  part.reads = difference(end.reads, end_before_.reads);
+  part.writes = difference(end.writes, end_before_.writes);
   part.instructions = part.branch_mispredictions = 0;  // known only for the whole run
   return part;
 }
@@ -150,8 +150,8 @@ void process_recording::add_residence() {
     residence->in_use_bytes = knows_all_blocks_ ? bytes_in_use : 0;
     now_.residence = *residence;
   }
-  const auto ended = std::chrono::steady_clock::now();
-  next_residence_ = ended + residence_pause_factor * (ended - began);
+  const auto end_time = std::chrono::steady_clock::now();
+  next_residence_ = end_time + residence_pause_factor * (end_time - began);
 }
 
 void process_recording::write_changes(const std::optional<format::end_facts>& end) {
@@ -169,8 +169,8 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
       writer.changes(in_file());
     }
   });
-  const auto ended = std::chrono::steady_clock::now();
-  next_snapshot_ = ended + pause_after(now_, ended - began);
+  const auto end_time = std::chrono::steady_clock::now();
+  next_snapshot_ = end_time + pause_after(now_, end_time - began);
 }
 
 void process_recording::search_leaks() {
@@ -212,7 +212,7 @@ void process_recording::write_work(recorder_prices& prices) {
 format::recording process_recording::in_file() const { return begun_ns_ == 0 ? now_ : format::since(before_, now_); }
 
 void process_recording::write_end(const format::end_facts& end) {
-  now_.ended = true;
+  now_.has_ended = true;
   now_.end = end;
   write([&](format::writer& writer) { writer.end(end); });
 }

@@ -20,7 +20,7 @@ class heap_search {
 
   void reach_from(const pointer_roots& roots) {
     next_mark_ = mark::reached;
-    for (const std::uint64_t word : roots.words) take_word(word);
+    for (const std::uint64_t word : roots.register_values) take_word(word);
     for (const address_range& range : roots.ranges) {
       std::uint64_t start = range.start;
       for (std::size_t index = first_after(range.start); index < blocks_.size() && start < range.end; ++index) {
@@ -88,11 +88,11 @@ class heap_search {
     start = (start + word_bytes - 1) / word_bytes * word_bytes;
     while (start + word_bytes <= end) {
       const std::uint64_t page_end = (start / piece_bytes + 1) * piece_bytes;
-      const std::size_t words = static_cast<std::size_t>((std::min(end, page_end) - start) / word_bytes);
-      if (read_(start, words_.data(), words * word_bytes)) {
-        for (std::size_t index = 0; index < words; ++index) take_word(words_[index]);
+      const std::size_t word_count = static_cast<std::size_t>((std::min(end, page_end) - start) / word_bytes);
+      if (read_(start, piece_words_.data(), word_count * word_bytes)) {
+        for (std::size_t index = 0; index < word_count; ++index) take_word(piece_words_[index]);
       }
-      start += words * word_bytes;
+      start += word_count * word_bytes;
     }
   }
 
@@ -103,7 +103,7 @@ class heap_search {
   std::size_t origin_ = 0;
   mark next_mark_ = mark::reached;
   const memory_reader& read_;
-  std::array<std::uint64_t, piece_bytes / word_bytes> words_;
+  std::array<std::uint64_t, piece_bytes / word_bytes> piece_words_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ using memory_reader = std::function<bool(std::uint64_t address, void* target, st
 // registers.
 struct pointer_roots {
   std::vector<address_range> ranges;
-  std::vector<std::uint64_t> words;
+  std::vector<std::uint64_t> register_values;
 };
 
 // Returns, for each site that has any, the blocks that neither the roots point to nor the blocks that these reach. A

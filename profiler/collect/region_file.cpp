@@ -43,7 +43,7 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
   header->sources = sources;
   header->pid_namespace = own_pid_namespace();
   header->interval = interval;
-  header->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
+  header->used_bytes.store((sizeof(region_header) + 4095) / 4096 * 4096);
   header_ = header;
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
 }
@@ -110,8 +110,8 @@ int region_file::descriptor_of(std::uint32_t process) const {
 }
 
 int region_file::first_thread() const {
-  const offset place = header_->thread_at[0].load(std::memory_order_acquire);
-  return place == 0 ? 0 : static_cast<int>(record_at<thread_record>(place)->id);
+  const offset position = header_->thread_at[0].load(std::memory_order_acquire);
+  return position == 0 ? 0 : static_cast<int>(record_at<thread_record>(position)->id);
 }
 
 std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
@@ -162,10 +162,10 @@ memory_uses region_file::uses() const {
   return uses;
 }
 
-std::vector<std::string> region_file::words() const {
-  const offset place = header_->arguments.load(std::memory_order_acquire);
-  if (place == 0) return {};
-  const auto* const count = record_at<std::uint64_t>(place);
+std::vector<std::string> region_file::arguments() const {
+  const offset position = header_->arguments.load(std::memory_order_acquire);
+  if (position == 0) return {};
+  const auto* const count = record_at<std::uint64_t>(position);
   const std::string_view bytes(reinterpret_cast<const char*>(count + 1), *count);
   std::vector<std::string> arguments;
   for (std::size_t begin = 0; begin < bytes.size();) {
@@ -265,11 +265,11 @@ void region_file::complete_peak(const cell& source, std::uint32_t site, heap_cou
 
 template <class Cell, class Take>
 void region_file::for_each(const thread_record& record, kind kind, Take take) const {
-  for (offset place = record.cells[kind].load(std::memory_order_acquire); place != 0;) {
-    const auto& part = *record_at<chunk>(place);
-    const std::uint32_t used = part.used.load(std::memory_order_acquire);
+  for (offset position = record.cells[kind].load(std::memory_order_acquire); position != 0;) {
+    const auto& part = *record_at<chunk>(position);
+    const std::uint32_t used_cells = part.used_cells.load(std::memory_order_acquire);
     const Cell* const cells = reinterpret_cast<const Cell*>(&part + 1);
-    for (std::uint32_t number = 0; number < used; ++number) {
+    for (std::uint32_t number = 0; number < used_cells; ++number) {
       const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
       auto& value = take(cells[number], static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key));
       for (std::size_t which = 0; which < value.size(); ++which) {
@@ -278,7 +278,7 @@ void region_file::for_each(const thread_record& record, kind kind, Take take) co
       if constexpr (std::is_same_v<Cell, cell>)
         complete_peak(cells[number], static_cast<std::uint32_t>(key >> 32), value);
     }
-    place = part.next.load(std::memory_order_acquire);
+    position = part.next.load(std::memory_order_acquire);
   }
 }
 
@@ -301,10 +301,10 @@ void region_file::read_cells(recording& target, const thread_record& record, std
       });
   for_each<order_cell>(
       record, order_kind, [&](const order_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> order_counts& {
-        const std::uint64_t held = cell_read.held.load(std::memory_order_relaxed);
-        return target
-            .orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
-                     static_cast<std::uint32_t>(cell_read.gate.load(std::memory_order_relaxed))}];
+        const std::uint64_t held_key = cell_read.held_key.load(std::memory_order_relaxed);
+        return target.orders[{site, actor, lock, static_cast<std::uint32_t>(held_key >> 32),
+                              static_cast<std::uint32_t>(held_key),
+                              static_cast<std::uint32_t>(cell_read.gate.load(std::memory_order_relaxed))}];
       });
   for_each<violation_cell>(
       record, violation_kind,
@@ -334,16 +334,16 @@ void region_file::read_quiet_regions(recording& target) const {
 // Reads the trace excerpts that are complete.
 void region_file::read_excerpts(recording& target, const thread_record& record, std::uint32_t thread) const {
   if (thread >= max_excerpted) return;
-  std::size_t kept = 0;
-  for (const excerpt_facts& excerpt : target.excerpts) kept += excerpt.thread == thread;
-  for (offset place = record.excerpts.load(std::memory_order_acquire); place != 0;) {
-    const auto& part = *record_at<excerpt_record>(place);
-    place = part.next.load(std::memory_order_acquire);
-    if (kept != 0) {
-      --kept;
+  std::size_t known_excerpts = 0;
+  for (const excerpt_facts& excerpt : target.excerpts) known_excerpts += excerpt.thread == thread;
+  for (offset position = record.excerpts.load(std::memory_order_acquire); position != 0;) {
+    const auto& part = *record_at<excerpt_record>(position);
+    position = part.next.load(std::memory_order_acquire);
+    if (known_excerpts != 0) {
+      --known_excerpts;
       continue;
     }
-    if (part.used.load(std::memory_order_acquire) < excerpt_capacity) break;
+    if (part.used_events.load(std::memory_order_acquire) < excerpt_capacity) break;
     excerpt_facts& facts = target.excerpts.emplace_back();
     facts.thread = thread;
     facts.allocations = part.allocations;
@@ -356,22 +356,22 @@ void region_file::read_excerpts(recording& target, const thread_record& record, 
 
 // Returns the name that the thread had when it ended.
 std::string name_in(const thread_record& record) {
-  const std::array<std::uint64_t, 2> words = {record.name[0].load(std::memory_order_acquire),
-                                              record.name[1].load(std::memory_order_relaxed)};
-  std::array<char, sizeof words> text;
-  std::memcpy(text.data(), words.data(), sizeof words);
+  const std::array<std::uint64_t, 2> name_words = {record.name[0].load(std::memory_order_acquire),
+                                                   record.name[1].load(std::memory_order_relaxed)};
+  std::array<char, sizeof name_words> text;
+  std::memcpy(text.data(), name_words.data(), sizeof name_words);
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
 void region_file::read_threads(recording& target) const {
   for (std::uint32_t number = 0; number <= max_threads; ++number) {
-    const offset place = header_->thread_at[number].load(std::memory_order_acquire);
-    if (place == 0) {
+    const offset position = header_->thread_at[number].load(std::memory_order_acquire);
+    if (position == 0) {
       if (number >= header_->threads.load(std::memory_order_relaxed)) break;
       if (number >= target.threads.size()) target.threads.resize(number + 1);
       continue;  // the thread has its number, but no record yet
     }
-    const auto& record = *record_at<thread_record>(place);
+    const auto& record = *record_at<thread_record>(position);
     if (number >= target.threads.size()) target.threads.resize(number + 1);
     thread_facts& facts = target.threads[number];
     std::string name = name_in(record);

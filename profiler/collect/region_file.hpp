@@ -46,8 +46,8 @@ class region_file {
   // Brings `recording` up to the present counters; while the program runs, each number is right by itself.
   void read(format::recording& recording) const;
 
-  // Puts the files of the regions for children into the first region. taken_by() returns the process that took the
-  // one at `place`; number 0 means none yet.
+  // Puts the files of the regions for children into the first region. owner_of() returns the process that took the
+  // one at `index`; number 0 means none yet.
   void offer(const std::vector<int>& files);
   namespace_process owner_of(std::size_t index) const {
     const std::uint64_t owner = header_->spare[index].owner.load();
@@ -63,7 +63,7 @@ class region_file {
   int file() const { return file_; }
 
   // Returns the command line of the program that counts here, as it was at its last exec; empty until there is one.
-  std::vector<std::string> words() const;
+  std::vector<std::string> arguments() const;
 
   // Returns when the program began to count, by the monotonic clock; 0 if it has not.
   std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }

@@ -22,7 +22,7 @@ using format::residence_facts;
 constexpr std::uint64_t page_bytes = 4096, mebibyte = std::uint64_t{1} << 20;
 
 struct mapping {
-  address_range place;
+  address_range range;
   std::string path;
   bool is_shared = false;
   std::uint64_t resident = 0, shared = 0, huge = 0, swapped = 0;
@@ -38,14 +38,14 @@ bool read_head(const std::string& line, mapping& result) {
   const std::string_view fields(end + 1);
   if (fields.size() < 4) return false;
   result = {};
-  result.place = {start, behind};
+  result.range = {start, behind};
   result.is_shared = fields[3] == 's';
-  std::size_t place = 0;
-  for (int field = 0; field < 4 && place != std::string_view::npos; ++field) {
-    place = fields.find(' ', place);
-    if (place != std::string_view::npos) place = fields.find_first_not_of(' ', place);
+  std::size_t position = 0;
+  for (int field = 0; field < 4 && position != std::string_view::npos; ++field) {
+    position = fields.find(' ', position);
+    if (position != std::string_view::npos) position = fields.find_first_not_of(' ', position);
   }
-  if (place != std::string_view::npos) result.path = fields.substr(place);
+  if (position != std::string_view::npos) result.path = fields.substr(position);
   return true;
 }
 
@@ -60,9 +60,10 @@ void read_field(std::string_view line, mapping& result) {
   if (name == "Swap") result.swapped += bytes;
 }
 
-bool touches(const std::vector<address_range>& ranges, const address_range& place) {
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const address_range& range) { return range.start < place.end && place.start < range.end; });
+bool touches(const std::vector<address_range>& ranges, const address_range& stretch) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const address_range& range) {
+    return range.start < stretch.end && stretch.start < range.end;
+  });
 }
 
 // Returns what a mapping is for, as far as its name tells.
@@ -74,7 +75,7 @@ std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_use
   if (path.starts_with("/dev/shm/") || path.starts_with("/memfd:") || path.starts_with("/SYSV") ||
       path.starts_with("/dev/zero"))
     return memory_kind::shared_memory;
-  if (path.starts_with('/')) return touches(uses.modules, mapping.place) ? memory_kind::program : memory_kind::files;
+  if (path.starts_with('/')) return touches(uses.modules, mapping.range) ? memory_kind::program : memory_kind::files;
   if (path == "[vdso]" || path.starts_with("[vvar") || path == "[vsyscall]") return memory_kind::program;
   if (mapping.is_shared) return memory_kind::shared_memory;
   return std::nullopt;
@@ -83,15 +84,15 @@ std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_use
 // Divides an anonymous mapping into stretches that are for one use each.
 class divided {
  public:
-  divided(const address_range& place, const memory_uses& uses) : place_(place), uses_(uses) {
+  divided(const address_range& bounds, const memory_uses& uses) : bounds_(bounds), uses_(uses) {
     for (const auto* const ranges : {&uses.recorder, &uses.modules}) {
       for (const address_range& range : *ranges) add_cuts(range);
     }
     for (const auto& [thread, range] : uses.stacks) add_cuts(range);
-    for (std::uint64_t cut = (place.start / mebibyte + 1) * mebibyte; cut < place.end; cut += mebibyte)
+    for (std::uint64_t cut = (bounds.start / mebibyte + 1) * mebibyte; cut < bounds.end; cut += mebibyte)
       cuts_.push_back(cut);
-    cuts_.push_back(place.start);
-    cuts_.push_back(place.end);
+    cuts_.push_back(bounds.start);
+    cuts_.push_back(bounds.end);
     std::sort(cuts_.begin(), cuts_.end());
     cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
   }
@@ -107,7 +108,7 @@ class divided {
  private:
   void add_cuts(const address_range& range) {
     for (const std::uint64_t cut : {range.start, range.end}) {
-      if (place_.start < cut && cut < place_.end) cuts_.push_back(cut / page_bytes * page_bytes);
+      if (bounds_.start < cut && cut < bounds_.end) cuts_.push_back(cut / page_bytes * page_bytes);
     }
   }
   memory_kind kind_of(const address_range& stretch) const {
@@ -121,7 +122,7 @@ class divided {
     return uses_.heap_mebibytes.contains(stretch.start / mebibyte) ? memory_kind::heap : memory_kind::remainder;
   }
 
-  address_range place_;
+  address_range bounds_;
   const memory_uses& uses_;
   std::vector<std::uint64_t> cuts_;
 };
@@ -129,21 +130,22 @@ class divided {
 // Adds the resident bytes of an anonymous mapping to the kinds that its stretches are for: by their resident pages, or
 // by their sizes where these are not known.
 void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_reader& pages, residence_facts& sum) {
-  const divided stretches(mapping.place, uses);
+  const divided stretches(mapping.range, uses);
   std::array<double, format::memory_kinds> weights{};
   stretches.for_each([&](const address_range& stretch, memory_kind kind) {
     weights[static_cast<std::size_t>(kind)] += static_cast<double>(stretch.end - stretch.start);
   });
   if (std::count_if(weights.begin(), weights.end(), [](double weight) { return weight != 0; }) > 1) {
-    const std::vector<bool> resident = pages(mapping.place.start, mapping.place.end);
-    std::array<double, format::memory_kinds> counted{};
+    const std::vector<bool> resident = pages(mapping.range.start, mapping.range.end);
+    std::array<double, format::memory_kinds> resident_pages{};
     stretches.for_each([&](const address_range& stretch, memory_kind kind) {
       for (std::uint64_t address = stretch.start; address < stretch.end; address += page_bytes) {
-        const std::size_t page = (address - mapping.place.start) / page_bytes;
-        if (page < resident.size() && resident[page]) ++counted[static_cast<std::size_t>(kind)];
+        const std::size_t page = (address - mapping.range.start) / page_bytes;
+        if (page < resident.size() && resident[page]) ++resident_pages[static_cast<std::size_t>(kind)];
       }
     });
-    if (std::any_of(counted.begin(), counted.end(), [](double count) { return count != 0; })) weights = counted;
+    if (std::any_of(resident_pages.begin(), resident_pages.end(), [](double count) { return count != 0; }))
+      weights = resident_pages;
   }
   double whole = 0;
   for (const double weight : weights) whole += weight;
@@ -164,11 +166,11 @@ std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std
   if (file < 0) return pages;
   std::array<std::uint64_t, 8192> entries;
   for (std::uint64_t page = start / page_bytes; page < end / page_bytes;) {
-    const std::uint64_t wanted = std::min<std::uint64_t>(entries.size(), end / page_bytes - page);
-    const ssize_t got =
-        ::pread(file, entries.data(), wanted * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
-    if (got < static_cast<ssize_t>(sizeof entries[0])) break;
-    const std::size_t count = static_cast<std::size_t>(got) / sizeof entries[0];
+    const std::uint64_t entry_count = std::min<std::uint64_t>(entries.size(), end / page_bytes - page);
+    const ssize_t read_bytes =
+        ::pread(file, entries.data(), entry_count * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
+    if (read_bytes < static_cast<ssize_t>(sizeof entries[0])) break;
+    const std::size_t count = static_cast<std::size_t>(read_bytes) / sizeof entries[0];
     for (std::size_t index = 0; index < count; ++index) pages.push_back((entries[index] >> 63) != 0);
     page += count;
   }

@@ -15,9 +15,9 @@ namespace {
 // Returns the numbers of the threads that run, in rising order.
 std::vector<std::uint32_t> running_threads(std::uint64_t process) {
   std::vector<std::uint32_t> threads;
-  std::error_code ended;
-  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
-  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended)) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     threads.push_back(static_cast<std::uint32_t>(std::stoul(entry->path().filename())));
   }
   std::sort(threads.begin(), threads.end());
@@ -40,9 +40,9 @@ void name_threads(format::recording& recording) {
   // The newest thread comes first: the kernel gives the number of an ended one to another.
   for (auto thread = recording.threads.rbegin(); thread != recording.threads.rend() && !running.empty(); ++thread) {
     if (thread->image + 1 != recording.images) continue;  // ended with its image; another thread may have its number
-    const auto place = std::lower_bound(running.begin(), running.end(), thread->id);
-    if (place == running.end() || *place != thread->id) continue;
-    running.erase(place);
+    const auto position = std::lower_bound(running.begin(), running.end(), thread->id);
+    if (position == running.end() || *position != thread->id) continue;
+    running.erase(position);
     if (std::string name = thread_name(recording.program.process, thread->id); !name.empty())
       thread->name = std::move(name);
   }

@@ -41,9 +41,9 @@ void elf_file::load(Read read) {
   if (holder == parts_.end()) return;
   const auto offset_of = [&](std::uint64_t address) { return address - holder->address + holder->offset; };
   // The header's second word is the distance from there to the .eh_frame, which lies before it or behind it.
-  std::array<std::int32_t, 2> words;
-  if (!read(offset_of(frames->p_vaddr), words.data(), sizeof words)) return;
-  const std::uint64_t start = frames->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{words[1]});
+  std::array<std::int32_t, 2> header_words;
+  if (!read(offset_of(frames->p_vaddr), header_words.data(), sizeof header_words)) return;
+  const std::uint64_t start = frames->p_vaddr + 4 + static_cast<std::uint64_t>(std::int64_t{header_words[1]});
   frames_at_ = std::min<std::uint64_t>(start, frames->p_vaddr);
   const std::uint64_t end = holder->address + holder->file_bytes;
   if (frames_at_ < holder->address || end - frames_at_ > max_frame_bytes) return;

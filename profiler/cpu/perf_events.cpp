@@ -30,9 +30,9 @@ constexpr int max_listings = 100;
 
 std::set<pid_t> threads_of(pid_t process) {
   std::set<pid_t> threads;
-  std::error_code ended;
-  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
-  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended))
+  std::error_code error;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
     threads.insert(static_cast<pid_t>(std::stoi(entry->path().filename())));
   return threads;
 }

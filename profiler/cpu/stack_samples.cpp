@@ -118,11 +118,11 @@ void stack_samples::open(pid_t process, mapping& opened) {
   std::unique_ptr<elf_file>& file = files_[opened.path];
   if (file == nullptr) {
     // The process may have another root, and may have ended.
-    const std::string inside = fmt::format("/proc/{}/root{}", process, opened.path);
+    const std::string path_in_root = fmt::format("/proc/{}/root{}", process, opened.path);
     std::error_code ignored;
-    file = opened.path == vdso_path                   ? std::make_unique<elf_file>(elf_file::vdso())
-           : std::filesystem::exists(inside, ignored) ? std::make_unique<elf_file>(inside)
-                                                      : std::make_unique<elf_file>(opened.path);
+    file = opened.path == vdso_path                         ? std::make_unique<elf_file>(elf_file::vdso())
+           : std::filesystem::exists(path_in_root, ignored) ? std::make_unique<elf_file>(path_in_root)
+                                                            : std::make_unique<elf_file>(opened.path);
   }
   opened.file = file.get();
   opened.bias = opened.path == vdso_path
@@ -174,23 +174,23 @@ void stack_samples::name(process_state& state, pid_t thread, std::string text) {
 }
 
 void stack_samples::add_sample(const perf_record& record) {
-  record_reader words(record.bytes);
-  const auto header = words.next<perf_event_header>();
-  const auto process = words.next<pid_t>(), thread = words.next<pid_t>();
+  record_reader reader(record.bytes);
+  const auto header = reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
   if (only_ != 0 && process != only_) return;
-  words.next<std::uint64_t>();  // the time
-  const auto abi = words.next<std::uint64_t>();
+  reader.next<std::uint64_t>();  // the time
+  const auto abi = reader.next<std::uint64_t>();
   unwind::caller registers{};
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {  // in the order of their numbers
-    registers.frame = words.next<std::uint64_t>();
-    registers.stack = words.next<std::uint64_t>();
-    registers.address = words.next<std::uint64_t>() + 1;  // a walk begins at a return address, behind its instruction
+    registers.frame = reader.next<std::uint64_t>();
+    registers.stack = reader.next<std::uint64_t>();
+    registers.address = reader.next<std::uint64_t>() + 1;  // a walk begins at a return address, behind its instruction
   }
-  const std::size_t reserved = words.next<std::uint64_t>();
-  const std::byte* const bytes = words.position();
-  const std::size_t room = std::min(reserved, words.left());
-  words.skip(reserved);
-  const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(words.next<std::uint64_t>(), room);
+  const std::size_t reserved = reader.next<std::uint64_t>();
+  const std::byte* const bytes = reader.position();
+  const std::size_t room = std::min(reserved, reader.left());
+  reader.skip(reserved);
+  const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(reader.next<std::uint64_t>(), room);
 
   process_state& state = state_of(process);
   std::vector<std::uint64_t> frames;
@@ -214,9 +214,9 @@ void stack_samples::add_sample(const perf_record& record) {
 
 // A thread has a name, which an exec sets.
 void stack_samples::add_command(const perf_record& record) {
-  record_reader words(record.bytes);
-  const auto header = words.next<perf_event_header>();
-  const auto process = words.next<pid_t>(), thread = words.next<pid_t>();
+  record_reader reader(record.bytes);
+  const auto header = reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
   if (only_ != 0 && process != only_) return;
   process_state& state = state_of(process);
   if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0) {
@@ -224,27 +224,27 @@ void stack_samples::add_command(const perf_record& record) {
     state.mappings.clear();
     state.names.clear();
   }
-  name(state, thread, words.text());
+  name(state, thread, reader.text());
 }
 
 void stack_samples::add_module(const perf_record& record) {
-  record_reader words(record.bytes);
-  words.next<perf_event_header>();
-  const auto process = words.next<pid_t>();
+  record_reader reader(record.bytes);
+  reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>();
   if (only_ != 0 && process != only_) return;
-  words.next<pid_t>();
-  const auto start = words.next<std::uint64_t>(), bytes = words.next<std::uint64_t>();
-  const auto offset = words.next<std::uint64_t>();
+  reader.next<pid_t>();
+  const auto start = reader.next<std::uint64_t>(), bytes = reader.next<std::uint64_t>();
+  const auto offset = reader.next<std::uint64_t>();
   constexpr std::size_t inode_and_protection = 32;
-  words.skip(inode_and_protection);
-  add_mapping(state_of(process), start, bytes, offset, words.text());
+  reader.skip(inode_and_protection);
+  add_mapping(state_of(process), start, bytes, offset, reader.text());
 }
 
 void stack_samples::add_fork(const perf_record& record) {
-  record_reader words(record.bytes);
-  words.next<perf_event_header>();
-  const auto process = words.next<pid_t>(), parent = words.next<pid_t>();
-  const auto thread = words.next<pid_t>(), creator = words.next<pid_t>();
+  record_reader reader(record.bytes);
+  reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>(), parent = reader.next<pid_t>();
+  const auto thread = reader.next<pid_t>(), creator = reader.next<pid_t>();
   if (only_ != 0 && process != only_) return;
   process_state& before = state_of(parent);
   std::string inherited = before.names[creator];
@@ -258,11 +258,11 @@ void stack_samples::add_fork(const perf_record& record) {
 }
 
 void stack_samples::add_exit(const perf_record& record) {
-  record_reader words(record.bytes);
-  words.next<perf_event_header>();
-  const auto process = words.next<pid_t>();
-  words.next<pid_t>();
-  const auto thread = words.next<pid_t>();
+  record_reader reader(record.bytes);
+  reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>();
+  reader.next<pid_t>();
+  const auto thread = reader.next<pid_t>();
   const auto entry = processes_.find(process);
   if (entry == processes_.end()) return;
   entry->second.names.erase(thread);
@@ -277,9 +277,9 @@ void stack_samples::add(const perf_record& record) {
     case PERF_RECORD_FORK: return add_fork(record);
     case PERF_RECORD_EXIT: return add_exit(record);
     case PERF_RECORD_LOST: {
-      record_reader words(record.bytes);
-      words.skip(sizeof(perf_event_header) + sizeof(std::uint64_t));
-      lost_ += words.next<std::uint64_t>();
+      record_reader reader(record.bytes);
+      reader.skip(sizeof(perf_event_header) + sizeof(std::uint64_t));
+      lost_ += reader.next<std::uint64_t>();
       return;
     }
     default: return;
@@ -290,17 +290,17 @@ void stack_samples::add_running(pid_t process) {
   process_state& state = state_of(process);
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
   for (std::string line; std::getline(maps, line);) {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::uint64_t start = 0, end = 0, offset = 0;
     char dash = 0;
     std::string access, device, inode, path;
-    words >> std::hex >> start >> dash >> end >> access >> offset >> device >> inode >> std::ws;
-    std::getline(words, path);
+    fields >> std::hex >> start >> dash >> end >> access >> offset >> device >> inode >> std::ws;
+    std::getline(fields, path);
     if (access.find('x') != std::string::npos && end > start) add_mapping(state, start, end - start, offset, path);
   }
-  std::error_code ended;
-  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), ended);
-  for (; !ended && entry != std::filesystem::directory_iterator(); entry.increment(ended)) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     std::ifstream file(entry->path() / "comm", std::ios::binary);
     std::string text;
     std::getline(file, text);

@@ -165,7 +165,7 @@ class pprof {
       pbf_writer(message, location_field::line).add_uint64(line_field::function_id, function_number);
     }
     writer_.add_int64(profile_field::time_nanos, static_cast<std::int64_t>(recording.program.started) * 1'000'000'000);
-    if (recording.ended)
+    if (recording.has_ended)
       writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(recording.end.wall_us) * 1000);
     std::vector<std::int64_t> comments = {string(program_name(recording)), string(recording.program.machine)};
     if (profile_.is_estimate()) comments.push_back(string("sampled: what is counted of the heap is an estimate"));

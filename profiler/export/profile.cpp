@@ -121,7 +121,7 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
     sample activity = {key.site, key.thread, key.thread, sample_source::call, category, call, {}};
     activity.counted[calls] = value[format::calls];
     activity.counted[call_errors] = value[format::errors];
-    activity.counted[call_bytes] = value[format::given];
+    activity.counted[call_bytes] = value[format::returned_bytes];
     activity.counted[call_time] = format::nanoseconds(recording_.clock, value[format::call_ticks]);
     add(activity);
   }

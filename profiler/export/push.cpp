@@ -48,7 +48,7 @@ void push(const exports::profile& profile, const std::string& url, const std::st
   const format::recording& recording = profile.recorded();
   const std::string program =
       recording.program.arguments.empty() ? "program" : analyse::file_name(recording.program.arguments.front());
-  const std::uint64_t seconds = recording.ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;
+  const std::uint64_t seconds = recording.has_ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;
   const std::string address =
       fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof&spyName=tarn",
                   url.substr(0, url.find_last_not_of('/') + 1), encoded(name.empty() ? program : name),

@@ -23,7 +23,7 @@ constexpr double nearly_all = 0.99;
 // `threaded` is true if the site's program had a second thread.
 heap_category categorise(const site& site, bool threaded) {
   const std::uint64_t blocks = site.sums[counter::blocks];
-  const std::uint64_t lived_on = site.sums[counter::early] - site.sums[counter::early_gone];
+  const std::uint64_t lived_on = site.sums[counter::early_blocks] - site.sums[counter::early_gone];
   if (threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
     return heap_category::start_up;
   const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;

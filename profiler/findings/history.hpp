@@ -15,10 +15,11 @@ namespace tarn::analyse {
 // The counters of a cell that are kept, in this order.
 inline constexpr std::array heap_series = {format::blocks, format::bytes, format::frees, format::freed_bytes};
 inline constexpr std::array lock_series = {format::acquisitions, format::contended,  format::wait_ticks,
-                                           format::held,         format::held_ticks, format::refused};
+                                           format::holds,        format::held_ticks, format::refused};
 inline constexpr std::array wait_series = {format::waits, format::waited_ticks};
-inline constexpr std::array call_series = {format::calls,      format::errors,         format::asked,   format::given,
-                                           format::call_ticks, format::same_arguments, format::in_a_row};
+inline constexpr std::array call_series = {format::calls,          format::errors,     format::requested_bytes,
+                                           format::returned_bytes, format::call_ticks, format::same_arguments,
+                                           format::in_a_row};
 
 // The increase of a cell in one interval; an interval without an increase has no point.
 template <std::size_t Counters>

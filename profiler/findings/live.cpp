@@ -135,7 +135,7 @@ std::vector<live_row> call_rows(const recording& before, const recording& now) {
     std::array<double, max_live_columns>& values = rows[position->second].values;
     values[0] += static_cast<double>(change[format::calls]);
     values[1] += milliseconds(now, change[format::call_ticks]);
-    values[2] += static_cast<double>(change[format::given]);
+    values[2] += static_cast<double>(change[format::returned_bytes]);
     values[3] += static_cast<double>(change[format::errors]);
   });
   return rows;

@@ -43,7 +43,7 @@ double error_of(const format::lock_counts& sums) {
 }
 
 std::uint64_t mean_hold(const lock_group& group) {
-  const std::uint64_t holds = group.sums[format::held];
+  const std::uint64_t holds = group.sums[format::holds];
   return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
 }
 
@@ -199,7 +199,7 @@ lock_findings find_locks(const format::recording& recording) {
     stack_use& use = group.uses[key.site];
     use.acquisitions += counts[format::acquisitions];
     use.shared_ones += counts[format::shared_ones];
-    use.held += counts[format::held];
+    use.held += counts[format::holds];
     use.held_ns += counts[format::held_ticks];
     use.threads.insert(key.thread);
     lock_site& lock_place = site_of(group, key.site);
@@ -223,7 +223,7 @@ lock_findings find_locks(const format::recording& recording) {
 
   lock_findings findings;
   format::lock_counts totals{};  // without condition variables
-  const std::uint64_t wall_ns = recording.ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
+  const std::uint64_t wall_ns = recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
   for (auto& [key, collected] : groups) {
     lock_group& group = collected.facts;
     group.locks = static_cast<std::uint32_t>(collected.threads_of.size());

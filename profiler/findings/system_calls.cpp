@@ -53,7 +53,8 @@ call_category categorise(const call_site& site) {
     return call_category::waits;
   }
   if (calls < calls_worth_it) return call_category::needed;
-  const std::uint64_t bytes = std::max(site.sums[call_counter::asked], site.sums[call_counter::given]);
+  const std::uint64_t bytes =
+      std::max(site.sums[call_counter::requested_bytes], site.sums[call_counter::returned_bytes]);
   // A send after another call, such as the read of a request, is an answer that somebody waits for.
   const bool sends_on = sends(site.name) && is_share(site.sums[call_counter::in_a_row], calls, often);
   if ((is_reading(site.name) || is_writing(site.name) || sends_on) && bytes / calls < few_bytes)
@@ -61,7 +62,8 @@ call_category categorise(const call_site& site) {
   if (sets_signals(site.name)) return call_category::repeated;
   if (is_share(site.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
   // A read that returns less than it asked for has taken all that was there.
-  const bool takes_all = is_reading(site.name) && site.sums[call_counter::given] < site.sums[call_counter::asked] / 2;
+  const bool takes_all =
+      is_reading(site.name) && site.sums[call_counter::returned_bytes] < site.sums[call_counter::requested_bytes] / 2;
   if (!takes_all && is_share(site.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
   return call_category::needed;
 }
@@ -108,7 +110,7 @@ struct call_family {
 };
 
 std::array<call_family, 2> families_of(const format::recording& recording) {
-  const bool is_whole = recording.ended && recording.part == format::interval{};
+  const bool is_whole = recording.has_ended && recording.part == format::interval{};
   std::array<call_family, 2> families = {call_family{is_reading, is_whole ? recording.end.reads : 0},
                                          call_family{is_writing, is_whole ? recording.end.writes : 0}};
   for (const auto& [key, value] : recording.calls) {
@@ -123,7 +125,7 @@ std::array<call_family, 2> families_of(const format::recording& recording) {
 }
 
 std::string small_remedy(const call_site& site) {
-  const std::uint64_t mean_bytes = site.sums[call_counter::asked] / site.sums[call_counter::calls];
+  const std::uint64_t mean_bytes = site.sums[call_counter::requested_bytes] / site.sums[call_counter::calls];
   const std::string bytes = std::to_string(mean_bytes) + " bytes a call: ";
   if (is_reading(site.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
   if (sends(site.name)) return bytes + "gather what belongs together, and send it by one sendmsg";
@@ -206,7 +208,7 @@ namespace {
 // No thread is inside the kernel for longer than the run. The sum of samples may be: one long wait that a window has
 // seen stands for all those that it has not.
 void bound_times(format::recording& recording) {
-  const std::uint64_t run_ns = recording.ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
+  const std::uint64_t run_ns = recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
   std::map<std::uint32_t, std::uint64_t> ticks;
   for (const auto& [key, value] : recording.calls) ticks[key.thread] += value[call_counter::call_ticks];
   for (auto& [key, value] : recording.calls) {
@@ -279,7 +281,7 @@ call_findings find_calls(const format::recording& recording) {
   }
   // The share is one of the processor time: a waiting server or a busy machine does not make calls cheap.
   const std::uint64_t time_ns =
-      recording.ended ? (recording.end.user_us + recording.end.system_us) * 1000 : recording.clock.nanoseconds;
+      recording.has_ended ? (recording.end.user_us + recording.end.system_us) * 1000 : recording.clock.nanoseconds;
   std::vector<collected*> order;
   for (auto& [key, group] : places) {
     call_site& site = group.sums;

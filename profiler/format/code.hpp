@@ -31,9 +31,9 @@ class encoder {
     const std::uint64_t up = value - before;
     number(up >> 63 != 0 ? ~(up << 1) : up << 1);
   }
-  void text(std::string_view words) {
-    number(words.size());
-    bytes_ += words;
+  void text(std::string_view content) {
+    number(content.size());
+    bytes_ += content;
   }
   const std::string& bytes() const { return bytes_; }
 

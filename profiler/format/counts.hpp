@@ -17,7 +17,7 @@ constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; 
 enum counter : std::size_t {
   blocks,        // allocations; a realloc that moves data counts as one more and as a free, as in valgrind
   bytes,         // sum of the requested bytes
-  early,         // blocks allocated before the image's second thread started
+  early_blocks,  // blocks allocated before the image's second thread started
   reallocs,      // reallocs of this site's blocks
   moved,         // reallocs that changed the address
   copied,        // bytes that those had to copy: at most the capacity of the old block
@@ -54,9 +54,9 @@ constexpr std::uint64_t size_bucket_end(std::size_t bucket) noexcept { return st
 
 // A lifetime is the number of allocations that the owner made in between: bucket 0 holds none, each further one those
 // below 4, 16, 64 …, and the last one all from a million on.
-constexpr std::size_t life_bucket(std::uint64_t between) noexcept {
-  if (between == 0) return 0;
-  const std::size_t bucket = (63U - static_cast<unsigned>(__builtin_clzll(between))) / 2 + 1;
+constexpr std::size_t life_bucket(std::uint64_t allocations) noexcept {
+  if (allocations == 0) return 0;
+  const std::size_t bucket = (63U - static_cast<unsigned>(__builtin_clzll(allocations))) / 2 + 1;
   return bucket < life_bucket_count ? bucket : life_bucket_count - 1;
 }
 
@@ -89,13 +89,13 @@ constexpr std::uint32_t excerpt_kinds = 3;
 // A cell of system calls counts the calls of one number that one thread made from one site.
 enum call_counter : std::size_t {
   calls,
-  errors,          // calls that returned -1 and an errno
-  asked,           // sum of the bytes that calls with a size asked for
-  given,           // bytes that they returned
-  call_ticks,      // ticks of the clock inside the kernel
-  same_arguments,  // calls with the arguments of the thread's previous call at this site; paths compare as text
-  in_a_row,        // calls that directly follow one of the same thread at the same site
-  call_spread,     // the estimated variance of `calls`; 0 if all were counted
+  errors,           // calls that returned -1 and an errno
+  requested_bytes,  // sum of the bytes that calls with a size asked for
+  returned_bytes,   // bytes that they returned
+  call_ticks,       // ticks of the clock inside the kernel
+  same_arguments,   // calls with the arguments of the thread's previous call at this site; paths compare as text
+  in_a_row,         // calls that directly follow one of the same thread at the same site
+  call_spread,      // the estimated variance of `calls`; 0 if all were counted
   call_counter_count,
 };
 
@@ -106,7 +106,7 @@ enum lock_counter : std::size_t {
   contended,     // acquisitions that had to wait
   wait_ticks,    // ticks of the clock until the lock was acquired
   longest_wait,  // the longest single wait
-  held,          // acquisitions whose release was seen
+  holds,         // acquisitions whose release was seen
   held_ticks,    // ticks of the clock until the release
   longest_held,
   shared_ones,  // acquisitions as one of several readers

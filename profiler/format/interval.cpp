@@ -67,7 +67,7 @@ class collector final : public watcher {
     part.cpu = whole.cpu;
     part.cpu.cells = std::move(samples);
     part.clock = whole.clock;
-    part.ended = whole.ended;
+    part.has_ended = whole.has_ended;
     part.end = whole.end;
     part.end.instructions = part.end.branch_mispredictions = 0;  // known only for the whole run
     part.excerpts = whole.excerpts;                              // they show how the program uses the heap at any time
@@ -171,13 +171,13 @@ recording since(const recording& before, const recording& now) {
   return part;
 }
 
-interval to_snapshots(const recording& whole, const interval& wanted) {
+interval to_snapshots(const recording& whole, const interval& request) {
   interval rounded{0, whole.snapshots.back().at_ns};
   for (const snapshot_facts& snapshot : whole.snapshots) {
-    if (snapshot.at_ns <= wanted.from_ns) rounded.from_ns = snapshot.at_ns;
+    if (snapshot.at_ns <= request.from_ns) rounded.from_ns = snapshot.at_ns;
   }
   for (auto snapshot = whole.snapshots.rbegin(); snapshot != whole.snapshots.rend(); ++snapshot) {
-    if (snapshot->at_ns >= wanted.to_ns) rounded.to_ns = snapshot->at_ns;
+    if (snapshot->at_ns >= request.to_ns) rounded.to_ns = snapshot->at_ns;
   }
   return rounded;
 }

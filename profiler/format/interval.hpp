@@ -8,10 +8,10 @@
 
 namespace tarn::format {
 
-// Widens `wanted` to moments of the recording: the last one at or before `wanted.from_ns` and the first one at or
-// after `wanted.to_ns`. The start counts as a moment, too, and an end after the last moment becomes the last moment.
-// The recording must have moments.
-interval to_snapshots(const recording& whole, const interval& wanted);
+// Widens `request` to snapshots of the recording: the last one at or before `request.from_ns` and the first one at or
+// after `request.to_ns`. The start counts as a snapshot, too, and an end after the last snapshot becomes that snapshot.
+// The recording must have snapshots.
+interval to_snapshots(const recording& whole, const interval& request);
 
 // `bytes` are those of `whole`, and `which` comes from to_snapshots. The result has the counts that were added in the
 // interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are exact if

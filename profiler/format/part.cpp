@@ -37,10 +37,11 @@ format::interval part_of(const format::recording& whole, const part_request& req
     fail(exit_code::io_error, "--start and --end need at least one snapshot; this recording has none");
   }
   const std::uint64_t end = whole.snapshots.back().at_ns;
-  const format::interval wanted{request.begin.empty() ? 0 : time_of(request.begin, end),
-                                request.end.empty() ? end : time_of(request.end, end)};
-  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--start {} is not before --end", request.begin);
-  return format::to_snapshots(whole, wanted);
+  const format::interval requested_interval{request.begin.empty() ? 0 : time_of(request.begin, end),
+                                            request.end.empty() ? end : time_of(request.end, end)};
+  if (requested_interval.from_ns >= requested_interval.to_ns)
+    fail(exit_code::usage, "--start {} is not before --end", request.begin);
+  return format::to_snapshots(whole, requested_interval);
 }
 
 }  // namespace tarn::command

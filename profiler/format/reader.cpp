@@ -298,7 +298,7 @@ void read_work(decoder& input, recording& result) {
 void read_end(decoder& input, recording& result) {
   end_facts facts;
   const std::uint64_t way = input.number(2);  // 0: by an exit code, 1: by a signal, 2: not ended
-  facts.by_signal = way == 1;
+  facts.status_is_signal = way == 1;
   facts.is_running = way == 2;
   facts.status = read_small_number(input, ~0U);
   facts.wall_us = input.number();
@@ -309,7 +309,7 @@ void read_end(decoder& input, recording& result) {
   facts.reads = input.number();
   facts.writes = input.number();
   result.end = facts;
-  result.ended = true;
+  result.has_ended = true;
 }
 
 void read_part(block_kind kind, decoder input, recording& result, watcher* watching) {

@@ -191,7 +191,7 @@ struct excerpt_facts {
 };
 
 struct end_facts {
-  bool by_signal = false;
+  bool status_is_signal = false;
   std::uint32_t status = 0;  // exit code or signal number
   std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
   // The processor counted these in the program, including the recorder; 0 if they were not or could not be counted.
@@ -202,7 +202,7 @@ struct end_facts {
   auto operator<=>(const end_facts&) const = default;
 };
 
-// What the recorder did in the program, and what that costs on the machine of the recording.
+// The recorder's own work in the program, and its cost on the machine of the recording.
 struct work_facts {
   std::array<std::uint64_t, work_counter_count> counts{};  // only while it is recorded; the file has the amounts
   std::array<std::uint64_t, work_item_count> amounts{};
@@ -279,14 +279,14 @@ struct recording {
   std::map<violation_key, violation_counts> violations;
   cpu_recording cpu;
   clock_facts clock;
-  std::vector<snapshot_facts> snapshots;    // in order of time
-  std::uint64_t peak_ns = 0;                // since the program's start: when it had the most bytes in use; 0: unknown
+  std::vector<snapshot_facts> snapshots;     // in order of time
+  std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown
   residence_facts residence, peak_resident;  // the last one seen, and the one with the most bytes; all 0: none
-  bool has_leaks = false;                   // `tarn record` has looked for lost blocks: those of each site that has any
+  bool has_leaks = false;  // `tarn record` has looked for lost blocks: those of each site that has any
   std::map<std::uint32_t, leak_facts> leaks;
   interval part;  // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
-  bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
+  bool has_ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;
   work_facts work;
   unrecorded_facts unrecorded;

@@ -92,15 +92,15 @@ struct wait_cell : cell_of_kind<wait_counter_count> {
   std::atomic<std::uint64_t> holder;  // site << 32 | thread
 };
 struct order_cell : cell_of_kind<order_counter_count> {
-  std::atomic<std::uint64_t> held;  // site << 32 | lock
-  std::atomic<std::uint64_t> gate;  // the outermost lock that was held around both; 0: none
+  std::atomic<std::uint64_t> held_key;  // site << 32 | lock
+  std::atomic<std::uint64_t> gate;      // the outermost lock that was held around both; 0: none
 };
 constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t low_half) {
   return std::uint64_t{site} << 32 | low_half;
 }
 struct chunk {
   std::atomic<offset> next;
-  std::atomic<std::uint32_t> used;  // number of cells in use, which follow, out of `capacity`
+  std::atomic<std::uint32_t> used_cells;  // number of cells in use, which follow, out of `capacity`
   std::uint32_t capacity;
 };
 // Events are in the order in which they happened. Only an allocation has a site.
@@ -112,7 +112,7 @@ struct event_record {
 struct excerpt_record {
   std::atomic<offset> next;
   std::uint64_t allocations;  // how many allocations the thread had made before
-  std::atomic<std::uint32_t> used;
+  std::atomic<std::uint32_t> used_events;
   std::uint32_t reserved;
   event_record events[excerpt_capacity];
 };
@@ -177,11 +177,11 @@ struct recorder_pipe {
 // The search for lost blocks when the program exits (`tarn record --leaks`). Each step waits for the one before.
 enum class leak_step : std::uint32_t {
   unwanted,
-  wanted,   // tarn record does
-  exiting,  // a thread of the program is in exit(), and waits
-  stopped,  // tarn record has stopped all other threads
-  listed,   // the thread has listed the blocks in use
-  ended     // the program goes on
+  requested,  // by tarn record
+  exiting,    // a thread of the program is in exit(), and waits
+  stopped,    // tarn record has stopped all other threads
+  listed,     // the thread has listed the blocks in use
+  finished    // the program goes on
 };
 struct leak_search {
   std::atomic<leak_step> step;
@@ -214,7 +214,7 @@ struct region_header {
   std::atomic<std::uint32_t> restricted;    // 1: the program has restricted its system calls (seccomp)
   std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
   std::atomic<std::uint32_t> call_problem;  // the errno that kept it from recording system calls
-  std::atomic<std::uint64_t> used;          // bytes handed out
+  std::atomic<std::uint64_t> used_bytes;    // bytes handed out
   // Facts of the process: its number, when it first attached, and how it ended if it called exit() or _exit().
   std::atomic<std::uint32_t> process, has_ended, status;
   std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic clock

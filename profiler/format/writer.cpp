@@ -301,11 +301,11 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
     site = 0;
   };
   // Both are sorted, so one walk finds the place of each key.
-  auto place = before.begin();
+  auto position = before.begin();
   for (const auto& [key, value] : now) {
-    while (place != before.end() && place->first < key) ++place;
-    if (place == before.end() || place->first != key) place = before.emplace_hint(place, key, Counts{});
-    Counts& written = place->second;
+    while (position != before.end() && position->first < key) ++position;
+    if (position == before.end() || position->first != key) position = before.emplace_hint(position, key, Counts{});
+    Counts& written = position->second;
     if (written == value) continue;
     put_key(output, key, site);
     site = key.site;
@@ -425,7 +425,7 @@ void writer::work(const work_facts& facts) {
 
 void writer::end(const end_facts& facts) {
   encoder output;
-  output.number(facts.is_running ? 2 : facts.by_signal ? 1 : 0);
+  output.number(facts.is_running ? 2 : facts.status_is_signal ? 1 : 0);
   output.number(facts.status);
   output.number(facts.wall_us);
   output.number(facts.user_us);

@@ -152,11 +152,11 @@ class safe_places {
     constexpr std::size_t searched_bytes = 64 * 1024;
     const remote_mapping* const mapping = mapping_of(stack);
     if (mapping == nullptr) return true;  // mapped after the list was made
-    std::vector<std::uint64_t> words(std::min<std::size_t>(searched_bytes, mapping->end - stack) / 8);
-    if (!process_.read(stack, words.data(), words.size() * 8)) return false;
-    for (std::size_t index = 0; index < words.size(); ++index) {
-      if (words[index] == restorer_ && restorer_ != 0) return false;  // in a signal's handler
-      if (index * 8 < bytes && is_locking(words[index]) && follows_call(words[index])) return false;
+    std::vector<std::uint64_t> stack_words(std::min<std::size_t>(searched_bytes, mapping->end - stack) / 8);
+    if (!process_.read(stack, stack_words.data(), stack_words.size() * 8)) return false;
+    for (std::size_t index = 0; index < stack_words.size(); ++index) {
+      if (stack_words[index] == restorer_ && restorer_ != 0) return false;  // in a signal's handler
+      if (index * 8 < bytes && is_locking(stack_words[index]) && follows_call(stack_words[index])) return false;
     }
     return true;
   }
@@ -180,16 +180,16 @@ class safe_places {
 // failure where all have ended.
 std::vector<pid_t> stoppable_threads_of(pid_t process) {
   std::vector<pid_t> threads;
-  bool any_lives = false;
+  bool has_living = false;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process), error)) {
     const pid_t thread = std::atoi(entry.path().filename().c_str());
     const char state = state_of_thread(process, thread);
     if (state == '\0' || state == 'Z' || state == 'X') continue;
-    any_lives = true;
+    has_living = true;
     if (state != 'D') threads.push_back(thread);
   }
-  if (!any_lives) fail(exit_code::io_error, "process {} ended meanwhile", process);
+  if (!has_living) fail(exit_code::io_error, "process {} ended meanwhile", process);
   return threads;
 }
 
@@ -223,7 +223,7 @@ struct stopped_thread {
 };
 
 stopped_thread stop_one(const remote_process& process, const remote_instructions& instructions) {
-  constexpr std::size_t near = 4096, nearest = 512;
+  constexpr std::size_t max_distance = 4096, near_distance = 512;
   constexpr std::chrono::seconds patience{20};
   const auto begun = steady::now();
   while (steady::now() < begun + patience) {
@@ -232,7 +232,7 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
-      if (thread->is_stopped() && places.has(thread->registers(), is_patient ? near : nearest))
+      if (thread->is_stopped() && places.has(thread->registers(), is_patient ? max_distance : near_distance))
         return {std::make_unique<hurried_thread>(number), std::move(thread), since};
     }
     ::usleep(1000);
@@ -288,8 +288,8 @@ class remote_caller {
   remote_address scratch_stack() const { return scratch_ + scratch_bytes - 64; }
   // Calls a function on the stack that ends there.
   template <class... Words>
-  std::uint64_t call(remote_address stack_end, remote_address function, Words... words) {
-    const std::array<std::uint64_t, sizeof...(words)> arguments = {static_cast<std::uint64_t>(words)...};
+  std::uint64_t call(remote_address stack_end, remote_address function, Words... values) {
+    const std::array<std::uint64_t, sizeof...(values)> arguments = {static_cast<std::uint64_t>(values)...};
     return stopped_.thread->call(function, arguments, stack_end);
   }
   // Returns the address of a copy of the text in the scratch memory, until the next copy.
@@ -306,8 +306,8 @@ class remote_caller {
     return static_cast<int>(file);
   }
   template <class... Words>
-  std::int64_t system_call(long number, Words... words) {
-    const std::array<std::uint64_t, sizeof...(words)> arguments = {static_cast<std::uint64_t>(words)...};
+  std::int64_t system_call(long number, Words... values) {
+    const std::array<std::uint64_t, sizeof...(values)> arguments = {static_cast<std::uint64_t>(values)...};
     return stopped_.thread->system_call(static_cast<std::uint64_t>(number), arguments);
   }
 
@@ -453,8 +453,8 @@ attachment attach_to(pid_t process, const std::string& library,
   result.is_new = start == 0;
   const auto offset_of = [&](std::string_view name) {
     if (result.is_new) return image.offset_of(name);
-    const remote_address place = target.function_of(start, name);
-    return place == 0 ? 0 : place - start;
+    const remote_address address = target.function_of(start, name);
+    return address == 0 ? 0 : address - start;
   };
   const remote_address attach = offset_of("tarn_recorder_attach"), stack = offset_of("tarn_recorder_stack");
   if (attach == 0 || stack == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);

@@ -158,10 +158,10 @@ void store(const cost_model& model, const fs::path& file) {
 
 }  // namespace
 
-cost_model machine_costs(bool remeasure) {
+cost_model machine_costs(bool must_measure) {
   const analyse::cost_facts today = facts_of_today();
   const fs::path file = cost_file();
-  if (!remeasure && !file.empty()) {
+  if (!must_measure && !file.empty()) {
     try {
       std::ifstream input(file);
       if (input) {

@@ -9,9 +9,9 @@
 namespace tarn::command {
 
 // Reads the file of an earlier run, $XDG_CACHE_HOME/tarn/costs.json, unless its facts differ from today's or
-// `remeasure` is set. Otherwise it measures, which takes about a second, and writes the file. An unreadable file is
+// `must_measure` is set. Otherwise it measures, which takes about a second, and writes the file. An unreadable file is
 // measured anew, an unwritable one is ignored. Throws a failure if nothing can be measured.
-analyse::cost_model machine_costs(bool remeasure);
+analyse::cost_model machine_costs(bool must_measure);
 
 // Repeats the jobs in a process of their own on the C library's malloc, and in another one on the drop-in. Each takes
 // some tens of milliseconds. Throws a failure.

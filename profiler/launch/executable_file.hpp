@@ -13,9 +13,9 @@ class executable_file {
  public:
   enum class kind { elf, script, text };  // a text file has no `#!`
 
-  // Reads the start of `path`. Throws cannot_run, with `shown` as the file's name, when the file is no kind of
+  // Reads the start of `path`. Throws cannot_run, with `display_name` as the file's name, when the file is no kind of
   // program.
-  executable_file(std::string shown, std::string path);
+  executable_file(std::string display_name, std::string path);
 
   executable_file::kind kind() const { return kind_; }
 
@@ -32,7 +32,7 @@ class executable_file {
   std::string loader() const;
   void check_privileges() const;
 
-  std::string shown_;
+  std::string display_name_;
   std::string path_;
   std::string start_;  // the first bytes of the file
   enum kind kind_ = kind::text;

@@ -5,9 +5,9 @@
 
 namespace tarn::command {
 
-// Returns the absolute path of the library called `name`: `given` if not empty, else the one beside this executable
-// (in the installed tree or the build tree). Throws a failure if there is none, or if LD_PRELOAD cannot name
-// it.
-std::string find_library(const std::string& name, const std::string& given);
+// Returns the absolute path of the library called `name`: `chosen_path` if not empty, else the one beside this
+// executable (in the installed tree or the build tree). Throws a failure if there is none, or if LD_PRELOAD cannot
+// name it.
+std::string find_library(const std::string& name, const std::string& chosen_path);
 
 }  // namespace tarn::command

@@ -16,13 +16,14 @@ std::uint64_t limit_of(__rlimit_resource_t which) {
 
 }  // namespace
 
-region_sizes sizes_within_limits(bool full, bool follows) {
+region_sizes sizes_within_limits(bool counts_all, bool follows_children) {
   using format::min_region_bytes;
   constexpr std::uint64_t part = 8;  // the region gets an eighth of the addresses, the program the rest
   constexpr std::uint64_t table_of_blocks = std::uint64_t{1} << 30;
-  region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes, follows ? format::max_spare_regions : 0};
+  region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes,
+                     follows_children ? format::max_spare_regions : 0};
   if (const std::uint64_t addresses = limit_of(RLIMIT_AS); addresses != RLIM_INFINITY) {
-    if (full && addresses < 2 * table_of_blocks) {
+    if (counts_all && addresses < 2 * table_of_blocks) {
       fail(
           exit_code::no_memory,
           "--full needs {} KiB of address space, and the limit is {} KiB (ulimit -v); without --full {} KiB are enough",

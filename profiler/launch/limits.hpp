@@ -15,9 +15,9 @@ struct region_sizes {
   std::size_t spares = 0;
 };
 
-// `full` means that every block is counted, `follows` that children are recorded. Throws a failure that names
-// the limit that is too low.
-region_sizes sizes_within_limits(bool full, bool follows);
+// `counts_all` means that every block is counted, `follows_children` that children are recorded. Throws a failure that
+// names the limit that is too low.
+region_sizes sizes_within_limits(bool counts_all, bool follows_children);
 
 // Raises the file size limit to its hard limit during its lifetime. The region is a file in memory, and the limit
 // (ulimit -f) is meant for files on disks.

@@ -28,8 +28,8 @@ int open_count(std::uint64_t event) {
 
 }  // namespace
 
-processor_counts::processor_counts(bool wanted) {
-  if (wanted) {
+processor_counts::processor_counts(bool is_enabled) {
+  if (is_enabled) {
     files_ = {open_count(PERF_COUNT_HW_INSTRUCTIONS), open_count(PERF_COUNT_HW_BRANCH_MISSES)};
   } else {
     files_ = {-1, -1};

@@ -12,8 +12,8 @@ namespace tarn::command {
 // a part of the time: all of the first tenth of a second, then 5 ms of each 200.
 class processor_counts {
  public:
-  // If not `wanted`, nothing is counted.
-  explicit processor_counts(bool wanted);
+  // If not `is_enabled`, nothing is counted.
+  explicit processor_counts(bool is_enabled);
   processor_counts(const processor_counts&) = delete;
   processor_counts& operator=(const processor_counts&) = delete;
   ~processor_counts();

@@ -35,11 +35,12 @@ int execution_error(const std::string& path) {
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& path, int error) {
-  const std::string shown = name == path ? name : name + ": " + path;
-  if (error == ENOENT || error == ENOTDIR) fail(exit_code::not_found, "{}: {}", shown, system_error_text(error));
-  if (error == EISDIR) fail(exit_code::cannot_run, "{}: is a directory", shown);
-  if (error == EACCES && ::access(path.c_str(), F_OK) == 0) fail(exit_code::cannot_run, "{}: is not executable", shown);
-  fail(exit_code::cannot_run, "{}: {}", shown, system_error_text(error));
+  const std::string display_name = name == path ? name : name + ": " + path;
+  if (error == ENOENT || error == ENOTDIR) fail(exit_code::not_found, "{}: {}", display_name, system_error_text(error));
+  if (error == EISDIR) fail(exit_code::cannot_run, "{}: is a directory", display_name);
+  if (error == EACCES && ::access(path.c_str(), F_OK) == 0)
+    fail(exit_code::cannot_run, "{}: is not executable", display_name);
+  fail(exit_code::cannot_run, "{}: {}", display_name, system_error_text(error));
 }
 
 }  // namespace
@@ -71,10 +72,10 @@ std::string find_program(const std::string& name) {
 start check_preloadable(const std::string& name, const std::string& path, const char* library) {
   constexpr int max_interpreters = 5;  // the kernel follows no more `#!` lines in a row
   std::string file = path;
-  std::string shown = name;
+  std::string display_name = name;
   start method = start::directly;
   for (int followed = 0;; ++followed) {
-    const executable_file executable(shown, file);
+    const executable_file executable(display_name, file);
     if (executable.kind() == executable_file::kind::elf) {
       executable.check_elf(library);
       return method;
@@ -82,16 +83,16 @@ start check_preloadable(const std::string& name, const std::string& path, const 
     if (followed == max_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
     if (executable.kind() == executable_file::kind::text) {
       // The kernel does not pass such an interpreter to a shell.
-      if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", shown);
+      if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", display_name);
       method = start::through_shell;
     }
     file = executable.interpreter();
     const int error = execution_error(file);
-    const std::string words = error == EISDIR   ? "is a directory"
-                              : error == EACCES ? "is not executable"
-                                                : system_error_text(error);
-    if (error != 0) fail(exit_code::cannot_run, "{}: its interpreter {}: {}", shown, file, words);
-    shown = fmt::format("{}: its interpreter {}", name, file);
+    const std::string reason = error == EISDIR   ? "is a directory"
+                               : error == EACCES ? "is not executable"
+                                                 : system_error_text(error);
+    if (error != 0) fail(exit_code::cannot_run, "{}: its interpreter {}: {}", display_name, file, reason);
+    display_name = fmt::format("{}: its interpreter {}", name, file);
   }
 }
 

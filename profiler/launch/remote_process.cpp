@@ -79,19 +79,20 @@ remote_address remote_process::function_of(remote_address start, std::string_vie
     if (facts->d_tag == DT_STRTAB) strings = value;
     if (facts->d_tag == DT_GNU_HASH) hash = value;
   }
-  std::uint32_t wanted = 5381;
-  for (const char letter : name) wanted = wanted * 33 + static_cast<unsigned char>(letter);
+  std::uint32_t name_hash = 5381;
+  for (const char letter : name) name_hash = name_hash * 33 + static_cast<unsigned char>(letter);
   const auto table = value_at<std::array<std::uint32_t, 4>>(hash);
   if (symbols == 0 || strings == 0 || !table || (*table)[0] == 0) return 0;
   const auto [buckets, first, filter_words, shift] = *table;
   const remote_address heads = hash + 16 + std::uint64_t{filter_words} * 8;
   const remote_address chains = heads + std::uint64_t{buckets} * 4;
-  auto index = value_at<std::uint32_t>(heads + std::uint64_t{wanted % buckets} * 4).value_or(0);
+  auto index = value_at<std::uint32_t>(heads + std::uint64_t{name_hash % buckets} * 4).value_or(0);
   for (; index >= first; ++index) {
     const auto chained = value_at<std::uint32_t>(chains + std::uint64_t{index - first} * 4);
     const auto symbol = value_at<Elf64_Sym>(symbols + std::uint64_t{index} * sizeof(Elf64_Sym));
     if (!chained || !symbol) return 0;
-    if ((*chained | 1) == (wanted | 1) && symbol->st_shndx != SHN_UNDEF && text_at(strings + symbol->st_name) == name)
+    if ((*chained | 1) == (name_hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+        text_at(strings + symbol->st_name) == name)
       return bias + symbol->st_value;
     if ((*chained & 1) != 0) return 0;
   }
@@ -103,7 +104,7 @@ remote_address remote_process::find_code(std::string_view module_name, std::stri
     if (!mapping.is_code || mapping.path.find(module_name) == std::string::npos) continue;
     std::string code(mapping.end - mapping.start, '\0');
     if (!read(mapping.start, code.data(), code.size())) continue;
-    if (const std::size_t place = code.find(bytes); place != std::string::npos) return mapping.start + place;
+    if (const std::size_t offset = code.find(bytes); offset != std::string::npos) return mapping.start + offset;
   }
   return 0;
 }

@@ -10,16 +10,17 @@
 namespace tarn::command {
 
 std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes) {
-  std::vector<std::string> words = command.remaining();
-  if (!words.empty() && words.front().starts_with('-')) {
-    fail(exit_code::usage, "unknown argument {}; see tarn {} --help", words.front(), command.get_name());
+  std::vector<std::string> arguments = command.remaining();
+  if (!arguments.empty() && arguments.front().starts_with('-')) {
+    fail(exit_code::usage, "unknown argument {}; see tarn {} --help", arguments.front(), command.get_name());
   }
-  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" belongs to the program
-  words.insert(words.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
-  if (words.empty()) {
+  const std::size_t skipped =
+      arguments.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" belongs to the program
+  arguments.insert(arguments.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
+  if (arguments.empty()) {
     fail(exit_code::usage, "no program to run; write tarn {} [OPTIONS] -- PROGRAM [ARGS...]", command.get_name());
   }
-  return words;
+  return arguments;
 }
 
 void set_environment(const std::string& name, const std::string& value) {
@@ -32,18 +33,18 @@ void preload(const std::string& library) {
   set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
 }
 
-void execute(const std::vector<std::string>& words, const std::string& program, start method) {
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  arguments.push_back(nullptr);
+void execute(const std::vector<std::string>& arguments, const std::string& program, start method) {
+  std::vector<const char*> pointers;
+  for (const std::string& word : arguments) pointers.push_back(word.c_str());
+  pointers.push_back(nullptr);
   const char* file = program.c_str();
   if (method == start::through_shell) {
-    arguments[0] = file;
+    pointers[0] = file;
     file = "/bin/sh";
-    arguments.insert(arguments.begin(), file);
+    pointers.insert(pointers.begin(), file);
   }
-  ::execv(file, const_cast<char* const*>(arguments.data()));
-  fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
+  ::execv(file, const_cast<char* const*>(pointers.data()));
+  fail(exit_code::cannot_run, "{}: {}", arguments.front(), system_error_text(errno));
 }
 
 }  // namespace tarn::command

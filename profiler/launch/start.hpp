@@ -21,6 +21,6 @@ void set_environment(const std::string& name, const std::string& value);
 void preload(const std::string& library);
 
 // Replaces this process by the program. Throws cannot_run.
-[[noreturn]] void execute(const std::vector<std::string>& words, const std::string& program, start method);
+[[noreturn]] void execute(const std::vector<std::string>& arguments, const std::string& program, start method);
 
 }  // namespace tarn::command

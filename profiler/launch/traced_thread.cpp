@@ -93,17 +93,18 @@ traced_thread::~traced_thread() {
   if (is_calling_) restore();
   if (!is_stopped_) return;
   // The kernel repeats most calls that were interrupted. These it would end with EINTR, though no signal has come.
-  constexpr std::array ended = {SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_semop, SYS_semtimedop};
+  constexpr std::array interrupted_calls = {SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_semop,
+                                            SYS_semtimedop};
   const auto number = static_cast<std::int64_t>(before_.orig_rax);
   bool is_repeated = false;
-  for (const long call : ended) is_repeated = is_repeated || call == number;
+  for (const long call : interrupted_calls) is_repeated = is_repeated || call == number;
   if (is_repeated && static_cast<std::int64_t>(before_.rax) == -EINTR &&
       !has_pending_signal(process_.number(), thread_)) {
-    user_regs_struct again = before_;
-    again.rip -= 2;
-    again.rax = again.orig_rax;
-    again.orig_rax = ~std::uint64_t{0};
-    trace(PTRACE_SETREGS, thread_, 0, &again);
+    user_regs_struct repeated_call = before_;
+    repeated_call.rip -= 2;
+    repeated_call.rax = repeated_call.orig_rax;
+    repeated_call.orig_rax = ~std::uint64_t{0};
+    trace(PTRACE_SETREGS, thread_, 0, &repeated_call);
   }
   trace(PTRACE_DETACH, thread_, 0, nullptr);
   if (has_trap_) ::syscall(SYS_tgkill, process_.number(), thread_, SIGTRAP);
@@ -135,8 +136,8 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
   }
 }
 
-void traced_thread::go_on(bool to_system_call, int signal) {
-  trace(to_system_call ? PTRACE_SYSCALL : PTRACE_CONT, thread_, 0, static_cast<std::intptr_t>(signal));
+void traced_thread::go_on(bool stops_at_call, int signal) {
+  trace(stops_at_call ? PTRACE_SYSCALL : PTRACE_CONT, thread_, 0, static_cast<std::intptr_t>(signal));
 }
 
 void traced_thread::set(const user_regs_struct& registers) {
@@ -164,24 +165,24 @@ void traced_thread::begin_calls() {
 }
 
 // Goes on to the next stop, where a stop of the whole process (SIGSTOP) waits until later.
-traced_thread::stop traced_thread::run_to_stop(bool to_system_call, steady::time_point until) {
+traced_thread::stop traced_thread::run_to_stop(bool stops_at_call, steady::time_point until) {
   for (;;) {
-    go_on(to_system_call);
+    go_on(stops_at_call);
     const stop reason = wait_for_stop(until);
     if (!is_stopped_) fail_ended(process_.number());
-    if (reason != stop::event || !to_system_call) return reason;
+    if (reason != stop::event || !stops_at_call) return reason;
   }
 }
 
 std::int64_t traced_thread::system_call(std::uint64_t number, std::span<const std::uint64_t> arguments) {
   user_regs_struct registers = before_;
-  std::array<std::uint64_t, 6> words{};
-  for (std::size_t index = 0; index < arguments.size(); ++index) words[index] = arguments[index];
+  std::array<std::uint64_t, 6> values{};
+  for (std::size_t index = 0; index < arguments.size(); ++index) values[index] = arguments[index];
   registers.rip = instructions_.call;
   registers.rax = number;
   registers.orig_rax = ~std::uint64_t{0};
-  registers.rdi = words[0], registers.rsi = words[1], registers.rdx = words[2];
-  registers.r10 = words[3], registers.r8 = words[4], registers.r9 = words[5];
+  registers.rdi = values[0], registers.rsi = values[1], registers.rdx = values[2];
+  registers.r10 = values[3], registers.r8 = values[4], registers.r9 = values[5];
   set(registers);
   const auto until = steady::now() + call_time;
   for (int stops = 0; stops < 2;) {  // before the call and after it
@@ -199,15 +200,15 @@ std::uint64_t traced_thread::call(remote_address function, std::span<const std::
                                   remote_address stack_end) {
   constexpr std::uint64_t direction_flag = 0x400;
   user_regs_struct registers = before_;
-  std::array<std::uint64_t, 3> words{};
-  for (std::size_t index = 0; index < arguments.size(); ++index) words[index] = arguments[index];
+  std::array<std::uint64_t, 3> values{};
+  for (std::size_t index = 0; index < arguments.size(); ++index) values[index] = arguments[index];
   registers.rip = function;
   registers.rsp = stack_end - 8;
   registers.rax = 0;
   registers.rbp = 0;
   registers.eflags &= ~direction_flag;
   registers.orig_rax = ~std::uint64_t{0};
-  registers.rdi = words[0], registers.rsi = words[1], registers.rdx = words[2];
+  registers.rdi = values[0], registers.rsi = values[1], registers.rdx = values[2];
   if (!process_.write(registers.rsp, &instructions_.trap, sizeof instructions_.trap)) fail_ended(process_.number());
   set(registers);
   // The function returns to an instruction that raises SIGTRAP, which the thread never gets. So it stops once, however
@@ -234,9 +235,9 @@ void traced_thread::keep_trap(const char* moment) {
 // The kernel no longer ignores an ignored signal that an instruction has raised.
 void traced_thread::ignore_trap(remote_address stack_end) {
   const std::array<std::uint64_t, 4> action = {1};  // SIG_IGN, as the kernel has it
-  const remote_address place = stack_end - 256;
-  if (!process_.write(place, action.data(), sizeof action)) fail_ended(process_.number());
-  const std::array<std::uint64_t, 4> arguments = {SIGTRAP, place, 0, 8};
+  const remote_address address = stack_end - 256;
+  if (!process_.write(address, action.data(), sizeof action)) fail_ended(process_.number());
+  const std::array<std::uint64_t, 4> arguments = {SIGTRAP, address, 0, 8};
   system_call(SYS_rt_sigaction, arguments);
 }
 

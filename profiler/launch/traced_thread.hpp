@@ -45,8 +45,8 @@ class traced_thread {
  private:
   enum class stop { call, event, signal, end };
   stop wait_for_stop(std::chrono::steady_clock::time_point until);
-  void go_on(bool to_system_call, int signal = 0);
-  stop run_to_stop(bool to_system_call, std::chrono::steady_clock::time_point until);
+  void go_on(bool stops_at_call, int signal = 0);
+  stop run_to_stop(bool stops_at_call, std::chrono::steady_clock::time_point until);
   void set(const user_regs_struct& registers);
   user_regs_struct get() const;
   void restore();

@@ -37,12 +37,13 @@ range time_of(const call_site& site, const format::recording& recording, const c
 
 // Predicts a buffer: one call moves 64 KiB in place of many calls that move few bytes each. The cost per byte stays.
 call_saving by_buffer(const call_site& site, const range& time, const cost_model& costs) {
-  const double calls = as_double(site.sums[call_counter::calls]), bytes = as_double(site.sums[call_counter::given]);
+  const double calls = as_double(site.sums[call_counter::calls]),
+               bytes = as_double(site.sums[call_counter::returned_bytes]);
   const bool reads = is_reading(site.name);
   if (site.name.starts_with("pread") || site.name.starts_with("pwrite")) {
     return {{}, false, "whether one place follows the other was not recorded"};
   }
-  if (reads && bytes * 10 < as_double(site.sums[call_counter::asked]) * 9) {
+  if (reads && bytes * 10 < as_double(site.sums[call_counter::requested_bytes]) * 9) {
     return {{}, false, "it gets less than it asks for: all that is there, perhaps"};
   }
   if (!reads && !is_writing(site.name)) return {{}, false, "how many can go together is not known"};
@@ -74,7 +75,7 @@ call_saving by_cache(const call_site& site, const range& time, const cost_model&
 
 call_saving saving_of(const call_site& site, const format::recording& recording, const cost_model& costs) {
   if (costs.calls.slowdown <= 0) return {{}, false, "what recording adds to a call could not be measured here"};
-  if (!recording.ended || recording.end.wall_us == 0) return {{}, false, "the end of the program was not seen"};
+  if (!recording.has_ended || recording.end.wall_us == 0) return {{}, false, "the end of the program was not seen"};
   if (recording.part != format::interval{}) return {{}, false, "only of a whole recording"};
   if (site.sums[call_counter::calls] == 0) return {};
   const range time = time_of(site, recording, costs);

@@ -224,7 +224,7 @@ site_prediction predictor::predict(const site& site, const growth& grown) const 
 }
 
 std::optional<double> misprediction_rate_of(const format::recording& recording) {
-  if (!recording.ended || recording.end.instructions == 0) return std::nullopt;
+  if (!recording.has_ended || recording.end.instructions == 0) return std::nullopt;
   double calls = 0;
   for (const format::thread_facts& thread : recording.threads)
     calls += as_double(thread.allocations) + as_double(thread.frees);
@@ -327,7 +327,7 @@ program_costs predictor::program_costs_of(const heap_findings& findings, double 
   const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     costs.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
-  } else if (recording_.ended) {  // otherwise the time is unknown
+  } else if (recording_.has_ended) {  // otherwise the time is unknown
     // The program takes at least the time of its heap.
     costs.cpu_ns.high = std::max(spent - costs.recorder_ns.low, costs.heap_ns.low);
     costs.cpu_ns.low = std::clamp(spent - costs.recorder_ns.high, costs.heap_ns.low, costs.cpu_ns.high);

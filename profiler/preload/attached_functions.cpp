@@ -90,41 +90,41 @@ struct module {
 
 module module_of(const dl_phdr_info& info) noexcept {
   constexpr address page = 4096;
-  module place;
-  place.base = info.dlpi_addr;
-  place.low = UINTPTR_MAX;
+  module object;
+  object.base = info.dlpi_addr;
+  object.low = UINTPTR_MAX;
   const ElfW(Dyn)* dynamic = nullptr;
   for (const ElfW(Phdr)* part = info.dlpi_phdr; part != info.dlpi_phdr + info.dlpi_phnum; ++part) {
-    const address start = place.base + part->p_vaddr, end = start + part->p_memsz;
+    const address start = object.base + part->p_vaddr, end = start + part->p_memsz;
     if (part->p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(start);
-    if (part->p_type == PT_LOAD && start < place.low) place.low = start;
-    if (part->p_type == PT_LOAD && end > place.high) place.high = end;
-    if (part->p_type == PT_GNU_RELRO) place.fixed_low = start & ~(page - 1), place.fixed_high = end & ~(page - 1);
+    if (part->p_type == PT_LOAD && start < object.low) object.low = start;
+    if (part->p_type == PT_LOAD && end > object.high) object.high = end;
+    if (part->p_type == PT_GNU_RELRO) object.fixed_low = start & ~(page - 1), object.fixed_high = end & ~(page - 1);
   }
   // The loader has replaced most of these offsets by addresses.
-  const auto absolute = [&](address value) { return value < place.low ? place.base + value : value; };
+  const auto absolute = [&](address value) { return value < object.low ? object.base + value : value; };
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
     const address value = dynamic->d_un.d_ptr;
     switch (dynamic->d_tag) {
-      case DT_SYMTAB: place.symbols = reinterpret_cast<const ElfW(Sym)*>(absolute(value)); break;
-      case DT_STRTAB: place.strings = reinterpret_cast<const char*>(absolute(value)); break;
-      case DT_GNU_HASH: place.hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
-      case DT_HASH: place.plain_hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
-      case DT_RELA: place.tables[0] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
-      case DT_JMPREL: place.tables[1] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
-      case DT_RELASZ: place.counts[0] = value / sizeof(ElfW(Rela)); break;
-      case DT_PLTRELSZ: place.counts[1] = value / sizeof(ElfW(Rela)); break;
+      case DT_SYMTAB: object.symbols = reinterpret_cast<const ElfW(Sym)*>(absolute(value)); break;
+      case DT_STRTAB: object.strings = reinterpret_cast<const char*>(absolute(value)); break;
+      case DT_GNU_HASH: object.hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
+      case DT_HASH: object.plain_hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
+      case DT_RELA: object.tables[0] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
+      case DT_JMPREL: object.tables[1] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
+      case DT_RELASZ: object.counts[0] = value / sizeof(ElfW(Rela)); break;
+      case DT_PLTRELSZ: object.counts[1] = value / sizeof(ElfW(Rela)); break;
       default: break;
     }
   }
-  return place;
+  return object;
 }
 
 // Returns the number of the symbol by which the module exports a function; 0 if it does not.
-std::uint32_t exported(const module& place, const char* name) noexcept {
-  if (place.hash == nullptr || place.symbols == nullptr || place.strings == nullptr) return 0;
-  const std::uint32_t buckets = place.hash[0], first = place.hash[1], filter_words = place.hash[2];
-  const std::uint32_t* const heads = place.hash + 4 + std::size_t{filter_words} * 2;
+std::uint32_t exported_symbol(const module& object, const char* name) noexcept {
+  if (object.hash == nullptr || object.symbols == nullptr || object.strings == nullptr) return 0;
+  const std::uint32_t buckets = object.hash[0], first = object.hash[1], filter_words = object.hash[2];
+  const std::uint32_t* const heads = object.hash + 4 + std::size_t{filter_words} * 2;
   const std::uint32_t* const chains = heads + buckets;
   if (buckets == 0) return 0;
   const std::uint32_t hash = hash_of(name);
@@ -132,8 +132,8 @@ std::uint32_t exported(const module& place, const char* name) noexcept {
   if (index < first) return 0;
   for (;; ++index) {
     const std::uint32_t chained = chains[index - first];
-    if ((chained | 1) == (hash | 1) && place.symbols[index].st_shndx != SHN_UNDEF &&
-        std::strcmp(place.strings + place.symbols[index].st_name, name) == 0)
+    if ((chained | 1) == (hash | 1) && object.symbols[index].st_shndx != SHN_UNDEF &&
+        std::strcmp(object.strings + object.symbols[index].st_name, name) == 0)
       return index;
     if ((chained & 1) != 0) return 0;
   }
@@ -143,18 +143,18 @@ std::uint32_t exported(const module& place, const char* name) noexcept {
 // programs have a hundred times as many relocations as symbols.
 class known_symbols {
  public:
-  explicit known_symbols(const module& place) noexcept {
+  explicit known_symbols(const module& object) noexcept {
     // Symbols that a module only uses come first in a module with DT_GNU_HASH; the others are found by their names.
-    const std::uint32_t end = place.hash != nullptr         ? place.hash[1]
-                              : place.plain_hash != nullptr ? place.plain_hash[1]
-                                                            : 0;
+    const std::uint32_t end = object.hash != nullptr         ? object.hash[1]
+                              : object.plain_hash != nullptr ? object.plain_hash[1]
+                                                             : 0;
     for (std::uint32_t number = 1; number < end; ++number) {
-      const std::size_t slot = slot_of(place.strings + place.symbols[number].st_name);
+      const std::size_t slot = slot_of(object.strings + object.symbols[number].st_name);
       if (by_name[slot] != nullptr) add(number, slot);
     }
     for (std::size_t slot = 0; slot < name_slots; ++slot) {
       if (by_name[slot] == nullptr) continue;
-      if (const std::uint32_t number = exported(place, by_name[slot]->name); number != 0) add(number, slot);
+      if (const std::uint32_t number = exported_symbol(object, by_name[slot]->name); number != 0) add(number, slot);
     }
   }
   bool is_empty() const noexcept { return count_ == 0; }
@@ -188,16 +188,16 @@ void for_each_module(Take take) noexcept {
     bool is_first;
   } state{take, true};
   ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* given) {
-        auto& now = *static_cast<walk_state*>(given);
-        module place = module_of(*info);
-        place.is_program = now.is_first;
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& now = *static_cast<walk_state*>(data);
+        module object = module_of(*info);
+        object.is_program = now.is_first;
         now.is_first = false;
         const char* const slash = info->dlpi_name == nullptr ? nullptr : std::strrchr(info->dlpi_name, '/');
         const bool is_loader = slash != nullptr && std::strncmp(slash, "/ld-", 4) == 0;
         const auto image_start = reinterpret_cast<address>(__ehdr_start);
-        const bool is_own = image_start >= place.low && image_start < place.high;
-        if (!is_loader && !is_own && place.symbols != nullptr && place.strings != nullptr) now.take(place, *info);
+        const bool is_own = image_start >= object.low && image_start < object.high;
+        if (!is_loader && !is_own && object.symbols != nullptr && object.strings != nullptr) now.take(object, *info);
         return 0;
       },
       &state);
@@ -205,23 +205,23 @@ void for_each_module(Take take) noexcept {
 
 // Calls `change` for each place in the module that holds the address of a function of ours, or may hold it later.
 template <class Change>
-void for_each_address(const module& place, const known_symbols& symbols, Change change) noexcept {
+void for_each_address(const module& object, const known_symbols& symbols, Change change) noexcept {
   for (std::size_t table = 0; table < 2; ++table) {
-    for (std::size_t index = 0; place.tables[table] != nullptr && index < place.counts[table]; ++index) {
-      const ElfW(Rela)& record = place.tables[table][index];
+    for (std::size_t index = 0; object.tables[table] != nullptr && index < object.counts[table]; ++index) {
+      const ElfW(Rela)& record = object.tables[table][index];
       const auto type = ELF64_R_TYPE(record.r_info);
       const std::size_t number = ELF64_R_SYM(record.r_info);
       if (number == 0 || record.r_addend != 0) continue;
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
       const std::size_t slot = symbols.slot_of_symbol(static_cast<std::uint32_t>(number));
       if (slot == name_slots) continue;
-      const ElfW(Sym)& symbol = place.symbols[number];
+      const ElfW(Sym)& symbol = object.symbols[number];
       // A function that was not called yet has the address of the module's own code, which asks the loader.
-      auto& held = *reinterpret_cast<std::atomic<address>*>(place.base + record.r_offset);
-      const address value = held.load(std::memory_order_relaxed);
-      const bool is_unresolved = type == R_X86_64_JUMP_SLOT && symbol.st_shndx == SHN_UNDEF && value >= place.low &&
-                                 value < place.high && (place.is_program || definers[slot] == 1);
-      change(*by_name[slot], held, value, is_unresolved);
+      auto& pointer = *reinterpret_cast<std::atomic<address>*>(object.base + record.r_offset);
+      const address value = pointer.load(std::memory_order_relaxed);
+      const bool is_unresolved = type == R_X86_64_JUMP_SLOT && symbol.st_shndx == SHN_UNDEF && value >= object.low &&
+                                 value < object.high && (object.is_program || definers[slot] == 1);
+      change(*by_name[slot], pointer, value, is_unresolved);
     }
   }
 }
@@ -229,37 +229,38 @@ void for_each_address(const module& place, const known_symbols& symbols, Change 
 // Makes the part of a module that is read-only after relocation writable while it lives.
 class writable_addresses {
  public:
-  explicit writable_addresses(const module& place) noexcept : place_(place) { protect(PROT_READ | PROT_WRITE); }
+  explicit writable_addresses(const module& object) noexcept : object_(object) { protect(PROT_READ | PROT_WRITE); }
   writable_addresses(const writable_addresses&) = delete;
   writable_addresses& operator=(const writable_addresses&) = delete;
   ~writable_addresses() { protect(PROT_READ); }
 
  private:
   void protect(int rights) const noexcept {
-    if (place_.fixed_low < place_.fixed_high)
-      raw_call(SYS_mprotect, place_.fixed_low, place_.fixed_high - place_.fixed_low, rights);
+    if (object_.fixed_low < object_.fixed_high)
+      raw_call(SYS_mprotect, object_.fixed_low, object_.fixed_high - object_.fixed_low, rights);
   }
-  const module& place_;
+  const module& object_;
 };
 
 template <class Choose>
 long change_addresses(Choose choose) noexcept {
   long changed = 0;
-  for_each_module([&](const module& place, const dl_phdr_info& info) {
+  for_each_module([&](const module& object, const dl_phdr_info& info) {
     modules_seen = info.dlpi_adds;
-    const known_symbols symbols(place);
+    const known_symbols symbols(object);
     if (symbols.is_empty()) return;
     bool is_needed = false;
-    for_each_address(place, symbols, [&](const attached_function& function, auto&, address value, bool is_unresolved) {
+    for_each_address(object, symbols, [&](const attached_function& function, auto&, address value, bool is_unresolved) {
       is_needed = is_needed || choose(function, value, is_unresolved) != value;
     });
     if (!is_needed) return;
-    const writable_addresses now(place);
+    const writable_addresses now(object);
     for_each_address(
-        place, symbols, [&](const attached_function& function, auto& held, address value, bool is_unresolved) {
-          const address wanted = choose(function, value, is_unresolved);
-          if (wanted == value) return;
-          held.store(wanted, std::memory_order_release);  // release: a thread that jumps there finds the table filled
+        object, symbols, [&](const attached_function& function, auto& pointer, address value, bool is_unresolved) {
+          const address target = choose(function, value, is_unresolved);
+          if (target == value) return;
+          pointer.store(target,
+                        std::memory_order_release);  // release: a thread that jumps there finds the table filled
           ++changed;
         });
   });
@@ -302,9 +303,9 @@ bool fill_table() noexcept {
     }
     by_name[slot_of(function->name)] = function;
   }
-  for_each_module([](const module& place, const dl_phdr_info&) {
+  for_each_module([](const module& object, const dl_phdr_info&) {
     for (std::size_t slot = 0; slot < name_slots; ++slot) {
-      if (by_name[slot] != nullptr && exported(place, by_name[slot]->name) != 0) ++definers[slot];
+      if (by_name[slot] != nullptr && exported_symbol(object, by_name[slot]->name) != 0) ++definers[slot];
     }
   });
   return true;
@@ -342,13 +343,13 @@ TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcep
   const hidden_thread now;
   unsigned long long loads = 0;
   ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* given) {
-        *static_cast<unsigned long long*>(given) = info->dlpi_adds;
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        *static_cast<unsigned long long*>(data) = info->dlpi_adds;
         return 1;
       },
       &loads);
   if (loads == modules_seen) return;
-  const holding held(patching);
+  const holding guard(patching);
   if (tarn_attached_state != 0) hook_all();
 }
 
@@ -366,7 +367,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
       forget_sampled();
       resume_recording();
     }
-    const holding held(patching);
+    const holding guard(patching);
     __atomic_store_n(&tarn_attached_state, ++attachments, __ATOMIC_RELEASE);
     const long hooked = hook_all();
     if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
@@ -383,7 +384,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
 TARN_EXPORT long tarn_recorder_detach() noexcept {
   if (tarn_attached_state == 0) return -EALREADY;
   const hidden_thread now;
-  const holding held(patching);
+  const holding guard(patching);
   give_all_back();
   __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
   end_recording();

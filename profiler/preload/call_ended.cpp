@@ -16,14 +16,14 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
   return hash ^ hash >> 32;
 }
 
-std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool readable) noexcept {
+std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool paths_are_readable) noexcept {
   constexpr std::size_t longest_path = 4096;
   std::uint64_t hash = 1;
   for (std::uint8_t index = 0; index < 6; ++index) {
     if ((facts.question >> index & 1) == 0) continue;
     if (index != facts.path_at) {
       hash = mixed(hash, static_cast<std::uint64_t>(arguments[index]));
-    } else if (readable && arguments[index] != 0) {
+    } else if (paths_are_readable && arguments[index] != 0) {
       const char* const path = reinterpret_cast<const char*>(arguments[index]);
       for (std::size_t letter = 0; letter < longest_path && path[letter] != '\0'; ++letter) {
         hash = mixed(hash, static_cast<unsigned char>(path[letter]));
@@ -46,8 +46,8 @@ void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t beg
   if (result < 0 && result > -4096) {
     add(format::errors, 1);
   } else if (facts.returns_bytes) {
-    add(format::given, static_cast<std::uint64_t>(result));
-    if (facts.size_at == call_facts::no_argument) add(format::asked, static_cast<std::uint64_t>(result));
+    add(format::returned_bytes, static_cast<std::uint64_t>(result));
+    if (facts.size_at == call_facts::no_argument) add(format::requested_bytes, static_cast<std::uint64_t>(result));
   }
   if (facts.question != 0) {
     const std::uint64_t hash =
@@ -67,7 +67,7 @@ struct made_call {
   std::uint64_t flags;
   std::uint64_t began;
   std::uintptr_t carried;
-  std::uintptr_t back;
+  std::uintptr_t return_address;
   long number, result;
 };
 

@@ -28,7 +28,7 @@ void count_spread(format::call_cell& cell, std::uint64_t weight) noexcept {
 }
 
 // A call of weight 0 only becomes the one before the next.
-counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::uint64_t asked,
+counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::uint64_t requested_bytes,
                    std::uint16_t weight) noexcept {
   const std::uint64_t key = format::cell_key(site, number);
   const bool follows_equal_call = std::exchange(own_window.last_call, key) == key;
@@ -43,7 +43,7 @@ counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::
   };
   add(format::calls, 1);
   if (follows_equal_call) add(format::in_a_row, 1);
-  if (asked != 0) add(format::asked, asked);
+  if (requested_bytes != 0) add(format::requested_bytes, requested_bytes);
   if (weight > 1) count_spread(*cell, weight);
   return {cell, weight};
 }
@@ -60,12 +60,12 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
                           ? format::max_call_number
                           : static_cast<std::uint32_t>(said_number);
   const std::uint8_t size_at = facts_of_call(number).size_at;
-  const auto asked = size_at == call_facts::no_argument ? 0 : static_cast<std::uint64_t>(arguments[size_at]);
+  const auto requested_bytes = size_at == call_facts::no_argument ? 0 : static_cast<std::uint64_t>(arguments[size_at]);
   if (is_inside()) {
     thread* const self = thread::current_in_signal(caller.stack);
     if (self == nullptr || weight == 0) return {};
     const bool is_kept =
-        self->shared_lock() == nullptr && self->pending.push(caller, self->stack(), number, asked, weight);
+        self->shared_lock() == nullptr && self->pending.push(caller, self->stack(), number, requested_bytes, weight);
     if (!is_kept) self->count_dropped();
     return {};
   }
@@ -74,7 +74,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
   thread& self = guard.self();
   if (!self.pending.is_empty()) [[unlikely]] {
     self.pending.take_all([&](const pending_calls::call& call) {
-      count(self, site_of(call.frames, call.depth), call.number, call.asked, call.weight);
+      count(self, site_of(call.frames, call.depth), call.number, call.requested_bytes, call.weight);
     });
   }
   const std::uint32_t site = site_from(self, caller);
@@ -82,7 +82,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
     count_violation(
         self, number == SYS_futex && base::is_futex_wait(arguments[1]) ? format::lock_waits : format::system_calls,
         site);
-  return count(self, site, number, asked, weight);
+  return count(self, site, number, requested_bytes, weight);
 }
 
 }  // namespace tarn::preload

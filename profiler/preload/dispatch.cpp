@@ -39,15 +39,15 @@ namespace {
 constexpr std::size_t slots = 64;  // for each of the two kinds
 constinit lock taking_places;
 
-// Returns the address in exempt.S that makes a clone for a caller at `back` and then returns there. The same `back`
+// Returns the address in exempt.S that makes a clone and then returns to `return_address`. The same return address
 // always gets the same slot, so any number of threads may use it at once. Returns 0 when all slots are taken.
-std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
-  const holding held(taking_places);
-  const std::size_t first = of_thread ? slots : 0;
+std::uintptr_t clone_place(std::uintptr_t return_address, bool is_thread) noexcept {
+  const holding guard(taking_places);
+  const std::size_t first = is_thread ? slots : 0;
   for (std::size_t index = 0; index < slots; ++index) {
-    if (tarn_clone_back[first + index] == 0) tarn_clone_back[first + index] = back;
-    if (tarn_clone_back[first + index] == back) {
-      return of_thread ? reinterpret_cast<std::uintptr_t>(tarn_clone_thread) + 32 * index
+    if (tarn_clone_back[first + index] == 0) tarn_clone_back[first + index] = return_address;
+    if (tarn_clone_back[first + index] == return_address) {
+      return is_thread ? reinterpret_cast<std::uintptr_t>(tarn_clone_thread) + 32 * index
                        : reinterpret_cast<std::uintptr_t>(tarn_clone_process) + 16 * index;
     }
   }
@@ -58,15 +58,16 @@ std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
 // and the third word there. What is thread-local to us lies below it only then. A thread of another run time is not
 // dispatched, as the recorder has no memory for it.
 bool is_of_c_library(std::uint64_t thread_pointer) noexcept {
-  constexpr std::uint64_t words = 3, alignment = 64;
-  if (thread_pointer % alignment != 0 || !is_readable(static_cast<long>(thread_pointer), words * 8)) return false;
+  constexpr std::uint64_t word_count = 3, alignment = 64;
+  if (thread_pointer % alignment != 0 || !is_readable(static_cast<long>(thread_pointer), word_count * 8)) return false;
   const auto* const word = reinterpret_cast<const std::uint64_t*>(thread_pointer);
   return word[0] == thread_pointer && word[2] == thread_pointer;
 }
 
-// Returns true when the call makes a process or thread that shares our memory. `place` is then the code in exempt.S
-// that makes the call, or 0 when none is left.
-bool shares_memory(long number, const long* arguments, std::uintptr_t back, std::uintptr_t& place) noexcept {
+// Returns true when the call makes a process or thread that shares our memory. `clone_address` is then the code in
+// exempt.S that makes the call, or 0 when none is left.
+bool shares_memory(long number, const long* arguments, std::uintptr_t return_address,
+                   std::uintptr_t& clone_address) noexcept {
   std::uint64_t flags = 0, thread_pointer = 0;
   if (number == SYS_vfork) {
     flags = CLONE_VM | CLONE_VFORK;
@@ -79,7 +80,7 @@ bool shares_memory(long number, const long* arguments, std::uintptr_t back, std:
   }
   if ((flags & CLONE_VM) == 0) return false;  // a child with a copy of the stack needs no special code
   const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0 && is_of_c_library(thread_pointer);
-  place = clone_place(back, is_thread);
+  clone_address = clone_place(return_address, is_thread);
   if (is_thread) inherit_window(thread_pointer);
   return true;
 }
@@ -113,24 +114,24 @@ void handle(ucontext_t& context) noexcept {
   const long number = registers[REG_RAX];
   long arguments[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                        registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
-  const auto back = static_cast<std::uintptr_t>(registers[REG_RIP]);
+  const auto return_address = static_cast<std::uintptr_t>(registers[REG_RIP]);
   const auto stack = static_cast<std::uintptr_t>(registers[REG_RSP]);
-  const bool is_our_vfork = back == reinterpret_cast<std::uintptr_t>(tarn_vfork_made);
-  const auto caller_address = is_our_vfork ? static_cast<std::uintptr_t>(registers[REG_RDI]) : back;
-  const counted_call counted =
+  const bool is_our_vfork = return_address == reinterpret_cast<std::uintptr_t>(tarn_vfork_made);
+  const auto caller_address = is_our_vfork ? static_cast<std::uintptr_t>(registers[REG_RDI]) : return_address;
+  const counted_call call =
       call_begins({caller_address, stack, static_cast<std::uintptr_t>(registers[REG_RBP])}, number, arguments);
   calls_are_restricted(restriction_by(number, arguments));  // for a call that does not go through the C library
-  const auto go_to = [&](std::uintptr_t place) { registers[REG_RIP] = static_cast<greg_t>(place); };
+  const auto go_to = [&](std::uintptr_t address) { registers[REG_RIP] = static_cast<greg_t>(address); };
   if (number == SYS_rt_sigreturn) {
     end_of_handler(*reinterpret_cast<ucontext_t*>(stack));
     return go_to(reinterpret_cast<std::uintptr_t>(tarn_signal_return));
   }
-  std::uintptr_t place = 0;
-  if (shares_memory(number, arguments, back, place)) {
-    if (place == 0) {
+  std::uintptr_t clone_address = 0;
+  if (shares_memory(number, arguments, return_address, clone_address)) {
+    if (clone_address == 0) {
       registers[REG_RAX] = -EAGAIN;
     } else {
-      go_to(place);
+      go_to(clone_address);
     }
     return;
   }
@@ -143,12 +144,12 @@ void handle(ucontext_t& context) noexcept {
     if (thread* const self = thread::current_in_signal(stack)) self->leave();
   }
   registers[REG_RCX] = registers[REG_RIP];
-  registers[REG_R11] = static_cast<greg_t>(carried_value(counted));
+  registers[REG_R11] = static_cast<greg_t>(carried_value(call));
   if (substitution* const instead = substitute(number, arguments)) {
-    instead->cell = counted.cell;
+    instead->cell = call.cell;
     // A run time that sets its signals by instructions of its own may do so again when it is not dispatched.
-    if (number == SYS_rt_sigaction && !is_in_c_library(back)) dispatch_always();
-    registers[REG_R11] = static_cast<greg_t>(carried_value(counted, instead));
+    if (number == SYS_rt_sigaction && !is_in_c_library(return_address)) dispatch_always();
+    registers[REG_R11] = static_cast<greg_t>(carried_value(call, instead));
     constexpr int argument_registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
     registers[argument_registers[instead->argument]] = arguments[instead->argument];
   }
@@ -201,10 +202,10 @@ long turn_dispatch_off() noexcept {
 void keep_handler() noexcept {
   kernel_action present{};
   if (raw_call(SYS_rt_sigaction, SIGSYS, nullptr, &present, 8) != 0) return;
-  const kernel_action wanted = own_action();
-  if (present.handler == wanted.handler) return;
+  const kernel_action expected = own_action();
+  if (present.handler == expected.handler) return;
   adopt_action(present);
-  raw_call(SYS_rt_sigaction, SIGSYS, &wanted, nullptr, 8);
+  raw_call(SYS_rt_sigaction, SIGSYS, &expected, nullptr, 8);
 }
 
 void start_dispatch() noexcept {

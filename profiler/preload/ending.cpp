@@ -47,7 +47,7 @@ void for_each_block(Take take) noexcept {
 // locks.
 [[gnu::noinline]] void await_leak_search() noexcept {
   format::leak_search& search = header().leaks;
-  if (search.step.load(std::memory_order_relaxed) != format::leak_step::wanted) return;
+  if (search.step.load(std::memory_order_relaxed) != format::leak_step::requested) return;
   search.thread.store(static_cast<std::uint32_t>(raw_call(SYS_gettid)), std::memory_order_relaxed);
   search.stack.store(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), std::memory_order_relaxed);
   search.step.store(format::leak_step::exiting, std::memory_order_release);
@@ -56,7 +56,7 @@ void for_each_block(Take take) noexcept {
   for_each_block([&](std::uintptr_t, std::uint64_t, std::uint32_t) { ++count; });
   const std::size_t bytes = (count + 1) * sizeof(format::listed_block);
   const long list = raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (list < 0 && list > -4096) return search.step.store(format::leak_step::ended, std::memory_order_release);
+  if (list < 0 && list > -4096) return search.step.store(format::leak_step::finished, std::memory_order_release);
   auto* next = reinterpret_cast<format::listed_block*>(list);
   for_each_block([&](std::uintptr_t address, std::uint64_t size, std::uint32_t site) {
     *next++ = {address, size, site, 0};
@@ -65,7 +65,7 @@ void for_each_block(Take take) noexcept {
   search.blocks.store(count, std::memory_order_relaxed);
   search.granule.store(live_blocks::granule(), std::memory_order_relaxed);
   search.step.store(format::leak_step::listed, std::memory_order_release);
-  await_step(format::leak_step::ended);
+  await_step(format::leak_step::finished);
 }
 
 void note(int status, void* = nullptr) noexcept {

@@ -16,13 +16,13 @@
 
 namespace tarn::preload {
 
-constinit thread_local bool detail::inside = false;
-constinit std::atomic<bool> detail::started = false;
+constinit thread_local bool detail::is_inside_recorder = false;
+constinit std::atomic<bool> detail::has_started = false;
 
 namespace {
 
-using detail::inside;
-using detail::started;
+using detail::is_inside_recorder;
+using detail::has_started;
 
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
@@ -39,18 +39,18 @@ bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && 
 // A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
 // all when there is none: the kernel has wiped the page that says that this process is recorded.
 void in_child() noexcept {
-  if (!started.load(std::memory_order_relaxed)) return;
-  inside = true;
+  if (!has_started.load(std::memory_order_relaxed)) return;
+  is_inside_recorder = true;
   begin_memory_anew();
   begin_threads_anew();
   begin_thread_starts_anew();
   begin_locks_anew();
   begin_regions_anew();
-  const bool follows = follow_fork() && set_up();
-  if (follows && has(format::heap_kind)) note_own_heap_anew();
-  inside = false;
+  const bool keeps_recording = follow_fork() && set_up();
+  if (keeps_recording && has(format::heap_kind)) note_own_heap_anew();
+  is_inside_recorder = false;
 #if defined(__x86_64__)
-  if (follows && has(format::call_kind)) start_dispatch();
+  if (keeps_recording && has(format::call_kind)) start_dispatch();
 #endif
 }
 
@@ -61,7 +61,7 @@ bool start() noexcept {
   if (!set_up()) return false;
   prepare_threads();
   ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
-  started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
+  has_started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
   return true;
 }
 void begin(int, char**, char** environment) noexcept {

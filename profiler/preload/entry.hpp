@@ -14,19 +14,19 @@ namespace tarn::preload {
 
 namespace detail {
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
-extern constinit thread_local bool inside;
-extern constinit std::atomic<bool> started;  // true once this process is recorded and set up for it
+extern constinit thread_local bool is_inside_recorder;
+extern constinit std::atomic<bool> has_started;  // true once this process is recorded and set up for it
 // NOLINTEND(bugprone-dynamic-static-initializers)
 }  // namespace detail
 
 // Returns true when the calling thread is in the recorder. A signal's handler may interrupt it there.
-inline bool is_inside() noexcept { return detail::inside; }
+inline bool is_inside() noexcept { return detail::is_inside_recorder; }
 
 // Returns true when anything of this process is recorded and the calling thread is not in the recorder: what the C
 // library does for the recorder does not count as the program's. Returns false until the recorder's first constructor
 // has set everything up.
 inline bool records_anything() noexcept {
-  return !is_inside() && detail::started.load(std::memory_order_acquire) && is_recorded();
+  return !is_inside() && detail::has_started.load(std::memory_order_acquire) && is_recorded();
 }
 
 // Returns true when, in addition, the events of `source` are recorded.
@@ -48,8 +48,8 @@ class entry {
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
-    if (lock* const held = shared_lock()) [[unlikely]]
-      held->release();
+    if (lock* const thread_lock = shared_lock()) [[unlikely]]
+      thread_lock->release();
     leave();
   }
   explicit operator bool() const noexcept { return self_ != nullptr; }
@@ -57,18 +57,18 @@ class entry {
 
  private:
   explicit entry(thread* self) noexcept : self_(self) {
-    if (lock* const wanted = shared_lock()) [[unlikely]]
-      wanted->acquire();
+    if (lock* const thread_lock = shared_lock()) [[unlikely]]
+      thread_lock->acquire();
   }
   friend class plain_entry;
   // A signal's handler sees the mark around everything that is done in between.
   static void enter() noexcept {
-    detail::inside = true;
+    detail::is_inside_recorder = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   static void leave() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    detail::inside = false;
+    detail::is_inside_recorder = false;
   }
   lock* shared_lock() const noexcept { return self_ == nullptr ? nullptr : self_->shared_lock(); }
   thread* self_;
@@ -99,12 +99,12 @@ class plain_entry {
 class hidden_thread {
  public:
   hidden_thread() noexcept
-      : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
+      : was_inside_(std::exchange(detail::is_inside_recorder, true)), counts_(std::exchange(own_counts, nullptr)) {}
   hidden_thread(const hidden_thread&) = delete;
   hidden_thread& operator=(const hidden_thread&) = delete;
   ~hidden_thread() {
     own_counts = counts_;
-    detail::inside = was_inside_;
+    detail::is_inside_recorder = was_inside_;
   }
 
  private:

@@ -53,7 +53,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
   return {.weight = 1,
           .site = site,
           .owner = self.number(),
-          .early = threads_so_far() == 1,
+          .is_early = threads_so_far() == 1,
           .sequence = self.counts().allocations.load(std::memory_order_relaxed),
           .bytes = bytes};
 }
@@ -70,7 +70,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
   count(cell, counter::bytes, bytes * weight);
   change_in_use(self, static_cast<std::int64_t>(bytes * weight));
   count(cell, counter::size_buckets + format::size_bucket(bytes), weight);
-  if (born.early) count(cell, counter::early, weight);
+  if (born.is_early) count(cell, counter::early_blocks, weight);
   count(cell, counter::spread, weight * (weight - 1));
   return true;
 }
@@ -87,7 +87,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
   count(cell, counter::bytes, bytes);
   change_in_use(self, static_cast<std::int64_t>(bytes));
   count(cell, counter::size_buckets + format::size_bucket(bytes), 1);
-  if (born.early) count(cell, counter::early, 1);
+  if (born.is_early) count(cell, counter::early_blocks, 1);
   return true;
 }
 
@@ -97,8 +97,8 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
   if (self.trace.is_due(counts)) [[unlikely]]
     self.trace.begin(counts);
   add(counts.allocations, 1);
-  const bool sampled = is_sampled();
-  if (sampled && !is_sample(self, bytes, charge)) {
+  const bool is_sampling = is_sampled();
+  if (is_sampling && !is_sample(self, bytes, charge)) {
     if (self.trace.is_open()) self.trace.note(format::excerpt_kind::allocate, block, bytes, site_from(self, caller));
     return;
   }
@@ -109,7 +109,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
     return self.count_dropped();
   const allocation_record born = birth_of(self, site, bytes);
   const bool is_noted =
-      sampled ? note_sample(self, *cell, block, bytes, born) : note_each(self, *cell, block, bytes, born);
+      is_sampling ? note_sample(self, *cell, block, bytes, born) : note_each(self, *cell, block, bytes, born);
   if (!is_noted) [[unlikely]]
     self.count_dropped();
 }
@@ -131,12 +131,12 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
   count(*cell, counter::freed_bytes, born.bytes * weight);
   change_in_use(self, -static_cast<std::int64_t>(born.bytes * weight));
   if (born.owner == self.number()) {
-    const std::uint64_t between =
+    const std::uint64_t allocations =
         (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
-    count(*cell, counter::life_buckets + format::life_bucket(between), weight);
+    count(*cell, counter::life_buckets + format::life_bucket(allocations), weight);
   }
   if (born.time != 0) count(*cell, counter::time_buckets + format::time_bucket(format::ticks() - born.time), weight);
-  if (born.early) {
+  if (born.is_early) {
     if (threads_so_far() == 1) {
       count(*cell, counter::early_gone, weight);
     } else if (threads_running() > 1) {

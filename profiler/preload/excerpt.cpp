@@ -12,22 +12,23 @@ namespace tarn::preload {
 void trace_excerpt::begin(format::thread_record& counts) noexcept {
   due_ = ++count_ < format::max_excerpts ? due_ * 4 : never;
   if (open_ != nullptr) return;  // the previous excerpt is not full yet
-  const format::offset place = hand_out(sizeof(format::excerpt_record));
-  if (place == 0) return;
-  open_ = record_at<format::excerpt_record>(place);
+  const format::offset offset = hand_out(sizeof(format::excerpt_record));
+  if (offset == 0) return;
+  open_ = record_at<format::excerpt_record>(offset);
   open_->allocations = counts.allocations.load(std::memory_order_relaxed);
   if (end_ == nullptr) end_ = &counts.excerpts;
-  end_->store(place, std::memory_order_release);
+  end_->store(offset, std::memory_order_release);
   end_ = &open_->next;
   enter_slow_path();
 }
 
 void trace_excerpt::note(format::excerpt_kind kind, const void* block, std::size_t bytes, std::uint32_t site) noexcept {
-  const std::uint32_t number = open_->used.load(std::memory_order_relaxed);
+  const std::uint32_t number = open_->used_events.load(std::memory_order_relaxed);
   constexpr std::size_t limit = std::numeric_limits<std::uint32_t>::max();
   open_->events[number] = {reinterpret_cast<std::uintptr_t>(block), static_cast<std::uint32_t>(std::min(bytes, limit)),
                            static_cast<std::uint32_t>(kind) << 24 | site};
-  open_->used.store(number + 1, std::memory_order_release);  // release: a reader that sees the count sees the events
+  open_->used_events.store(number + 1,
+                           std::memory_order_release);  // release: a reader that sees the count sees the events
   if (number + 1 < format::excerpt_capacity) return;
   open_ = nullptr;
   leave_slow_path();

@@ -61,15 +61,15 @@ bool is_named(const char* variable, const char* name) noexcept {
 // Prepares an exec of this process and holds the environment that the exec hands on.
 class going_on {
  public:
-  going_on(const char* path, char* const* given) noexcept : environment_(given) {
+  going_on(const char* path, char* const* environment) noexcept : environment_(environment) {
     // A child of vfork shares its parent's memory, but has another process number.
-    is_own_ = detail::started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
+    is_own_ = detail::has_started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
               process_number() == raw_call(SYS_getpid);
     if (!is_own_) return;
     const int file = begin_exec(path);
     std::size_t count = 0;
     bool is_preloaded = false;
-    for (char* const* variable = given; variable != nullptr && *variable != nullptr; ++variable) {
+    for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
       if (is_named(*variable, format::descriptor_variable)) continue;
       if (is_named(*variable, format::region_variable) || is_named(*variable, format::process_variable)) continue;
       if (is_named(*variable, "LD_PRELOAD")) is_preloaded = true;

@@ -16,7 +16,7 @@ struct held_lock {
   std::uint64_t since;           // of the clock; 0 while the thread waits for a condition, and if it is not timed
   std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded
   std::uint16_t type;            // format::lock_type
-  bool shared;                   // held as one of several readers
+  bool is_shared;                // held as one of several readers
   bool counts_once;              // whatever its weight: it waited, or somebody has waited for it
 };
 
@@ -28,9 +28,9 @@ class held_locks {
   [[gnu::always_inline]] held_lock* push() noexcept {
     if (count_ == limit) [[unlikely]]
       return nullptr;
-    held_lock* const place = &locks_[count_++];
+    held_lock* const slot = &locks_[count_++];
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    return place;
+    return slot;
   }
   // Returns the newest hold of the lock, as locks are mostly released in reverse order; null when there is none.
   held_lock* find(const void* address) noexcept {

@@ -41,7 +41,7 @@ long has_no_function() noexcept {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("hidden"), used)) void tarn_find_hooked(hooked* entry) noexcept {
+extern "C" [[gnu::visibility("hidden"), gnu::used]] void tarn_find_hooked(hooked* entry) noexcept {
   void* const function = next_function(entry->name);
   entry->function = function != nullptr ? function : reinterpret_cast<void*>(has_no_function);
 }
@@ -76,23 +76,25 @@ TARN_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
 TARN_EXPORT int clone(int (*first)(void*), void* stack, int flags, void* argument, ...) noexcept {
   va_list list;
   va_start(list, argument);
-  void* words[3];
-  for (void*& word : words) word = va_arg(list, void*);
+  void* optional_arguments[3];
+  for (void*& word : optional_arguments) word = va_arg(list, void*);
   va_end(list);
   take_step();
   constexpr int lends_thread = CLONE_VM | CLONE_VFORK;
   if ((flags & (lends_thread | CLONE_SETTLS)) != lends_thread)
-    return next_clone()(first, stack, flags, argument, words[0], words[1], words[2]);
+    return next_clone()(first, stack, flags, argument, optional_arguments[0], optional_arguments[1],
+                        optional_arguments[2]);
   const lending before = begin_lending();
-  const int result = next_clone()(first, stack, flags, argument, words[0], words[1], words[2]);
+  const int result =
+      next_clone()(first, stack, flags, argument, optional_arguments[0], optional_arguments[1], optional_arguments[2]);
   end_lending(before);
   return result;
 }
 
-TARN_EXPORT int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
+TARN_EXPORT int sigaltstack(const stack_t* new_stack, stack_t* old) noexcept {
   take_step();
   const dispatched_calls now;
-  return next_sigaltstack()(wanted, old);
+  return next_sigaltstack()(new_stack, old);
 }
 
 }  // extern "C"

@@ -37,13 +37,13 @@ bool are_32_apart() noexcept {
 constinit unsigned live_blocks::granule_shift = 4;
 constinit std::atomic<live_blocks::word*>* live_blocks::table = nullptr;
 
-live_blocks::word* live_blocks::make_leaf(std::atomic<word*>& place, const void* block) noexcept {
+live_blocks::word* live_blocks::make_leaf(std::atomic<word*>& leaf_pointer, const void* block) noexcept {
   auto* const leaf = static_cast<word*>(map(leaf_bytes));
   if (leaf == nullptr) return nullptr;
   note_heap_place(block, 1);
   word* other_leaf = nullptr;
   // Two threads may get here at once. The leaf of the loser stays mapped but untouched, which costs only addresses.
-  return place.compare_exchange_strong(other_leaf, leaf, std::memory_order_acq_rel) ? leaf : other_leaf;
+  return leaf_pointer.compare_exchange_strong(other_leaf, leaf, std::memory_order_acq_rel) ? leaf : other_leaf;
 }
 
 bool live_blocks::set_up() noexcept {

@@ -15,7 +15,7 @@ struct allocation_record {
   std::uint32_t weight = 0;  // the number of blocks that this one stands for; 0: no block is known to begin here
   std::uint32_t site = 0;
   std::uint32_t owner = 0;     // the thread that allocated it
-  bool early = false;          // allocated before the second thread began
+  bool is_early = false;       // allocated before the second thread began
   std::uint64_t sequence = 0;  // the owner's count of allocations at that time
   std::uint64_t time = 0;      // of the processor's clock; 0: not measured
   std::uint64_t bytes = 0;     // as requested
@@ -40,8 +40,8 @@ class live_blocks {
       if (leaf == nullptr) return false;
     }
     packed packed_record;
-    packed_record.used = 1;
-    packed_record.early = born.early ? 1 : 0;
+    packed_record.is_used = 1;
+    packed_record.is_early = born.is_early ? 1 : 0;
     packed_record.site = born.site & (format::max_sites - 1);
     packed_record.owner = born.owner & format::max_threads;
     packed_record.sequence = born.sequence & ((1U << 28) - 1);
@@ -68,7 +68,7 @@ class live_blocks {
     constexpr std::size_t half_words = leaf_words / 2;
     for (std::size_t index = 0; index < leaf_words; ++index) {
       const auto record = std::bit_cast<packed>(leaf[index].load(std::memory_order_relaxed));
-      if (record.used == 0) continue;
+      if (record.is_used == 0) continue;
       const std::uintptr_t address =
           mebibyte << leaf_shift | (index % half_words) << granule_shift | (index < half_words ? 0U : 8U);
       take(address, load_size(size_of_block(leaf, reinterpret_cast<const void*>(address))),
@@ -83,13 +83,13 @@ class live_blocks {
       return {};
     word& word_of_block = leaf[index_of(block)];
     const auto packed_record = std::bit_cast<packed>(word_of_block.load(std::memory_order_relaxed));
-    if (packed_record.used == 0) [[unlikely]]
+    if (packed_record.is_used == 0) [[unlikely]]
       return {};
     word_of_block.store(0, std::memory_order_relaxed);
     return {1,
             static_cast<std::uint32_t>(packed_record.site),
             static_cast<std::uint32_t>(packed_record.owner),
-            packed_record.early != 0,
+            packed_record.is_early != 0,
             packed_record.sequence,
             0,
             load_size(size_of_block(leaf, block))};
@@ -98,8 +98,8 @@ class live_blocks {
  private:
   using word = std::atomic<std::uint64_t>;
   struct packed {
-    std::uint64_t used : 1 = 0;
-    std::uint64_t early : 1 = 0;
+    std::uint64_t is_used : 1 = 0;
+    std::uint64_t is_early : 1 = 0;
     std::uint64_t site : 20 = 0;
     std::uint64_t owner : 14 = 0;
     std::uint64_t sequence : 28 = 0;
@@ -135,18 +135,18 @@ class live_blocks {
     return reinterpret_cast<std::uint8_t*>(leaf + leaf_words) + index +
            (index < half_words ? 0 : half_sizes - half_words);
   }
-  static void store_size(std::uint8_t* place, std::uint64_t bytes) noexcept {
+  static void store_size(std::uint8_t* storage, std::uint64_t bytes) noexcept {
     if (bytes < size_behind) {
-      *place = static_cast<std::uint8_t>(bytes);
+      *storage = static_cast<std::uint8_t>(bytes);
       return;
     }
     const std::uint64_t shifted = bytes << 8 | size_behind;
-    for (unsigned index = 0; index < 7; ++index) place[index] = static_cast<std::uint8_t>(shifted >> 8 * index);
+    for (unsigned index = 0; index < 7; ++index) storage[index] = static_cast<std::uint8_t>(shifted >> 8 * index);
   }
-  static std::uint64_t load_size(const std::uint8_t* place) noexcept {
-    if (*place != size_behind) return *place;
+  static std::uint64_t load_size(const std::uint8_t* storage) noexcept {
+    if (*storage != size_behind) return *storage;
     std::uint64_t bytes = 0;
-    for (unsigned index = 6; index > 0; --index) bytes = bytes << 8 | place[index];
+    for (unsigned index = 6; index > 0; --index) bytes = bytes << 8 | storage[index];
     return bytes;
   }
   [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer, const void* block) noexcept;

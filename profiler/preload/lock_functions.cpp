@@ -41,7 +41,7 @@ bool is_free_for_sure(const volatile void*) noexcept { return false; }
 
 // Tries the lock, and then waits by `wait`, the function that the program called.
 template <class Result, class Lock, class Try, class Wait>
-[[gnu::noinline]] int acquire_counted(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt,
+[[gnu::noinline]] int acquire_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
                                       Wait wait, acquisition::wait_limit until, bool is_busy) {
   acquisition now(lock, type, caller, until, is_busy);
   int result = is_busy ? 0 : attempt(lock);
@@ -52,18 +52,18 @@ template <class Result, class Lock, class Try, class Wait>
     now.wakes();
     if (Result::is_late(result)) now.failed();
   }
-  if (Result::is_acquired(result)) now.succeeded(shared);
+  if (Result::is_acquired(result)) now.succeeded(is_shared);
   return result;
 }
 
 template <class Result, class Lock, class Try, class Wait>
-[[gnu::always_inline]] inline int acquire(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt,
+[[gnu::always_inline]] inline int acquire(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
                                           Wait wait, acquisition::wait_limit until) {
   thread* const self = passing_thread(lock, caller);
   if (self != nullptr) [[likely]] {
     const int result = is_free_for_sure(lock) ? wait(lock) : attempt(lock);
     if (Result::is_acquired(result)) [[likely]]
-      passed(*self, lock, type, shared, caller);
+      passed(*self, lock, type, is_shared, caller);
     if (!Result::is_busy(result)) [[likely]]
       return result;
   }
@@ -71,28 +71,28 @@ template <class Result, class Lock, class Try, class Wait>
     if (self != nullptr) self->samples_of_locks.skip_many();
     return wait(lock);
   }
-  return acquire_counted<Result>(lock, type, shared, caller, attempt, wait, until, self != nullptr);
+  return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, until, self != nullptr);
 }
 
 template <class Result, class Lock, class Try>
-[[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt) {
+[[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt) {
   acquisition now(lock, type, caller);
   const int result = attempt(lock);
   if (Result::is_busy(result)) now.failed();
-  if (Result::is_acquired(result)) now.succeeded(shared);
+  if (Result::is_acquired(result)) now.succeeded(is_shared);
   return result;
 }
 
 template <class Result, class Lock, class Try>
-[[gnu::always_inline]] inline int attempt_only(Lock* lock, lock_type type, bool shared, const caller& caller,
+[[gnu::always_inline]] inline int attempt_only(Lock* lock, lock_type type, bool is_shared, const caller& caller,
                                                Try attempt) {
   if (thread* const self = passing_thread(lock, caller)) [[likely]] {
     const int result = attempt(lock);
-    if (Result::is_acquired(result)) passed(*self, lock, type, shared, caller);
+    if (Result::is_acquired(result)) passed(*self, lock, type, is_shared, caller);
     return result;
   }
   if (!records(lock_kind)) return attempt(lock);
-  return attempt_counted<Result>(lock, type, shared, caller, attempt);
+  return attempt_counted<Result>(lock, type, is_shared, caller, attempt);
 }
 
 [[gnu::noinline]] void release_counted(const void* lock, const caller& caller) noexcept {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
 constinit lock adding;
 constinit std::atomic<lock_entry*> table = nullptr;
-constinit std::size_t used = 0;
+constinit std::size_t used_entries = 0;
 constinit lock_entry others = {};  // shared by the locks beyond the limit
 
 // A holder is its site and thread plus one, so that 0 means nobody.
@@ -34,7 +34,7 @@ static_assert(std::size_t{1} << (64 - 47) == entry_count);
 lock_entry* entries_made() noexcept {
   lock_entry* table_entries = table.load(std::memory_order_acquire);
   if (table_entries != nullptr) return table_entries;
-  const holding held(adding);
+  const holding guard(adding);
   table_entries = table.load(std::memory_order_relaxed);
   if (table_entries == nullptr) table_entries = static_cast<lock_entry*>(map(entry_count * sizeof(lock_entry)));
   table.store(table_entries, std::memory_order_release);  // release: a thread that sees the table sees it empty
@@ -55,35 +55,35 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
   if (number == 0) number = 1;  // 0 is no lock's number
   if (number >= format::max_locks) return 0;
-  const format::offset place = hand_out(sizeof(format::lock_record));
-  if (place == 0) return 0;
-  auto& record = *record_at<format::lock_record>(place);
+  const format::offset offset = hand_out(sizeof(format::lock_record));
+  if (offset == 0) return 0;
+  auto& record = *record_at<format::lock_record>(offset);
   record.image = image();
   record.type = static_cast<std::uint32_t>(type);
   record.site = site;
   record.address = reinterpret_cast<std::uintptr_t>(address);
-  header().lock_at[number].store(place, std::memory_order_release);
+  header().lock_at[number].store(offset, std::memory_order_release);
   header().locks.store(number + 1, std::memory_order_release);
   return number;
 }
 
 [[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
                                     std::uint32_t site) noexcept {
-  const holding held(adding);
-  lock_entry& place = place_of(table_entries, address);
-  const bool is_new = place.address.load(std::memory_order_relaxed) == nullptr;
-  if (!is_new && place.number.load(std::memory_order_relaxed) != 0) return place;
-  if (is_new && used >= entry_count / 4 * 3) return others;
-  const bool is_the_same = !is_new && place.first_site == site && place.type == type && place.last_number != 0;
-  const std::uint32_t number = is_the_same ? place.last_number : note(address, type, site);
+  const holding guard(adding);
+  lock_entry& entry = place_of(table_entries, address);
+  const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
+  if (!is_new && entry.number.load(std::memory_order_relaxed) != 0) return entry;
+  if (is_new && used_entries >= entry_count / 4 * 3) return others;
+  const bool is_the_same = !is_new && entry.first_site == site && entry.type == type && entry.last_number != 0;
+  const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
   if (number == 0) return others;
-  place.last_number = number;
-  place.first_site = site;
-  place.type = type;
-  if (is_new) ++used;
-  place.number.store(number, std::memory_order_relaxed);
-  place.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
-  return place;
+  entry.last_number = number;
+  entry.first_site = site;
+  entry.type = type;
+  if (is_new) ++used_entries;
+  entry.number.store(number, std::memory_order_relaxed);
+  entry.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
+  return entry;
 }
 
 lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept {
@@ -99,52 +99,52 @@ bool records_calls() noexcept { return (header().sources & format::source_bit(fo
 
 // Gives a lock that was acquired unnoticed its site and its counters: the place of the acquisition, and of the frames
 // that called this hook those that have lasted since. Frames in between have ended, and are not known.
-void attribute(thread& self, held_lock& held, const caller& present) noexcept {
-  if (held.cell != nullptr) return;
+void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
+  if (hold.cell != nullptr) return;
   std::uintptr_t frames[format::max_frames], lasting[format::max_frames];
   stack_reads reads;
   const std::size_t depth = walk(present, self.stack(), frames, reads);
   std::size_t count = 0;
-  lasting[count++] = held.caller;
-  if (present.stack > held.stack) lasting[count++] = frames[0];
+  lasting[count++] = hold.caller;
+  if (present.stack > hold.stack) lasting[count++] = frames[0];
   if (reads.count <= stack_reads::limit) {
     std::size_t next = 1;  // the frames in their order, among other words that were read
     for (std::uint32_t index = 0; index < reads.count && next < depth; ++index) {
-      if (reads.words[index] != frames[next] && reads.words[index] + 1 != frames[next]) continue;
-      const bool lasts = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > held.stack;
-      if (lasts && count < format::max_frames) lasting[count++] = frames[next];
+      if (reads.values[index] != frames[next] && reads.values[index] + 1 != frames[next]) continue;
+      const bool has_lasted = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > hold.stack;
+      if (has_lasted && count < format::max_frames) lasting[count++] = frames[next];
       ++next;
     }
   } else {  // the frames' places are not known
     for (std::size_t next = 1; next < depth && count < format::max_frames; ++next) lasting[count++] = frames[next];
   }
   const std::uint32_t site = site_of(lasting, count);
-  held.since = 0;
-  lock_entry* const entry = entry_of(held.address, static_cast<format::lock_type>(held.type), site);
-  if (entry != nullptr) held.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
+  hold.since = 0;
+  lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
+  if (entry != nullptr) hold.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
 }
 
 // Counts an acquisition that somebody waits for once, as all of these are recorded.
-void count_once(held_lock& held) noexcept {
-  if (held.counts_once) return;
-  held.counts_once = true;
-  const std::uint64_t weight = held.weight, surplus = weight - 1;  // may be -1
+void count_once(held_lock& hold) noexcept {
+  if (hold.counts_once) return;
+  hold.counts_once = true;
+  const std::uint64_t weight = hold.weight, surplus = weight - 1;  // may be -1
   const auto subtract = [&](format::lock_counter which, std::uint64_t amount) {
-    add(held.cell->value[which], std::uint64_t{0} - amount);
+    add(hold.cell->value[which], std::uint64_t{0} - amount);
   };
   subtract(format::acquisitions, surplus);
-  if (held.shared) subtract(format::shared_ones, surplus);
+  if (hold.is_shared) subtract(format::shared_ones, surplus);
   subtract(format::lock_spread, weight * surplus);
 }
 
 // Tells those who wait for the lock who has held it.
-void name_holder(thread& self, held_lock& held, const caller& present) noexcept {
+void name_holder(thread& self, held_lock& hold, const caller& present) noexcept {
   if (self.shared_lock() != nullptr) return;
-  attribute(self, held, present);
-  if (held.cell == nullptr) return;
-  count_once(held);
-  const auto site = static_cast<std::uint32_t>(held.cell->key.load(std::memory_order_relaxed) >> 32);
-  lock_entry* const entry = entry_of(held.address, static_cast<format::lock_type>(held.type), site);
+  attribute(self, hold, present);
+  if (hold.cell == nullptr) return;
+  count_once(hold);
+  const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
+  lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || entry == &others) return;
   entry->holder.store((std::uint64_t{site} << 32 | self.number()) + 1, std::memory_order_relaxed);
   entry->released_at.store(format::ticks(), std::memory_order_release);  // release: who reads it finds the holder
@@ -159,19 +159,19 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
 void begin_locks_anew() noexcept {
   adding.begin_anew();
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
-  used = 0;
+  used_entries = 0;
   lock_samples::begin_anew();
   for (std::atomic<std::uint16_t>& threads : waiting) threads.store(0, std::memory_order_relaxed);
 }
 
 acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until,
                          bool is_busy) noexcept
-    : address_(lock), caller_(caller), type_(type), blocks_(until == wait_limit::endless) {
+    : address_(lock), caller_(caller), type_(type), can_block_(until == wait_limit::endless) {
   entry guard;
   if (!guard) return;
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
   if (sampled_locker != nullptr && !is_busy && type != format::lock_type::condition)
-    weight_ = guard.self().samples_of_locks.weight_of(lock, caller.address, format::ticks());
+    weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, format::ticks());
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
   if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
@@ -185,10 +185,11 @@ void acquisition::waits() noexcept {
   if (type_ != format::lock_type::condition) {
     // The mark is there before the thread begins to wait, so a holder that releases the lock to it has seen the mark.
     waiting_for(address_).fetch_add(1, std::memory_order_seq_cst);
-    if (header().interval == 0 || lock_samples::has_all()) holder_ = entry_->holder.load(std::memory_order_relaxed);
+    if (header().interval == 0 || lock_samples::has_recorded_all())
+      holder_ = entry_->holder.load(std::memory_order_relaxed);
   }
   // Counts before the wait, as the wait does not end in a deadlock.
-  if (blocks_) {
+  if (can_block_) {
     entry guard;
     if (guard) count_orders(guard.self(), format::orders, 1);
   }
@@ -204,24 +205,24 @@ void acquisition::wakes() noexcept {
 }
 
 void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
-  held_locks& held = self.locks;
-  if (held.count() == 0) [[likely]]
+  held_locks& locks = self.locks;
+  if (locks.count() == 0) [[likely]]
     return;
   // Skips threads that share a number, as it is not known which of them holds a lock, and locks that this thread
   // holds already, as it does not wait for them.
-  if (!blocks_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
+  if (!can_block_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
   constexpr std::size_t limit = 8;  // only the newest of the held locks
-  const std::uint64_t wanted = cell_->key.load(std::memory_order_relaxed);
-  held_lock& outermost = held[0];
+  const std::uint64_t key = cell_->key.load(std::memory_order_relaxed);
+  held_lock& outermost = locks[0];
   attribute(self, outermost, caller_);
   if (outermost.cell == nullptr) return self.count_dropped();
   const auto gate =
-      outermost.shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
-  for (std::size_t index = held.count() > limit ? held.count() - limit : 0; index < held.count(); ++index) {
-    attribute(self, held[index], caller_);
-    if (held[index].cell == nullptr) return self.count_dropped();
-    const std::uint64_t held_key = held[index].cell->key.load(std::memory_order_relaxed);
-    format::order_cell* const cell = self.order_cell_of(wanted, held_key, index == 0 ? 0 : gate);
+      outermost.is_shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
+  for (std::size_t index = locks.count() > limit ? locks.count() - limit : 0; index < locks.count(); ++index) {
+    attribute(self, locks[index], caller_);
+    if (locks[index].cell == nullptr) return self.count_dropped();
+    const std::uint64_t held_key = locks[index].cell->key.load(std::memory_order_relaxed);
+    format::order_cell* const cell = self.order_cell_of(key, held_key, index == 0 ? 0 : gate);
     if (cell == nullptr) return self.count_dropped();
     add(cell->value[which], amount);
   }
@@ -249,7 +250,7 @@ void acquisition::count(format::lock_counter which) noexcept {
   if (weight_ > 1) add(cell_->value[format::lock_spread], std::uint64_t{weight_} * (weight_ - 1U));
 }
 
-void acquisition::succeeded(bool shared) noexcept {
+void acquisition::succeeded(bool is_shared) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
@@ -258,22 +259,22 @@ void acquisition::succeeded(bool shared) noexcept {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
   count(format::acquisitions);
-  if (shared) add(cell_->value[format::shared_ones], weight_);
+  if (is_shared) add(cell_->value[format::shared_ones], weight_);
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
     count_wait(self);
   } else {
     count_orders(self, format::orders, weight_);
   }
-  if (held_lock* const held = self.locks.push())
-    *held = {address_,
+  if (held_lock* const hold = self.locks.push())
+    *hold = {address_,
              cell_,
              caller_.address,
              caller_.stack,
              format::ticks(),
              weight_,
              static_cast<std::uint16_t>(type_),
-             shared,
+             is_shared,
              weight_ == 1};
 }
 
@@ -285,12 +286,12 @@ void acquisition::failed() noexcept {
   if (waiting_since_ != 0) count_wait(guard.self());
 }
 
-void acquisition::waited(bool in_time) noexcept {
+void acquisition::waited(bool was_woken) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
-  count(in_time ? format::acquisitions : format::refused);
-  if (in_time) add(cell_->value[format::contended], 1);
+  count(was_woken ? format::acquisitions : format::refused);
+  if (was_woken) add(cell_->value[format::contended], 1);
   count_wait(guard.self());
 }
 
@@ -302,7 +303,7 @@ void releases(const void* lock, const caller& caller) noexcept {
   if (waiting_for(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
   if (released->since != 0 && released->weight != 0) {
     const std::uint64_t ticks = format::ticks() - released->since;
-    add(released->cell->value[format::held], released->weight);
+    add(released->cell->value[format::holds], released->weight);
     add(released->cell->value[format::held_ticks], ticks * released->weight);
     keep_longest(released->cell->value[format::longest_held], ticks);
   }
@@ -329,8 +330,8 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   lock->since = 0;  // stays 0 when the wait is cancelled
 }
 
-void condition_wait::finish(bool in_time) noexcept {
-  waits_.waited(in_time);
+void condition_wait::finish(bool was_woken) noexcept {
+  waits_.waited(was_woken);
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);

@@ -26,22 +26,22 @@ inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
 // tries the lock, and calls passed() if that succeeds.
 [[gnu::always_inline]] inline thread* passing_thread(const void* lock, const caller& caller) noexcept {
   thread* const self = sampled_locker;
-  const bool passes = self != nullptr && !is_inside() && self->samples_of_locks.skips(lock, caller.address);
-  return passes ? self : nullptr;
+  const bool is_skipped = self != nullptr && !is_inside() && self->samples_of_locks.skips(lock, caller.address);
+  return is_skipped ? self : nullptr;
 }
-[[gnu::always_inline]] inline void passed(thread& self, const void* lock, format::lock_type type, bool shared,
+[[gnu::always_inline]] inline void passed(thread& self, const void* lock, format::lock_type type, bool is_shared,
                                           const caller& caller) noexcept {
-  held_lock* const held = self.locks.push();
-  if (held == nullptr) [[unlikely]]
+  held_lock* const hold = self.locks.push();
+  if (hold == nullptr) [[unlikely]]
     return;
-  held->address = lock;
-  held->cell = nullptr;
-  held->caller = caller.address;
-  held->stack = caller.stack;
-  held->weight = 0;
-  held->type = static_cast<std::uint16_t>(type);
-  held->shared = shared;
-  held->counts_once = false;
+  hold->address = lock;
+  hold->cell = nullptr;
+  hold->caller = caller.address;
+  hold->stack = caller.stack;
+  hold->weight = 0;
+  hold->type = static_cast<std::uint16_t>(type);
+  hold->is_shared = is_shared;
+  hold->counts_once = false;
 }
 // Returns true when the lock that is about to be released was not recorded, and nobody waits for it; then all is done.
 [[gnu::always_inline]] inline bool releases_unnoticed(const void* lock) noexcept {
@@ -79,12 +79,12 @@ class acquisition {
   // Notes that it has to wait. Then the end of the wait, however it ends, unless it is a wait for a condition.
   void waits() noexcept;
   void wakes() noexcept;
-  // Notes that it has the lock; `shared` means as one of several readers.
-  void succeeded(bool shared) noexcept;
+  // Notes that it has the lock; `is_shared` means as one of several readers.
+  void succeeded(bool is_shared) noexcept;
   // Notes that it gave up.
   void failed() noexcept;
-  // Notes the end of a wait for a condition, which nobody holds; `in_time` is false after a timeout.
-  void waited(bool in_time) noexcept;
+  // Notes the end of a wait for a condition, which nobody holds; `was_woken` is false after a timeout.
+  void waited(bool was_woken) noexcept;
 
  private:
   void count(format::lock_counter which) noexcept;
@@ -98,7 +98,7 @@ class acquisition {
   std::uint32_t site_ = 0;
   std::uint16_t weight_ = 1;
   format::lock_type type_;
-  bool blocks_;
+  bool can_block_;
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 
@@ -113,7 +113,7 @@ void ends(const void* lock) noexcept;
 class condition_wait {
  public:
   condition_wait(const void* condition, const void* mutex, const caller& caller) noexcept;
-  void finish(bool in_time) noexcept;
+  void finish(bool was_woken) noexcept;
 
  private:
   acquisition waits_;

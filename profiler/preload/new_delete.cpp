@@ -24,10 +24,10 @@ using namespace tarn::preload;
 
 namespace {
 
-// Tells how the next operator allocates. `counted`: it calls malloc or free (as the C++ library's does), or another
+// Tells how the next operator allocates. `by_hook`: it calls malloc or free (as the C++ library's does), or another
 // operator, which is ours (as an array's or a sized one often does), and that call is counted. `by_itself`: it does
 // not (as a drop-in's does).
-enum class way : int { unknown, counted, by_itself };
+enum class way : int { unknown, by_hook, by_itself };
 
 // The next operator behind ours. It is looked up before the program begins, as a look-up takes the loader's lock.
 template <class Function>
@@ -53,16 +53,16 @@ class next_operator {
   std::atomic<bool> is_looked_up_ = false;
 };
 
-std::uint64_t counted() noexcept {
+std::uint64_t allocations_so_far() noexcept {
   return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
 }
 
-// Returns `counted` when `call` calls a function of ours that counts.
+// Returns `by_hook` when `call` calls a function of ours that counts.
 template <class Call>
 way way_of(Call call) noexcept {
   was_called = false;
   call();
-  return was_called ? way::counted : way::by_itself;
+  return was_called ? way::by_hook : way::by_itself;
 }
 // Tries one new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
@@ -78,16 +78,16 @@ void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) n
 // Finds the way after a first operator new, before which `before` blocks had been counted.
 void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::uint64_t before,
               const caller& caller) noexcept {
-  const bool was_counted = counted() != before;
+  const bool was_counted = allocations_so_far() != before;
   if (!was_counted) allocated(block, bytes, caller, charged::no);
   if (known_counts == nullptr) return;  // nothing is counted here, or not yet
-  known_way.store(was_counted ? way::counted : way::by_itself, std::memory_order_relaxed);
+  known_way.store(was_counted ? way::by_hook : way::by_itself, std::memory_order_relaxed);
 }
 
 // Returns true when an operator that allocates by itself has passed this call on to malloc, which has counted it.
 // With sampling it is only known that something was counted.
 bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
-  return counted() != before && (header().interval != 0 || live_blocks::contains(block));
+  return allocations_so_far() != before && (header().interval != 0 || live_blocks::contains(block));
 }
 
 void count_delete(const void* block) noexcept {
@@ -108,19 +108,19 @@ void count_delete(const void* block) noexcept {
     auto* const call = next_##name.find();                                                                     \
     was_called = true;                                                                                         \
     if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
-      const std::uint64_t before = counted();                                                                  \
+      const std::uint64_t before = allocations_so_far();                                                       \
       void* const block = call != nullptr ? call arguments : stand_in;                                         \
       if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());    \
       return block;                                                                                            \
     }                                                                                                          \
-    const std::uint64_t before = counted();                                                                    \
+    const std::uint64_t before = allocations_so_far();                                                         \
     void* const block = call != nullptr ? call arguments : stand_in;                                           \
     find_way(next_##name.known_way, block, n, before, TARN_CALLER());                                          \
     return block;                                                                                              \
   }                                                                                                            \
   TARN_EXPORT void* declared {                                                                                 \
     auto* const call = next_##name.current();                                                                  \
-    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) != way::counted) [[unlikely]] \
+    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) != way::by_hook) [[unlikely]] \
       return name##_counted arguments;                                                                         \
     return call arguments;                                                                                     \
   }

@@ -16,11 +16,11 @@ namespace {
 
 constinit std::atomic<bool> is_looking = false;
 
-alignas(4096) constinit char early[64 * 1024] = {};
+alignas(4096) constinit char early_memory[64 * 1024] = {};
 constinit std::atomic<std::size_t> early_used = 0;
 
-[[noreturn]] void end(const char* words) noexcept {
-  raw_call(SYS_write, STDERR_FILENO, words, std::strlen(words));
+[[noreturn]] void end(const char* message) noexcept {
+  raw_call(SYS_write, STDERR_FILENO, message, std::strlen(message));
   std::abort();
 }
 
@@ -66,14 +66,14 @@ void look_all_up() noexcept {
 }  // namespace
 
 constinit allocator next_allocator = {};
-constinit std::atomic<bool> next_allocator_is_known = false;
+constinit std::atomic<bool> has_next_allocator = false;
 
 const allocator* look_for_next() noexcept {
   if (is_looking.exchange(true, std::memory_order_relaxed)) {  // or the look-up has ended since the caller asked
-    return next_allocator_is_known.load(std::memory_order_acquire) ? &next_allocator : nullptr;
+    return has_next_allocator.load(std::memory_order_acquire) ? &next_allocator : nullptr;
   }
   look_all_up();
-  next_allocator_is_known.store(true, std::memory_order_release);  // release: a thread that sees it sees the functions
+  has_next_allocator.store(true, std::memory_order_release);  // release: a thread that sees it sees the functions
   return &next_allocator;
 }
 
@@ -83,23 +83,23 @@ void* next_function(const char* name) noexcept {
 }
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > sizeof early || alignment > early_step) return nullptr;
-  const std::size_t wanted = (bytes / early_step + 1) * early_step;
-  const std::size_t offset = early_used.fetch_add(wanted, std::memory_order_relaxed);
-  return offset > sizeof early - wanted ? nullptr : early + offset;
+  if (bytes > sizeof early_memory || alignment > early_step) return nullptr;
+  const std::size_t rounded_bytes = (bytes / early_step + 1) * early_step;
+  const std::size_t offset = early_used.fetch_add(rounded_bytes, std::memory_order_relaxed);
+  return offset > sizeof early_memory - rounded_bytes ? nullptr : early_memory + offset;
 }
 
 const void* early_block(std::size_t number) noexcept {
-  return number < sizeof early / early_step ? early + number * early_step : nullptr;
+  return number < sizeof early_memory / early_step ? early_memory + number * early_step : nullptr;
 }
 
 bool is_early(const void* block) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(block), start = reinterpret_cast<std::uintptr_t>(early);
-  return address - start < sizeof early;
+  const auto address = reinterpret_cast<std::uintptr_t>(block), start = reinterpret_cast<std::uintptr_t>(early_memory);
+  return address - start < sizeof early_memory;
 }
 
 std::size_t early_left(const void* block) noexcept {
-  return static_cast<std::size_t>(early + sizeof early - static_cast<const char*>(block));
+  return static_cast<std::size_t>(early_memory + sizeof early_memory - static_cast<const char*>(block));
 }
 
 }  // namespace tarn::preload

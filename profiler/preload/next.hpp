@@ -22,14 +22,14 @@ struct allocator {
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 // Callers must know that next() was not null once.
 extern constinit allocator next_allocator;
-extern constinit std::atomic<bool> next_allocator_is_known;
+extern constinit std::atomic<bool> has_next_allocator;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
 // Returns null while the names are being looked up, by this thread or another: the loader itself may allocate then.
 // early_allocate() serves such calls.
 const allocator* look_for_next() noexcept;
 inline const allocator* next() noexcept {
-  return next_allocator_is_known.load(std::memory_order_acquire) ? &next_allocator : look_for_next();
+  return has_next_allocator.load(std::memory_order_acquire) ? &next_allocator : look_for_next();
 }
 
 // Returns the function called `name` behind ours, or null. Not every program has all of the C++ operators, for

@@ -15,7 +15,7 @@ namespace tarn::preload {
 class pending_calls {
  public:
   // Returns false when there is no room.
-  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t asked,
+  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t requested_bytes,
             std::uint16_t weight) noexcept {
     if (calls_ == nullptr) calls_ = static_cast<call*>(map(limit * sizeof(call)));
     if (calls_ == nullptr || count_ == limit) return false;
@@ -23,7 +23,7 @@ class pending_calls {
     stack_reads reads;
     added.depth = walk(caller, limits, added.frames, reads);
     added.number = number;
-    added.asked = asked;
+    added.requested_bytes = requested_bytes;
     added.weight = weight;
     return true;
   }
@@ -35,7 +35,7 @@ class pending_calls {
     std::size_t depth;
     std::uint32_t number;
     std::uint16_t weight;  // the calls that it stands for
-    std::uint64_t asked;
+    std::uint64_t requested_bytes;
   };
 
   // Calls `count` for each call, and drops them.

@@ -20,7 +20,7 @@ namespace {
 // for the last of these.
 struct nested {
   std::uint32_t depth = 0;
-  std::array<std::uint32_t, 8> around = {};
+  std::array<std::uint32_t, 8> outer_regions = {};
 };
 constinit thread_local nested regions = {};
 
@@ -51,18 +51,18 @@ std::uint32_t number_of(const char* name) noexcept {
   const std::size_t bytes = ::strnlen(name, longest_name);
   const std::uint32_t count = header().quiet_regions.load(std::memory_order_acquire);
   if (const std::uint32_t match = find(name, bytes, 0, count); match != count) return match;
-  const holding held(adding);
+  const holding guard(adding);
   const std::uint32_t now = header().quiet_regions.load(std::memory_order_relaxed);
   if (const std::uint32_t match = find(name, bytes, count, now); match != now) return match;
   if (now == format::max_quiet_regions) return now;
-  const format::offset place = hand_out(sizeof(format::quiet_record) + bytes);
-  if (place == 0) return format::max_quiet_regions;
-  auto& record = *record_at<format::quiet_record>(place);
+  const format::offset offset = hand_out(sizeof(format::quiet_record) + bytes);
+  if (offset == 0) return format::max_quiet_regions;
+  auto& record = *record_at<format::quiet_record>(offset);
   record.image = image();
   record.name_bytes = static_cast<std::uint32_t>(bytes);
   std::memcpy(reinterpret_cast<char*>(&record + 1), name, bytes);
   region_records[now] = &record;
-  header().quiet_at[now].store(place, std::memory_order_release);
+  header().quiet_at[now].store(offset, std::memory_order_release);
   header().quiet_regions.store(now + 1, std::memory_order_release);  // release: a reader that counts it finds it
   return now;
 }
@@ -101,8 +101,8 @@ TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
   entry guard;
   if (!guard) return;
   const std::uint32_t depth = regions.depth++;
-  if (depth >= regions.around.size()) return;
-  regions.around[depth] = current_region;
+  if (depth >= regions.outer_regions.size()) return;
+  regions.outer_regions[depth] = current_region;
   const std::uint32_t number = number_of(name);
   if (number == tarn::format::max_quiet_regions) return guard.self().count_dropped();
   record_of(number)->entered.fetch_add(1, std::memory_order_relaxed);
@@ -116,12 +116,12 @@ TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
 TARN_EXPORT void tarn_recorder_quiet_end() noexcept {
   if (regions.depth == 0 || !records_anything()) return;
   const std::uint32_t depth = --regions.depth;
-  if (depth >= regions.around.size()) return;
-  if (current_region != 0 && regions.around[depth] == 0) {
+  if (depth >= regions.outer_regions.size()) return;
+  if (current_region != 0 && regions.outer_regions[depth] == 0) {
     leave_slow_path();
     release_window();
   }
-  current_region = regions.around[depth];
+  current_region = regions.outer_regions[depth];
 }
 
 }  // extern "C"

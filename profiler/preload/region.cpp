@@ -91,15 +91,15 @@ bool is_error(long result) noexcept { return result < 0 && result > -4096; }
 // Notes the command line that ps shows of this process, as of its exec.
 void note_words() noexcept {
   constexpr std::size_t limit = 4096;
-  const format::offset place = hand_out(sizeof(std::uint64_t) + limit);
-  const long file = place == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+  const format::offset offset = hand_out(sizeof(std::uint64_t) + limit);
+  const long file = offset == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
   if (file < 0) return;
-  auto* const count = record_at<std::uint64_t>(place);
-  const long got = raw_call(SYS_read, file, count + 1, limit);
+  auto* const count = record_at<std::uint64_t>(offset);
+  const long length = raw_call(SYS_read, file, count + 1, limit);
   raw_call(SYS_close, file);
-  if (got <= 0) return;
-  *count = static_cast<std::uint64_t>(got);
-  own_region->arguments.store(place, std::memory_order_release);
+  if (length <= 0) return;
+  *count = static_cast<std::uint64_t>(length);
+  own_region->arguments.store(offset, std::memory_order_release);
 }
 
 // The region's file stays open for the program that this process becomes, as that one may have another user, another
@@ -110,7 +110,7 @@ struct kept_descriptor {
   long number = -1;
   std::uint64_t inode = 0;
 };
-constinit kept_descriptor kept = {};
+constinit kept_descriptor region_file = {};
 
 std::uint64_t inode_of(long file) noexcept {
   struct stat status;
@@ -120,8 +120,9 @@ std::uint64_t inode_of(long file) noexcept {
 constinit long first_kept_number = 500;
 
 void keep(long file) noexcept {
-  if (kept.number >= 0 && inode_of(kept.number) == kept.inode) raw_call(SYS_close, kept.number);
-  kept = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number), inode_of(file)};
+  if (region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
+    raw_call(SYS_close, region_file.number);
+  region_file = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number), inode_of(file)};
 }
 
 // Returns the size in bytes of the region that the file may be; 0 when it is none.
@@ -134,8 +135,8 @@ std::size_t region_bytes(long file) noexcept {
 
 // Forgets the places of the heap of an earlier image. A page of the set that holds nothing is not touched.
 void forget_places() noexcept {
-  for (std::atomic<std::uint32_t>& place : own_region->heap_mebibytes) {
-    if (place.load(std::memory_order_relaxed) != 0) place.store(0, std::memory_order_relaxed);
+  for (std::atomic<std::uint32_t>& word : own_region->heap_mebibytes) {
+    if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
   }
 }
 
@@ -221,15 +222,15 @@ long open_spare_file(const char* path, const format::spare_region& spare) noexce
   char spare_path[64];
   const char* const name = std::strrchr(path, '/');
   if (name == nullptr || name - path > 40) return -ENOENT;
-  std::size_t used = static_cast<std::size_t>(name - path) + 1;
-  std::memcpy(spare_path, path, used);
+  std::size_t length = static_cast<std::size_t>(name - path) + 1;
+  std::memcpy(spare_path, path, length);
   char digits[10];
   std::size_t count = 0;
   for (std::uint32_t remainder = spare.file; remainder != 0 || count == 0; remainder /= 10) {
     digits[count++] = static_cast<char>('0' + remainder % 10);
   }
-  while (count > 0) spare_path[used++] = digits[--count];
-  spare_path[used] = '\0';
+  while (count > 0) spare_path[length++] = digits[--count];
+  spare_path[length] = '\0';
   return open_region(spare_path);
 }
 
@@ -264,8 +265,8 @@ bool map_inherited(const char* const* environment) noexcept {
 // Counts this process's program as unrecorded, by the last part of its path.
 void note_unrecorded(format::region_header& header) noexcept {
   char path[512];
-  const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-  path[got > 0 ? got : 0] = '\0';
+  const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
   const char* const slash = std::strrchr(path, '/');
   const char* const name = slash == nullptr ? path : slash + 1;
   constexpr std::size_t limit = sizeof header.unrecorded->name - 1;
@@ -291,22 +292,23 @@ void note_unrecorded(format::region_header& header) noexcept {
 bool attach(const char* const* environment) noexcept {
   const char* const path = value_of(environment, format::region_variable);
   if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
-  bool done = map_inherited(environment);
+  bool is_attached = map_inherited(environment);
   first = map_first(path);
-  if (first == nullptr) return done;
+  if (first == nullptr) return is_attached;
   const std::uint32_t own_namespace = pid_namespace();
-  const long wanted = number_in(value_of(environment, format::process_variable));
-  const bool is_first =
-      (wanted == 0 || wanted == raw_call(SYS_getpid)) && (own_namespace == first->pid_namespace || own_namespace == 0);
-  const bool follows = first->spares != 0;
-  if (!done) done = is_first ? map_region(open_region(path), nullptr) : follows && map_spare(path, nullptr);
-  if (!done && !is_first) note_unrecorded(*first);
+  const long expected_process = number_in(value_of(environment, format::process_variable));
+  const bool is_first = (expected_process == 0 || expected_process == raw_call(SYS_getpid)) &&
+                        (own_namespace == first->pid_namespace || own_namespace == 0);
+  const bool follows_children = first->spares != 0;
+  if (!is_attached)
+    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr);
+  if (!is_attached && !is_first) note_unrecorded(*first);
   std::strcpy(first_path, path);
-  if (!done || !follows) {
+  if (!is_attached || !follows_children) {
     unmap(first, sizeof *first);
     first = nullptr;
   }
-  return done;
+  return is_attached;
 }
 
 constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
@@ -329,16 +331,16 @@ int begin_exec(const char* path) noexcept {
   constexpr std::size_t limit = sizeof header().exec_path - 1;
   std::memcpy(header().exec_path, path, bytes < limit ? bytes + 1 : limit);
   header().exec_after_images.store(header().images.load(std::memory_order_relaxed), std::memory_order_release);
-  if (is_restricted() || kept.number < 0 || inode_of(kept.number) != kept.inode)
+  if (is_restricted() || region_file.number < 0 || inode_of(region_file.number) != region_file.inode)
     return -1;  // the program has closed it
-  raw_call(SYS_fcntl, kept.number, F_SETFD, 0);
-  return static_cast<int>(kept.number);
+  raw_call(SYS_fcntl, region_file.number, F_SETFD, 0);
+  return static_cast<int>(region_file.number);
 }
 
 void exec_failed() noexcept {
   header().exec_after_images.store(0, std::memory_order_relaxed);
-  if (!is_restricted() && kept.number >= 0 && inode_of(kept.number) == kept.inode)
-    raw_call(SYS_fcntl, kept.number, F_SETFD, FD_CLOEXEC);
+  if (!is_restricted() && region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
+    raw_call(SYS_fcntl, region_file.number, F_SETFD, FD_CLOEXEC);
 }
 
 bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
@@ -359,9 +361,9 @@ std::uint32_t image() noexcept { return own_image; }
 
 format::offset hand_out(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
-  const format::offset place = own_region->used.fetch_add(bytes, std::memory_order_relaxed);
-  if (place + bytes <= own_region->bytes) return place;
-  own_region->used.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
+  const format::offset offset = own_region->used_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (offset + bytes <= own_region->bytes) return offset;
+  own_region->used_bytes.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
   return 0;
 }
 

@@ -81,8 +81,8 @@ class work_timer {
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;
 template <class Record>
-Record* record_at(format::offset place) noexcept {
-  return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + place);
+Record* record_at(format::offset offset) noexcept {
+  return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + offset);
 }
 
 // Points to a word that is 1 in the recorded process. A child that fork made shares the region with its parent and

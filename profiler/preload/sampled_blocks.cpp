@@ -18,7 +18,7 @@ struct slot {
 constexpr std::size_t first_slots = 1024;
 constinit lock held_by;
 constinit slot* table = nullptr;
-constinit std::size_t slots = 0, used = 0;
+constinit std::size_t slots = 0, used_slots = 0;
 
 std::size_t home_of(const void* block, std::size_t slot_count) noexcept {
   return ((reinterpret_cast<std::uintptr_t>(block) >> 4) * 0xd6e8feb86659fd93ULL >> 20) & (slot_count - 1);
@@ -31,29 +31,29 @@ std::size_t find(const void* block) noexcept {
 }
 
 void enter_filter(const void* block) noexcept {
-  std::atomic<std::uint8_t>& place = filter_of(block);
-  const std::uint8_t count = place.load(std::memory_order_relaxed);
-  if (count != filter_full) place.store(count + 1, std::memory_order_relaxed);
+  std::atomic<std::uint8_t>& cell = filter_of(block);
+  const std::uint8_t count = cell.load(std::memory_order_relaxed);
+  if (count != filter_full) cell.store(count + 1, std::memory_order_relaxed);
 }
 void leave_filter(const void* block) noexcept {
-  std::atomic<std::uint8_t>& place = filter_of(block);
-  const std::uint8_t count = place.load(std::memory_order_relaxed);
-  if (count != filter_full) place.store(count - 1, std::memory_order_relaxed);
+  std::atomic<std::uint8_t>& cell = filter_of(block);
+  const std::uint8_t count = cell.load(std::memory_order_relaxed);
+  if (count != filter_full) cell.store(count - 1, std::memory_order_relaxed);
 }
 
 bool grow() noexcept {
-  const std::size_t wanted = slots == 0 ? first_slots : slots * 2;
-  auto* const new_table = static_cast<slot*>(map(wanted * sizeof(slot)));
+  const std::size_t slot_count = slots == 0 ? first_slots : slots * 2;
+  auto* const new_table = static_cast<slot*>(map(slot_count * sizeof(slot)));
   if (new_table == nullptr) return false;
   for (std::size_t old = 0; old < slots; ++old) {
     if (table[old].block == nullptr) continue;
-    std::size_t index = home_of(table[old].block, wanted);
-    while (new_table[index].block != nullptr) index = (index + 1) & (wanted - 1);
+    std::size_t index = home_of(table[old].block, slot_count);
+    while (new_table[index].block != nullptr) index = (index + 1) & (slot_count - 1);
     new_table[index] = table[old];
   }
   unmap(table, slots * sizeof(slot));
   table = new_table;
-  slots = wanted;
+  slots = slot_count;
   return true;
 }
 
@@ -66,7 +66,7 @@ void remove(std::size_t hole) noexcept {
     hole = index;
   }
   table[hole] = {};
-  --used;
+  --used_slots;
 }
 
 }  // namespace
@@ -75,28 +75,28 @@ constinit std::atomic<std::uint8_t> filter[filter_slots] = {};
 
 bool set_up_sampled() noexcept {
   held_by.begin_anew();
-  for (auto& place : filter) place.store(0, std::memory_order_relaxed);
+  for (auto& cell : filter) cell.store(0, std::memory_order_relaxed);
   filter_of(nullptr).store(filter_full, std::memory_order_relaxed);
   unmap(std::exchange(table, nullptr), slots * sizeof(slot));
-  slots = used = 0;
+  slots = used_slots = 0;
   return grow();
 }
 
 void forget_sampled() noexcept {
-  const holding held(held_by);
+  const holding guard(held_by);
   for (std::size_t index = 0; index < slots; ++index) {
     if (table[index].block != nullptr) leave_filter(table[index].block);
     table[index] = {};
   }
-  used = 0;
+  used_slots = 0;
 }
 
 bool note_sampled(const void* block, const allocation_record& born) noexcept {
-  const holding held(held_by);
-  if (used * 2 >= slots && !grow()) return false;
+  const holding guard(held_by);
+  if (used_slots * 2 >= slots && !grow()) return false;
   const std::size_t index = find(block);
   if (table[index].block == nullptr) {
-    ++used;
+    ++used_slots;
     enter_filter(block);
   }
   table[index] = {block, born};
@@ -104,7 +104,7 @@ bool note_sampled(const void* block, const allocation_record& born) noexcept {
 }
 
 allocation_record take_sampled(const void* block) noexcept {
-  const holding held(held_by);
+  const holding guard(held_by);
   const std::size_t index = find(block);
   if (table[index].block == nullptr) return {};
   const allocation_record born = table[index].born;

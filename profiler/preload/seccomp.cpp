@@ -30,10 +30,10 @@ __attribute__((visibility("hidden"))) constinit unsigned char tarn_selector = 1;
 namespace tarn::preload {
 
 restriction restriction_by(long number, const long* arguments) noexcept {
-  const bool by_prctl = number == SYS_prctl && arguments[0] == PR_SET_SECCOMP;
-  if (number != SYS_seccomp && !by_prctl) return restriction::unrestricted;
+  const bool uses_prctl = number == SYS_prctl && arguments[0] == PR_SET_SECCOMP;
+  if (number != SYS_seccomp && !uses_prctl) return restriction::unrestricted;
   const auto is_mode = [&](long of_seccomp, long of_prctl) {
-    return by_prctl ? arguments[1] == of_prctl : arguments[0] == of_seccomp;
+    return uses_prctl ? arguments[1] == of_prctl : arguments[0] == of_seccomp;
   };
   if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
   if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
@@ -72,13 +72,13 @@ void calls_are_restricted(restriction restriction) noexcept {
     header().restricted.store(1, std::memory_order_relaxed);
     tarn_selector = 0;
   }
-  restricted.store(true, std::memory_order_relaxed);
+  process_is_restricted.store(true, std::memory_order_relaxed);
   if (restriction == restriction::own_calls) keep_window_open();
 }
 void calls_are_not_restricted() noexcept {
   if (is_lent()) return unrestrict_child();
   if (!is_restricted()) return;
-  restricted.store(false, std::memory_order_relaxed);
+  process_is_restricted.store(false, std::memory_order_relaxed);
   tarn_selector = 1;
   header().restricted.store(0, std::memory_order_relaxed);
   resume_recording();

@@ -33,7 +33,7 @@ struct slots {
 constexpr std::size_t first_slots = 4096, page = 4096;
 constinit std::atomic<slots*> table = nullptr;
 constinit lock adding;
-constinit std::size_t used = 0;  // used slots of the table
+constinit std::size_t used_slots = 0;  // used slots of the table
 
 constinit char own_path[4096] = {};  // the program's path
 constinit std::size_t own_path_bytes = 0;
@@ -56,16 +56,16 @@ slot& find(slots& slots_of_sites, std::uint64_t hash) noexcept {
 }
 
 void put(slots& slots_of_sites, std::uint64_t hash, std::uint32_t site) noexcept {
-  slot& place = find(slots_of_sites, hash);
-  place.site.store(site, std::memory_order_relaxed);
-  place.hash.store(hash, std::memory_order_release);
+  slot& entry = find(slots_of_sites, hash);
+  entry.site.store(site, std::memory_order_relaxed);
+  entry.hash.store(hash, std::memory_order_release);
 }
 
 // Returns the table with room for another site. The caller holds `adding`. Returns null when there is no memory; then
 // no further site becomes known.
 slots* with_room() noexcept {
   slots* const old = table.load(std::memory_order_relaxed);
-  if (used < old->count / 2) return old;
+  if (used_slots < old->count / 2) return old;
   slots* const larger = make_slots(old->count * 2);
   if (larger == nullptr) return nullptr;
   for (std::size_t index = 0; index < old->count; ++index) {
@@ -89,9 +89,9 @@ std::uint64_t hash_of(const std::uintptr_t* frames, std::size_t count) noexcept 
 bool is_known_module(std::uintptr_t address) noexcept {
   const std::uint32_t count = header().modules.load(std::memory_order_relaxed);
   for (std::uint32_t number = count; number-- > 0;) {
-    const format::offset place = header().module_at[number].load(std::memory_order_relaxed);
-    if (place == 0) continue;
-    const auto& record = *record_at<format::module_record>(place);
+    const format::offset offset = header().module_at[number].load(std::memory_order_relaxed);
+    if (offset == 0) continue;
+    const auto& record = *record_at<format::module_record>(offset);
     if (record.image == image() && address - record.start < record.end - record.start) return true;
   }
   return false;
@@ -109,9 +109,9 @@ void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
     path = own_path;
     size = own_path_bytes;
   }
-  const format::offset place = hand_out(sizeof(format::module_record) + size);
-  if (place == 0) return;
-  auto& record = *record_at<format::module_record>(place);
+  const format::offset offset = hand_out(sizeof(format::module_record) + size);
+  if (offset == 0) return;
+  auto& record = *record_at<format::module_record>(offset);
   record.image = image();
   record.path_bytes = static_cast<std::uint32_t>(size);
   record.start = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
@@ -119,23 +119,23 @@ void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
   record.bias = object.dlfo_link_map->l_addr;
   record.own_heap = own_heap;
   std::memcpy(&record + 1, path, size);
-  header().module_at[number].store(place, std::memory_order_release);
+  header().module_at[number].store(offset, std::memory_order_release);
   header().modules.store(number + 1, std::memory_order_release);
 }
 
 std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
   const std::uint32_t number = header().sites.load(std::memory_order_relaxed);
   if (number >= format::max_sites) return 0;
-  const format::offset place = hand_out(sizeof(format::site_record) + count * sizeof *frames);
-  if (place == 0) return 0;
+  const format::offset offset = hand_out(sizeof(format::site_record) + count * sizeof *frames);
+  if (offset == 0) return 0;
   for (std::size_t index = 0; index < count; ++index) {
     if (!is_known_module(frames[index] - 1)) note_module(frames[index] - 1);
   }
-  auto& record = *record_at<format::site_record>(place);
+  auto& record = *record_at<format::site_record>(offset);
   record.image = image();
   record.frames = static_cast<std::uint32_t>(count);
   std::memcpy(&record + 1, frames, count * sizeof *frames);
-  header().site_at[number].store(place, std::memory_order_release);
+  header().site_at[number].store(offset, std::memory_order_release);
   header().sites.store(number + 1, std::memory_order_release);
   return number;
 }
@@ -145,38 +145,38 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
 bool set_up_sites() noexcept {
   adding.begin_anew();
   if (own_path_bytes == 0) {
-    const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own_path, sizeof own_path);
-    own_path_bytes = got < 0 ? 0 : static_cast<std::size_t>(got);
+    const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own_path, sizeof own_path);
+    own_path_bytes = length < 0 ? 0 : static_cast<std::size_t>(length);
   }
   if (slots* const old = table.load(std::memory_order_relaxed)) unmap(old, bytes_of(old->count));
   table.store(make_slots(first_slots), std::memory_order_relaxed);
-  used = 0;
+  used_slots = 0;
   std::uint32_t no_frames = 0;
   header().sites.compare_exchange_strong(no_frames, 1, std::memory_order_relaxed);  // site 0 is reserved
   return table.load(std::memory_order_relaxed) != nullptr;
 }
 
 void note_own_heap(const void* function, std::uint32_t functions) noexcept {
-  const holding held(adding);
+  const holding guard(adding);
   note_module(reinterpret_cast<std::uintptr_t>(function), functions);
 }
 
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept {
   const std::uint64_t hash = hash_of(frames, count);
-  const slot& place = find(*table.load(std::memory_order_acquire), hash);
-  if (place.hash.load(std::memory_order_acquire) == hash) [[likely]] {
-    const std::uint32_t site = place.site.load(std::memory_order_relaxed);
+  const slot& entry = find(*table.load(std::memory_order_acquire), hash);
+  if (entry.hash.load(std::memory_order_acquire) == hash) [[likely]] {
+    const std::uint32_t site = entry.site.load(std::memory_order_relaxed);
     if (site != 0) [[likely]]
       return site;
   }
-  const holding held(adding);
+  const holding guard(adding);
   const slot& now = find(*table.load(std::memory_order_relaxed), hash);  // another thread may have added it
   if (now.hash.load(std::memory_order_relaxed) == hash) return now.site.load(std::memory_order_relaxed);
   slots* const table = with_room();
   const std::uint32_t number = table == nullptr ? 0 : add(frames, count);
   if (number == 0) return 0;
   put(*table, hash, number);
-  ++used;
+  ++used_slots;
   return number;
 }
 

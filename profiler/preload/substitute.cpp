@@ -40,14 +40,14 @@ constinit lock keeping_stacks;
 constinit void* unused_stacks = nullptr;
 
 void* take_stack() noexcept {
-  const holding held(keeping_stacks);
+  const holding guard(keeping_stacks);
   if (unused_stacks == nullptr) return map(enlarged);
   void* const stack = unused_stacks;
   unused_stacks = *static_cast<void**>(stack);
   return stack;
 }
 void return_stack() noexcept {
-  const holding held(keeping_stacks);
+  const holding guard(keeping_stacks);
   *static_cast<void**>(large_stack) = unused_stacks;
   unused_stacks = large_stack;
   large_stack = nullptr;
@@ -59,15 +59,15 @@ bool runs_on_large_stack() noexcept {
 }
 
 substitution* take_one(long* arguments, std::uint8_t argument) noexcept {
-  substitution* chosen = nullptr;
+  substitution* slot = nullptr;
   for (substitution& candidate : pool) {
-    if (!candidate.used) chosen = &candidate;
+    if (!candidate.is_used) slot = &candidate;
   }
-  if (chosen == nullptr) chosen = &pool[next_of_pool++ % (sizeof pool / sizeof *pool)];
-  chosen->used = true;
-  chosen->argument = argument;
-  chosen->original = arguments[argument];
-  return chosen;
+  if (slot == nullptr) slot = &pool[next_of_pool++ % (sizeof pool / sizeof *pool)];
+  slot->is_used = true;
+  slot->argument = argument;
+  slot->original = arguments[argument];
+  return slot;
 }
 
 std::uint64_t word_at(long address) noexcept { return *reinterpret_cast<const std::uint64_t*>(address); }
@@ -113,30 +113,30 @@ substitution* action_without_ours(long* arguments) noexcept {
 }
 
 substitution* larger_stack(long* arguments) noexcept {
-  const bool sets = is_readable(arguments[0], sizeof(kernel_stack));
-  if (!sets) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
-  auto wanted = *reinterpret_cast<const kernel_stack*>(arguments[0]);
+  const bool has_new_stack = is_readable(arguments[0], sizeof(kernel_stack));
+  if (!has_new_stack) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
+  auto new_stack = *reinterpret_cast<const kernel_stack*>(arguments[0]);
   const bool is_small =
-      (wanted.flags & SS_DISABLE) == 0 && wanted.bytes >= smallest && wanted.bytes < enough_signal_stack;
+      (new_stack.flags & SS_DISABLE) == 0 && new_stack.bytes >= smallest && new_stack.bytes < enough_signal_stack;
   if (is_small && large_stack == nullptr) {
     large_stack = take_stack();
     thread::outlive_dispatch();  // so that give_back_signal_stack() is called
   }
   if (!is_small || large_stack == nullptr) return large_stack == nullptr ? nullptr : take_one(arguments, 0);
-  wanted_stack = wanted;
-  wanted.start = large_stack;
-  wanted.bytes = enlarged;
+  wanted_stack = new_stack;
+  new_stack.start = large_stack;
+  new_stack.bytes = enlarged;
   substitution* const substitution = with_copy(arguments, 0);
-  __builtin_memcpy(substitution->copy, &wanted, sizeof wanted);
+  __builtin_memcpy(substitution->copy, &new_stack, sizeof new_stack);
   return substitution;
 }
 
-void after_stack(const substitution& substitution, const long* arguments, bool changed) noexcept {
+void after_stack(const substitution& substitution, const long* arguments, bool was_changed) noexcept {
   if (arguments[1] != 0) {
     auto& old = *reinterpret_cast<kernel_stack*>(arguments[1]);
     if (old.start == large_stack) old.start = programs_stack.start, old.bytes = programs_stack.bytes;
   }
-  const bool is_ours = changed && substitution.copy[0] == reinterpret_cast<std::uintptr_t>(large_stack);
+  const bool is_ours = was_changed && substitution.copy[0] == reinterpret_cast<std::uintptr_t>(large_stack);
   if (is_ours) programs_stack = wanted_stack;
   // The kernel refuses to change a stack that is in use, but for one that each handler disarms.
   constexpr std::uint64_t disarms = std::uint64_t{1} << 31;  // SS_AUTODISARM, which the C library does not name
@@ -172,10 +172,10 @@ substitution* substitute(long number, long* arguments) noexcept {
 }
 
 void restore(substitution& substitution, long number, long* arguments, long result) noexcept {
-  const bool changed = arguments[substitution.argument] == reinterpret_cast<long>(substitution.copy);
+  const bool was_changed = arguments[substitution.argument] == reinterpret_cast<long>(substitution.copy);
   arguments[substitution.argument] = substitution.original;
-  if (number == SYS_sigaltstack && result == 0) after_stack(substitution, arguments, changed);
-  substitution.used = false;
+  if (number == SYS_sigaltstack && result == 0) after_stack(substitution, arguments, was_changed);
+  substitution.is_used = false;
 }
 
 bool answer(long number, const long* arguments, long& result) noexcept {
@@ -192,14 +192,14 @@ bool answer(long number, const long* arguments, long& result) noexcept {
   if (result != 0) return true;
   const kernel_action action =
       arguments[1] == 0 ? kernel_action{} : *reinterpret_cast<const kernel_action*>(arguments[1]);
-  const holding held(changing);
+  const holding guard(changing);
   if (arguments[2] != 0) *reinterpret_cast<kernel_action*>(arguments[2]) = programs_action;
   if (arguments[1] != 0) programs_action = action;
   return true;
 }
 
 void adopt_action(const kernel_action& action) noexcept {
-  const holding held(changing);
+  const holding guard(changing);
   programs_action = action;
 }
 
@@ -208,7 +208,7 @@ void unblock(ucontext_t& frame) noexcept { frame.uc_sigmask.__val[0] &= ~ours; }
 void pass_on(int signal, void* information, void* context) noexcept {
   kernel_action action;
   {
-    const holding held(changing);
+    const holding guard(changing);
     action = programs_action;
     if ((action.flags & SA_RESETHAND) != 0) programs_action = {};
   }

@@ -18,7 +18,7 @@ struct substitution {
   std::uint8_t argument = 0;  // 0 to 5
   long original = 0;
   std::uint64_t copy[4] = {};
-  bool used = false;
+  bool is_used = false;
 };
 
 // tarn_call carries one value in a register: a cell, a substitution with the lowest bit set, or nothing; and in the
@@ -27,10 +27,10 @@ constexpr std::uintptr_t is_substitution = 1;
 constexpr unsigned weight_bits_at = 52;
 constexpr std::uintptr_t address_bits = (std::uintptr_t{1} << weight_bits_at) - 2;
 
-inline std::uintptr_t carried_value(counted_call counted, const substitution* instead = nullptr) noexcept {
-  const std::uintptr_t address = instead == nullptr ? reinterpret_cast<std::uintptr_t>(counted.cell)
+inline std::uintptr_t carried_value(counted_call call, const substitution* instead = nullptr) noexcept {
+  const std::uintptr_t address = instead == nullptr ? reinterpret_cast<std::uintptr_t>(call.cell)
                                                     : reinterpret_cast<std::uintptr_t>(instead) | is_substitution;
-  return address | std::uintptr_t{counted.weight} << weight_bits_at;
+  return address | std::uintptr_t{call.weight} << weight_bits_at;
 }
 inline substitution* substitution_of(std::uintptr_t carried) noexcept {
   return (carried & is_substitution) == 0 ? nullptr : reinterpret_cast<substitution*>(carried & address_bits);

@@ -34,7 +34,7 @@ constinit beginning* unused = nullptr;
 
 beginning* take_beginning() noexcept {
   {
-    const holding held(keeping);
+    const holding guard(keeping);
     if (beginning* const beginning_found = unused) {
       unused = beginning_found->next;
       return beginning_found;
@@ -44,7 +44,7 @@ beginning* take_beginning() noexcept {
 }
 
 void give_back(beginning* returned) noexcept {
-  const holding held(keeping);
+  const holding guard(keeping);
   returned->next = unused;
   unused = returned;
 }
@@ -73,9 +73,9 @@ void note_stack(std::size_t bytes) noexcept {
 // Runs as the new thread's first function.
 template <class Routine>
 auto begin_thread(void* start) noexcept(false) {
-  auto* const given = static_cast<beginning*>(start);
-  const beginning now = *given;
-  give_back(given);
+  auto* const record = static_cast<beginning*>(start);
+  const beginning now = *record;
+  give_back(record);
   note_stack(now.stack_bytes);
   take_first_step();
   return reinterpret_cast<Routine>(now.routine)(now.argument);
@@ -107,14 +107,14 @@ extern "C" {
 
 TARN_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                                void* argument) noexcept {
-  return create(routine, argument, attributes, [&](void* (*first)(void*), void* given) {
-    return next_pthread_create()(thread, attributes, first, given);
+  return create(routine, argument, attributes, [&](void* (*first)(void*), void* start) {
+    return next_pthread_create()(thread, attributes, first, start);
   });
 }
 
 TARN_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   return create(routine, argument, nullptr,
-                [&](thrd_start_t first, void* given) { return next_thrd_create()(thread, first, given); });
+                [&](thrd_start_t first, void* start) { return next_thrd_create()(thread, first, start); });
 }
 
 }  // extern "C"

@@ -73,8 +73,8 @@ std::uint32_t own_id() noexcept {
 // the thread's own data. It is only the fallback.
 stack_limits guessed_stack(std::uintptr_t stack) noexcept {
   constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
-  const auto above = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  return stack < above && above - stack < usual ? stack_limits{above - usual, above} : stack_limits{};
+  const auto stack_end = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  return stack < stack_end && stack_end - stack < usual ? stack_limits{stack_end - usual, stack_end} : stack_limits{};
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ void thread::end() noexcept {
   give_back_signal_stack();
 #endif
   if (this == shared) return;
-  const holding held(keeping_ended);
+  const holding guard(keeping_ended);
   keep_ended();
 }
 
@@ -134,20 +134,20 @@ void thread::clear() noexcept {
 
 thread* thread::take_memory() noexcept {
   if (!reuses_memory.load(std::memory_order_relaxed)) return static_cast<thread*>(take(sizeof(thread)));
-  thread* ended = nullptr;
+  thread* ended_thread = nullptr;
   {
-    const holding held(keeping_ended);
-    if ((ended = first_ended) != nullptr) {
-      first_ended = ended->next_ended_;
+    const holding guard(keeping_ended);
+    if ((ended_thread = first_ended) != nullptr) {
+      first_ended = ended_thread->next_ended_;
       if (first_ended == nullptr) last_ended = nullptr;
-      if (!has_gone(ended->record_->id)) {
-        std::exchange(ended, nullptr)->keep_ended();  // behind the others: it may take long to go
+      if (!has_gone(ended_thread->record_->id)) {
+        std::exchange(ended_thread, nullptr)->keep_ended();  // behind the others: it may take long to go
       }
     }
   }
-  if (ended == nullptr) return static_cast<thread*>(take(sizeof(thread)));
-  ended->clear();
-  return ended;
+  if (ended_thread == nullptr) return static_cast<thread*>(take(sizeof(thread)));
+  ended_thread->clear();
+  return ended_thread;
 }
 
 void keep_memory_of_ended_threads() noexcept { reuses_memory.store(false, std::memory_order_relaxed); }
@@ -215,7 +215,7 @@ thread* thread::make_numbered() noexcept {
     if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
     current_ = new_thread;
   } else {
-    const holding held(sharing);
+    const holding guard(sharing);
     if (shared == nullptr) {
       auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
       if (new_thread == nullptr || !new_thread->set_up(format::max_threads)) return nullptr;
@@ -290,46 +290,45 @@ bool thread::set_up(std::uint32_t number) noexcept {
 }
 
 format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number) noexcept {
-  const std::uint64_t wanted = format::cell_key(site, number);
-  return calls_.find_or_add(wanted, record_->cells[format::call_kind],
-                            [&](format::call_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+  const std::uint64_t key = format::cell_key(site, number);
+  return calls_.find_or_add(key, record_->cells[format::call_kind],
+                            [&](format::call_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
 format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept {
-  const std::uint64_t wanted = format::cell_key(site, of_lock);
-  return locks_.find_or_add(wanted, record_->cells[format::lock_kind],
-                            [&](format::lock_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+  const std::uint64_t key = format::cell_key(site, of_lock);
+  return locks_.find_or_add(key, record_->cells[format::lock_kind],
+                            [&](format::lock_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
 format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
-  const std::uint64_t wanted = format::cell_key(site, of_lock);
+  const std::uint64_t key = format::cell_key(site, of_lock);
   // The key is 64 bits that are mixed from 128; they tell two cells apart.
-  const std::uint64_t mixed = (wanted ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
+  const std::uint64_t mixed = (key ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
   return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {
-    cell.key.store(wanted, std::memory_order_relaxed);
+    cell.key.store(key, std::memory_order_relaxed);
     cell.holder.store(holder, std::memory_order_relaxed);
   });
 }
 
-format::order_cell* thread::order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept {
+format::order_cell* thread::order_cell_of(std::uint64_t key, std::uint64_t held_key, std::uint32_t gate) noexcept {
   constexpr std::uint64_t factor = 0x9fb21c651e98df25ULL;
-  const std::uint64_t mixed = ((wanted ^ (held * factor)) * factor ^ gate) * factor;
-  const std::uint64_t wanted_key = mixed ^ mixed >> 32;
-  if (format::order_cell* const cell = orders_.find(wanted_key)) return cell;
-  if (orders_.size() >= format::max_orders) wanted = held = gate = 0;
-  return orders_.find_or_add(wanted == 0 ? 0 : wanted_key, record_->cells[format::order_kind],
+  const std::uint64_t mixed = ((key ^ (held_key * factor)) * factor ^ gate) * factor;
+  const std::uint64_t mixed_key = mixed ^ mixed >> 32;
+  if (format::order_cell* const cell = orders_.find(mixed_key)) return cell;
+  if (orders_.size() >= format::max_orders) key = held_key = gate = 0;
+  return orders_.find_or_add(key == 0 ? 0 : mixed_key, record_->cells[format::order_kind],
                              [&](format::order_cell& cell) {
-                               cell.key.store(wanted, std::memory_order_relaxed);
-                               cell.held.store(held, std::memory_order_relaxed);
+                               cell.key.store(key, std::memory_order_relaxed);
+                               cell.held_key.store(held_key, std::memory_order_relaxed);
                                cell.gate.store(gate, std::memory_order_relaxed);
                              });
 }
 
 format::violation_cell* thread::violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
-  const std::uint64_t wanted = format::cell_key(site, region);
-  return violations_.find_or_add(wanted, record_->cells[format::violation_kind], [&](format::violation_cell& cell) {
-    cell.key.store(wanted, std::memory_order_relaxed);
-  });
+  const std::uint64_t key = format::cell_key(site, region);
+  return violations_.find_or_add(key, record_->cells[format::violation_kind],
+                                 [&](format::violation_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
 void thread::count_unknown() noexcept { preload::add(record_->unknown, 1); }

@@ -22,8 +22,8 @@ class thread {
   // Returns the calling thread's record, which is made at its first event, or null when there is no memory for it. It
   // calls nothing of the C library that may lock or allocate.
   static thread* current() noexcept {
-    thread* const mine = current_;
-    return mine != nullptr ? mine : make();
+    thread* const own_thread = current_;
+    return own_thread != nullptr ? own_thread : make();
   }
   // Returns it in a signal's handler, even before the thread has run any code; `stack` is its stack pointer.
   static thread* current_in_signal(std::uintptr_t stack) noexcept;
@@ -62,15 +62,15 @@ class thread {
 
   // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
-    const std::uint64_t wanted = format::cell_key(site, owner);
-    return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
-                              [&](format::cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+    const std::uint64_t key = format::cell_key(site, owner);
+    return cells_.find_or_add(key, record_->cells[format::heap_kind],
+                              [&](format::cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
   }
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
-  // `wanted` and `held` are site << 32 | lock; `gate` is a lock.
-  format::order_cell* order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept;
+  // `key` and `held_key` are site << 32 | lock; `gate` is a lock.
+  format::order_cell* order_cell_of(std::uint64_t key, std::uint64_t held_key, std::uint32_t gate) noexcept;
   format::violation_cell* violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
   void count_unknown() noexcept;
   void count_dropped() noexcept;
@@ -86,7 +86,7 @@ class thread {
   void end() noexcept;
   void keep_ended() noexcept;
   void clear() noexcept;
-  static void end_of_key(void* ended) noexcept { static_cast<thread*>(ended)->end(); }
+  static void end_of_key(void* ended_thread) noexcept { static_cast<thread*>(ended_thread)->end(); }
   friend void prepare_threads() noexcept;
   void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;

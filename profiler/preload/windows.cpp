@@ -35,20 +35,20 @@ constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight dou
 // window takes more of a brief thread's time than that has.
 constexpr std::uint32_t first_weight = 16, threads_of_weight = 64;
 constexpr std::uint64_t calls_of_thread = 8;  // that a thread makes which only begins and ends
-// What a dispatched call and a window take of a server's time, in nanoseconds, which is twice what they take in a loop:
-// the caches are cold after them. And which part of its processor time a thread may spend on them: one in so many.
-constexpr std::uint64_t call_ns = 2500, window_ns = 5000, share_of_time = 40;
+// A dispatched call and a window take so many nanoseconds of a server, twice what they take in a loop: the caches are
+// cold after them. A thread spends at most one nanosecond in 40 of its processor time on them.
+constexpr std::uint64_t call_ns = 2500, window_ns = 5000, inverse_time_share = 40;
 
 constinit std::atomic<std::uint64_t> process_counts = 0;
 
 std::uint16_t largest_weight() noexcept {
   return growing_weight(process_counts.load(std::memory_order_relaxed), max_weight, counts_of_weight);
 }
-constinit std::atomic<bool> always = false;
+constinit std::atomic<bool> dispatches_always = false;
 constinit std::atomic<std::uint32_t> begun_threads = 0;
 
 bool has_windows() noexcept {
-  return detail::started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
+  return detail::has_started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
          (header().sources & format::source_bit(format::call_kind)) != 0;
 }
 
@@ -152,8 +152,8 @@ std::uint16_t next_weight() noexcept {
       std::clamp(calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), min_steps, max_steps));
   const std::uint64_t next_cost = now.steps * now.open_calls * call_ns / now.open_steps + window_ns;
   const std::uint64_t plain_ns = now.steps * now.plain_ns / now.plain_steps;
-  return static_cast<std::uint16_t>(
-      std::clamp<std::uint64_t>(share_of_time * next_cost / std::max<std::uint64_t>(plain_ns, 1), 1, largest_weight()));
+  return static_cast<std::uint16_t>(std::clamp<std::uint64_t>(
+      inverse_time_share * next_cost / std::max<std::uint64_t>(plain_ns, 1), 1, largest_weight()));
 }
 
 void end_block() noexcept {
@@ -181,7 +181,7 @@ void begin_thread() noexcept {
 
 // Returns true where a recording has ended, and this thread may still say so to the kernel.
 bool is_dispatched_in_vain() noexcept {
-  return own_window.is_dispatched && detail::started.load(std::memory_order_acquire) && is_recorded() &&
+  return own_window.is_dispatched && detail::has_started.load(std::memory_order_acquire) && is_recorded() &&
          (header().sources & format::source_bit(format::call_kind)) == 0 && !is_restricted() &&
          header().restricted.load(std::memory_order_relaxed) == 0 && is_own_process();
 }
@@ -197,7 +197,7 @@ void decide() noexcept {
     return;
   }
   const work_timer timer(format::window_ticks);
-  if (always.load(std::memory_order_relaxed) || is_restricted()) return open_for_good();
+  if (dispatches_always.load(std::memory_order_relaxed) || is_restricted()) return open_for_good();
   switch (own_window.phase) {
     case window_phase::unknown:
     case window_phase::inherited: return begin_thread();
@@ -213,7 +213,7 @@ void begin_windows() noexcept {
   own_window = {};
   process_counts.store(0, std::memory_order_relaxed);
   begun_threads.store(0, std::memory_order_relaxed);
-  always.store(false, std::memory_order_relaxed);
+  dispatches_always.store(false, std::memory_order_relaxed);
   if (!has_windows()) return;
   own_window.is_dispatched = true;
   own_window.weight = 1;
@@ -247,7 +247,7 @@ void take_first_step() noexcept {
 
 void note_dispatched_call() noexcept { process_counts.fetch_add(1, std::memory_order_relaxed); }
 
-void dispatch_always() noexcept { always.store(true, std::memory_order_relaxed); }
+void dispatch_always() noexcept { dispatches_always.store(true, std::memory_order_relaxed); }
 
 void keep_window_open() noexcept {
   if (has_windows()) open_for_good();
@@ -280,10 +280,10 @@ void tarn_next_window() noexcept {
   // A handler's hook may interrupt a decision, which then goes on as if there had been no hook. A handler that jumps
   // out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it looks like an
   // interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the estimate is wrong.
-  constexpr std::uintptr_t near = std::uintptr_t{8} << 20;
+  constexpr std::uintptr_t max_distance = std::uintptr_t{8} << 20;
   constexpr std::uint32_t max_waits = 32;
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (own_window.decision != 0 && frame - own_window.decision >= near && ++own_window.waits < max_waits) {
+  if (own_window.decision != 0 && frame - own_window.decision >= max_distance && ++own_window.waits < max_waits) {
     tarn_steps_left = 0;
     return;
   }

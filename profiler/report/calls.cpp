@@ -25,10 +25,11 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
              estimated(calls, site.error, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
              counted(site.threads, "thread"), duration_text(site.nanoseconds),
              duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
-  if (site.sums[call_counter::asked] != 0) {
-    fmt::print(
-        "   {} asked for, {} given: {} a call\n", counted(rounded(site.sums[call_counter::asked], site.error), "byte"),
-        grouped(rounded(site.sums[call_counter::given], site.error)), grouped(site.sums[call_counter::asked] / calls));
+  if (site.sums[call_counter::requested_bytes] != 0) {
+    fmt::print("   {} asked for, {} given: {} a call\n",
+               counted(rounded(site.sums[call_counter::requested_bytes], site.error), "byte"),
+               grouped(rounded(site.sums[call_counter::returned_bytes], site.error)),
+               grouped(site.sums[call_counter::requested_bytes] / calls));
   }
   if (site.sums[call_counter::same_arguments] != 0) {
     fmt::print("   {} with the arguments of the one before\n",
@@ -115,8 +116,8 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
                      {"count", site.sums[call_counter::calls]},
                      {"error", site.error},
                      {"errors", site.sums[call_counter::errors]},
-                     {"bytes", site.sums[call_counter::given]},
-                     {"bytes_asked", site.sums[call_counter::asked]},
+                     {"bytes", site.sums[call_counter::returned_bytes]},
+                     {"bytes_asked", site.sums[call_counter::requested_bytes]},
                      {"same_arguments", site.sums[call_counter::same_arguments]},
                      {"in_a_row", site.sums[call_counter::in_a_row]},
                      {"nanoseconds", site.nanoseconds},

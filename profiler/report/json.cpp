@@ -81,7 +81,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"reallocs", site.sums[counter::reallocs]},
           {"moved", site.sums[counter::moved]},
           {"copied_bytes", site.sums[counter::copied]},
-          {"from_start_up", site.sums[counter::early]},
+          {"from_start_up", site.sums[counter::early_blocks]},
           {"sizes", histogram(counter::size_buckets, counter::size_bucket_count)},
           {"lifetimes", histogram(counter::life_buckets, counter::life_bucket_count)},
           {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
@@ -168,13 +168,13 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"parent", recording.program.parent},
         {"machine", recording.program.machine},
         {"images", recording.images}}},
-      {"end", recording.ended ? json{{"by_signal", recording.end.by_signal},
-                                     {"running", recording.end.is_running},
-                                     {"status", recording.end.status},
-                                     {"wall_us", recording.end.wall_us},
-                                     {"user_us", recording.end.user_us},
-                                     {"system_us", recording.end.system_us}}
-                              : json()},
+      {"end", recording.has_ended ? json{{"by_signal", recording.end.status_is_signal},
+                                         {"running", recording.end.is_running},
+                                         {"status", recording.end.status},
+                                         {"wall_us", recording.end.wall_us},
+                                         {"user_us", recording.end.user_us},
+                                         {"system_us", recording.end.system_us}}
+                                  : json()},
       {"part", recording.part == format::interval{}
                    ? json()
                    : json{{"from_ns", recording.part.from_ns}, {"to_ns", recording.part.to_ns}}},

@@ -50,8 +50,8 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
   std::string words = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     words += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
-  if (group.sums[format::held] != 0)
-    words += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::held]));
+  if (group.sums[format::holds] != 0)
+    words += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::holds]));
   if (group.sums[format::refused] != 0)
     words += fmt::format("; {} gave up", counted(group.sums[format::refused], "try"));
   fmt::print("   {}\n", words);
@@ -153,7 +153,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"shared", group.sums[format::shared_ones]},
                      {"waited_ns", group.sums[format::wait_ticks]},
                      {"longest_wait_ns", group.sums[format::longest_wait]},
-                     {"held", group.sums[format::held]},
+                     {"held", group.sums[format::holds]},
                      {"held_ns", group.sums[format::held_ticks]},
                      {"longest_held_ns", group.sums[format::longest_held]},
                      {"stack", json_of_stack(analysis, group.first_site)},

@@ -43,7 +43,7 @@ std::string in_blocks(const format::recording& recording, std::uint64_t blocks) 
 
 // Says what the blocks are that were in use when the recording ended.
 const char* end_name(const format::recording& recording) {
-  const bool has_ended = recording.ended && !recording.end.is_running && recording.part == format::interval{};
+  const bool has_ended = recording.has_ended && !recording.end.is_running && recording.part == format::interval{};
   return has_ended ? "never freed" : "in use at the end";
 }
 

@@ -33,9 +33,9 @@ std::string end_text(const format::recording& recording) {
       recording.program.parent == 0
           ? ""
           : fmt::format("process {}, that comes of {}; ", recording.program.process, recording.program.parent);
-  if (recording.ended && recording.end.is_running) return process + "still running when the recording ended";
-  if (recording.ended) {
-    return fmt::format("{}{} {}", process, recording.end.by_signal ? "killed by signal" : "exit code",
+  if (recording.has_ended && recording.end.is_running) return process + "still running when the recording ended";
+  if (recording.has_ended) {
+    return fmt::format("{}{} {}", process, recording.end.status_is_signal ? "killed by signal" : "exit code",
                        recording.end.status);
   }
   return process + (process.empty() ? "still running, or lost its recorder" : "how it ended was not seen");
@@ -187,7 +187,7 @@ void print_program(analyse::analysis& analysis, const paint& style) {
     times = fmt::format("; of that from {:.2f} to {:.2f} s", seconds(recording.part.from_ns / 1000),
                         seconds(recording.part.to_ns / 1000));
   }
-  if (recording.ended) {
+  if (recording.has_ended) {
     times += fmt::format("; {:.2f} s, {:.2f} s of CPU time", seconds(recording.end.wall_us),
                          seconds(recording.end.user_us + recording.end.system_us));
   }
@@ -281,7 +281,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
   if (others != 0) fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", counted(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
-  if (analysis.recorded().ended) {
+  if (analysis.recorded().has_ended) {
     std::string cost = analyse::cost_text_of(analysis.recorded());
     cost.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(cost.front())));
     fmt::print("\n{};\n{}.\n", cut(cost, text_width - 1), analyse::collector_text_of(analysis.recorded()));

@@ -74,8 +74,8 @@ bool ends_in(std::string_view text, std::string_view end, std::string_view separ
   return before.empty() || before.ends_with(separator);
 }
 
-bool is_called(std::string_view function, std::string_view wanted) {
-  return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
+bool is_called(std::string_view function, std::string_view name) {
+  return ends_in(function, name, "::") || ends_in(without_templates(function), name, "::");
 }
 
 std::string_view argument_of(std::string_view function, std::string_view prefix) {

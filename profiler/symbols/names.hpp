@@ -18,9 +18,9 @@ std::string_view qualified(std::string_view function);
 std::string without_arguments(const std::string& function);
 // Returns whether `text` ends with `end` and has either nothing or a `separator` before it.
 bool ends_in(std::string_view text, std::string_view end, std::string_view separator);
-// Returns whether a function, given without arguments, has the name `wanted`, with or without scopes and template
+// Returns whether a function, given without arguments, has the name `name`, with or without scopes and template
 // arguments.
-bool is_called(std::string_view function, std::string_view wanted);
+bool is_called(std::string_view function, std::string_view name);
 // Returns the first template argument after `prefix` (which ends in "<") in `function`; empty if it is not there.
 std::string_view argument_of(std::string_view function, std::string_view prefix);
 

@@ -50,7 +50,7 @@ std::string operator_in_its_scope(Dwarf_Die die) {
   }
   Dwarf_Die* outer_scopes = nullptr;
   const int count = dwarf_getscopes_die(&die, &outer_scopes);
-  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owned(outer_scopes, &std::free);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> scope_memory(outer_scopes, &std::free);
   std::string name = "operator()";
   for (int index = 1; index < count; ++index) {
     const int tag = dwarf_tag(&outer_scopes[index]);

@@ -32,7 +32,7 @@ top_recording::top_recording(const recorded_process& process) : region_(process.
 
 std::string top_recording::title() const {
   std::string title;
-  for (const std::string& argument : region_.words())
+  for (const std::string& argument : region_.arguments())
     title += title.empty() ? analyse::file_name(argument) : " " + argument;
   return title;
 }

@@ -18,7 +18,7 @@ constexpr unsigned char absolute_pointer = 0x00, relative_4 = 0x1b, table_4 = 0x
 class bytes {
  public:
   bytes(const unsigned char* start, const unsigned char* end) : position_(start), end_(end) {}
-  bool ended() const { return position_ >= end_; }
+  bool is_at_end() const { return position_ >= end_; }
   const unsigned char* position() const { return position_; }
   void skip(std::uint64_t size) {
     position_ = size > static_cast<std::uint64_t>(end_ - position_) ? end_ : position_ + size;
@@ -33,7 +33,7 @@ class bytes {
   std::uint64_t number() {
     std::uint64_t value = 0;
     unsigned char byte = 0x80;
-    for (unsigned shift = 0; (byte & 0x80) != 0 && !ended(); shift += 7) {
+    for (unsigned shift = 0; (byte & 0x80) != 0 && !is_at_end(); shift += 7) {
       byte = fixed<unsigned char>();
       if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
     }
@@ -43,7 +43,7 @@ class bytes {
     std::uint64_t value = 0;
     unsigned shift = 0;
     unsigned char byte = 0x80;
-    while ((byte & 0x80) != 0 && !ended()) {
+    while ((byte & 0x80) != 0 && !is_at_end()) {
       byte = fixed<unsigned char>();
       if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
       shift += 7;
@@ -68,7 +68,7 @@ class bytes {
 struct rules {
   std::uint64_t base = stack_register;  // the caller's stack pointer is this register
   std::int64_t up = 0;                  // plus this
-  bool by_expression = false;
+  bool has_expression = false;
   struct rule {
     enum { unchanged, stored, undefined, unsupported } kind = unchanged;
     std::int64_t offset = 0;  // from the caller's stack pointer
@@ -83,8 +83,8 @@ struct common {  // the CIE (common information entry)
   std::uint64_t code_step = 1;
   std::int64_t data_step = 1;
   unsigned char encoding = absolute_pointer;
-  bool augmented = false;
-  bool signal_frame = false;
+  bool is_augmented = false;
+  bool is_signal_frame = false;
   bytes instructions{nullptr, nullptr};
 };
 
@@ -98,15 +98,15 @@ bool read_common(const unsigned char* start, const unsigned char* end, common& r
   const auto version = reader.fixed<unsigned char>();
   if (version != 1 && version != 3) return false;
   const unsigned char* letter = reader.position();
-  while (reader.fixed<char>() != '\0' && !reader.ended()) {
+  while (reader.fixed<char>() != '\0' && !reader.is_at_end()) {
   }
-  if (reader.ended()) return false;
+  if (reader.is_at_end()) return false;
   result.code_step = reader.number();
   result.data_step = reader.signed_number();
   const std::uint64_t column = version == 1 ? reader.fixed<unsigned char>() : reader.number();
   if (column != return_register) return false;
   if (*letter == 'z') {
-    result.augmented = true;
+    result.is_augmented = true;
     const std::uint64_t size = reader.number();
     bytes data = reader;
     reader.skip(size);
@@ -119,7 +119,7 @@ bool read_common(const unsigned char* start, const unsigned char* end, common& r
       } else if (*letter == 'L') {
         data.skip(1);
       } else if (*letter == 'S') {
-        result.signal_frame = true;
+        result.is_signal_frame = true;
       } else if (*letter != 'B') {
         return false;
       }
@@ -135,8 +135,8 @@ bool read_common(const unsigned char* start, const unsigned char* end, common& r
 bool run(bytes program, const common& common_entry, std::uintptr_t start, std::uintptr_t address, const rules& initial,
          rules& now) {
   constexpr std::size_t depth = 8;
-  rules kept[depth];
-  std::size_t used = 0;
+  rules saved_rules[depth];
+  std::size_t saved_count = 0;
   std::uintptr_t location = start;
   const auto put = [&](std::uint64_t number, decltype(rules::rule::kind) kind, std::int64_t offset = 0) {
     if (rules::rule* const rule = now.rule_of(number)) *rule = {kind, offset};
@@ -145,7 +145,7 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(steps) *
                                      static_cast<std::uint64_t>(common_entry.data_step));
   };
-  while (!program.ended() && location <= address) {
+  while (!program.is_at_end() && location <= address) {
     const auto code = program.fixed<unsigned char>();
     const std::uint64_t low = code & 0x3fU;
     switch (code >> 6) {
@@ -181,22 +181,22 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
         program.number();
         break;    // register
       case 0x0a:  // remember_state
-        if (used == depth) return false;
-        kept[used++] = now;
+        if (saved_count == depth) return false;
+        saved_rules[saved_count++] = now;
         break;
       case 0x0b:  // restore_state
-        if (used == 0) return false;
-        now = kept[--used];
+        if (saved_count == 0) return false;
+        now = saved_rules[--saved_count];
         break;
       case 0x0c:  // def_cfa
         now.base = program.number();
         now.up = static_cast<std::int64_t>(program.number());
-        now.by_expression = false;
+        now.has_expression = false;
         break;
       case 0x0d: now.base = program.number(); break;                           // def_cfa_register
       case 0x0e: now.up = static_cast<std::int64_t>(program.number()); break;  // def_cfa_offset
       case 0x0f:
-        now.by_expression = true;
+        now.has_expression = true;
         program.skip(program.number());
         break;  // def_cfa_expression
       case 0x10:
@@ -212,7 +212,7 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
       case 0x12:  // def_cfa_sf
         now.base = program.number();
         now.up = scaled(program.signed_number());
-        now.by_expression = false;
+        now.has_expression = false;
         break;
       case 0x13: now.up = scaled(program.signed_number()); break;  // def_cfa_offset_sf
       case 0x2d: break;                                            // AArch64: negate_ra_state
@@ -232,16 +232,16 @@ row packed(const rules& source) {
     result.rule = row::outermost;
     return result;
   }
-  const bool readable = !source.by_expression && (source.base == stack_register || source.base == frame_register) &&
-                        source.ret.kind == rules::rule::stored && source.up == static_cast<std::int32_t>(source.up) &&
-                        fits(source.ret.offset) &&
-                        (source.frame.kind == rules::rule::unchanged ||
-                         (source.frame.kind == rules::rule::stored && fits(source.frame.offset)));
-  if (!readable) return result;
+  const bool is_readable = !source.has_expression && (source.base == stack_register || source.base == frame_register) &&
+                           source.ret.kind == rules::rule::stored &&
+                           source.up == static_cast<std::int32_t>(source.up) && fits(source.ret.offset) &&
+                           (source.frame.kind == rules::rule::unchanged ||
+                            (source.frame.kind == rules::rule::stored && fits(source.frame.offset)));
+  if (!is_readable) return result;
   result.rule = source.base == stack_register ? row::from_stack : row::from_frame;
   result.up = static_cast<std::int32_t>(source.up);
   result.return_at = static_cast<std::int8_t>(source.ret.offset / 8);
-  result.frame_saved = source.frame.kind == rules::rule::stored;
+  result.is_frame_saved = source.frame.kind == rules::rule::stored;
   result.frame_at = static_cast<std::int8_t>(source.frame.offset / 8);
   return result;
 }
@@ -250,7 +250,7 @@ row packed(const rules& source) {
 
 row row_in(const unsigned char* begin, const unsigned char* end, const unsigned char* header,
            std::uintptr_t address) noexcept {
-  const auto has_word = [&](const unsigned char* place) { return place >= begin && place <= end - 4; };
+  const auto has_word = [&](const unsigned char* position) { return position >= begin && position <= end - 4; };
   constexpr std::ptrdiff_t header_bytes = 12;
   if (header < begin || end - header < header_bytes) return {};
   // The header has: the version, three encodings, a pointer to .eh_frame, the number of entries, and the entries
@@ -292,8 +292,8 @@ row row_in(const unsigned char* begin, const unsigned char* end, const unsigned 
   const std::uint64_t covered =
       shared.encoding == relative_4 ? description.fixed<std::uint32_t>() : description.fixed<std::uint64_t>();
   if (address < start || address - start >= covered) return {};
-  if (shared.signal_frame) return {.rule = row::signal};
-  if (shared.augmented) description.skip(description.number());
+  if (shared.is_signal_frame) return {.rule = row::signal};
+  if (shared.is_augmented) description.skip(description.number());
 
   rules now;
 #if defined(__aarch64__)

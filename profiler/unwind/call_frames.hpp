@@ -19,8 +19,8 @@ struct row {
     signal,      // the kernel made the frame: the interrupted registers lie at the stack pointer
   };
   kind rule = unknown;
-  bool frame_saved = false;   // the caller's frame pointer lies at its stack pointer + 8 * `frame_at`
-  std::int8_t return_at = 0;  // the return address lies at its stack pointer + 8 * `return_at`
+  bool is_frame_saved = false;  // the caller's frame pointer lies at its stack pointer + 8 * `frame_at`
+  std::int8_t return_at = 0;    // the return address lies at its stack pointer + 8 * `return_at`
   std::int8_t frame_at = 0;
   std::int32_t up = 0;
 };

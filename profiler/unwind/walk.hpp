@@ -33,14 +33,14 @@ class frame_pointer {
  public:
   frame_pointer(std::uintptr_t value, Memory& memory) noexcept : value_(value), memory_(memory) {}
   void restore(std::uintptr_t value, std::uintptr_t address) noexcept {
-    value_ = value, address_ = address, noted_ = false;
+    value_ = value, address_ = address, is_noted_ = false;
   }
   std::uintptr_t use() noexcept {
     if (address_ == in_register) {
       memory_.note_frame_register();
-    } else if (!noted_) {
+    } else if (!is_noted_) {
       memory_.note(address_, value_);
-      noted_ = true;
+      is_noted_ = true;
     }
     return value_;
   }
@@ -50,7 +50,7 @@ class frame_pointer {
   std::uintptr_t value_;
   Memory& memory_;
   std::uintptr_t address_ = in_register;  // where the value was saved
-  bool noted_ = false;
+  bool is_noted_ = false;
 };
 
 // Writes the return addresses to `frames`, innermost first, and returns their number: at least 1, at most `limit`. It
@@ -80,7 +80,7 @@ std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr
       const std::uintptr_t frame_at = next + 8 * static_cast<std::uintptr_t>(step.frame_at);
       // Goes strictly upwards, so that the walk ends; every word that is read lies in between.
       if (next <= stack || !memory.reaches(next) || return_at < stack || return_at > next - word) break;
-      if (step.frame_saved) {
+      if (step.is_frame_saved) {
         if (frame_at < stack || frame_at > next - word || !memory.has(frame_at)) break;
         frame.restore(memory.read(frame_at), frame_at);
       }

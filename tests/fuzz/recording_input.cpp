@@ -64,7 +64,7 @@ bool is_same(const recording& a, const recording& b) {
          counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
          counted(a.acquisitions) == counted(b.acquisitions) && counted(a.waits) == counted(b.waits) &&
          counted(a.orders) == counted(b.orders) && a.cpu.threads == b.cpu.threads && a.cpu.stacks == b.cpu.stacks &&
-         a.cpu.modules == b.cpu.modules && counted(a.cpu.cells) == counted(b.cpu.cells) && a.ended == b.ended;
+         a.cpu.modules == b.cpu.modules && counted(a.cpu.cells) == counted(b.cpu.cells) && a.has_ended == b.has_ended;
 }
 
 void write_again(const recording& original) {
@@ -73,7 +73,7 @@ void write_again(const recording& original) {
     writer output(path);
     output.program(original.program);
     output.changes(original);
-    if (original.ended) output.end(original.end);
+    if (original.has_ended) output.end(original.end);
   }
   const recording back = read(path);
   ::unlink(path.c_str());

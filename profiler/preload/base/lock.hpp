@@ -16,7 +16,7 @@ class lock {
   void acquire() noexcept {
     constexpr int yields = 8;
     constexpr timespec pause{0, 20'000};
-    for (int tries = 0; taken_.exchange(true, std::memory_order_acquire); ++tries) {
+    for (int tries = 0; is_taken_.exchange(true, std::memory_order_acquire); ++tries) {
       if (tries < yields) {
         own_call(SYS_sched_yield);
       } else {
@@ -24,23 +24,23 @@ class lock {
       }
     }
   }
-  void release() noexcept { taken_.store(false, std::memory_order_release); }
+  void release() noexcept { is_taken_.store(false, std::memory_order_release); }
   // Frees the lock in a child of fork, where the other threads, which may have held it, are gone.
   void begin_anew() noexcept { release(); }
 
  private:
-  std::atomic<bool> taken_ = false;
+  std::atomic<bool> is_taken_ = false;
 };
 
 class holding {
  public:
-  explicit holding(lock& held) noexcept : held_(held) { held_.acquire(); }
+  explicit holding(lock& target) noexcept : target_(target) { target_.acquire(); }
   holding(const holding&) = delete;
   holding& operator=(const holding&) = delete;
-  ~holding() { held_.release(); }
+  ~holding() { target_.release(); }
 
  private:
-  lock& held_;
+  lock& target_;
 };
 
 }  // namespace tarn::preload

@@ -38,7 +38,7 @@ void set(format::own_range& range, std::uint64_t start, std::uint64_t bytes) noe
 }
 
 void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
-  const holding held(noting);
+  const holding guard(noting);
   format::own_range* unused = nullptr;
   for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
@@ -57,7 +57,7 @@ void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
 
 // Forgets addresses that are a range, or one end of it. Those in the middle of a range stay.
 void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
-  const holding held(noting);
+  const holding guard(noting);
   for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
     const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
@@ -70,11 +70,11 @@ void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-constinit std::atomic<bool> restricted = false;
+constinit std::atomic<bool> process_is_restricted = false;
 
 void note_ranges_in(format::own_range* list) noexcept {
   if (list == ranges) return;
-  const holding held(noting);
+  const holding guard(noting);
   for (std::size_t index = 0; index < format::max_own_ranges; ++index) {
     const bool is_early = index < few_ranges;
     const std::uint64_t bytes = is_early ? early_ranges[index].bytes.load(std::memory_order_relaxed) : 0;
@@ -108,7 +108,7 @@ void set_memory_aside() noexcept {
 void* take(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
   if (bytes > piece_bytes / 4) return map(bytes);
-  const holding held(taking);
+  const holding guard(taking);
   if (left_bytes < bytes) {
     left = static_cast<char*>(map(piece_bytes));
     left_bytes = left == nullptr ? 0 : piece_bytes;

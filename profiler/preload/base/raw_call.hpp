@@ -27,31 +27,33 @@ long word_of_call(Word value) noexcept {
 
 // Set once the program has restricted its system calls (seccomp). From then on the recorder makes none of its own, as
 // each might end the program, and continues with the memory that it has.
-extern constinit std::atomic<bool> restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
-// The same for a child of vfork, which runs in this thread's memory (lent_thread.hpp).
-inline constinit thread_local bool child_is_restricted = false;
-inline bool is_restricted() noexcept { return child_is_restricted || restricted.load(std::memory_order_relaxed); }
+extern constinit std::atomic<bool> process_is_restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+// Set while a child of vfork that has done so runs in this thread's memory (lent_thread.hpp).
+inline constinit thread_local bool is_child_restricted = false;
+inline bool is_restricted() noexcept {
+  return is_child_restricted || process_is_restricted.load(std::memory_order_relaxed);
+}
 
 // Returns the result, or an errno as its negative.
 template <class... Words>
-long raw_call(long number, Words... words) noexcept {
-  static_assert(sizeof...(words) <= 6);
-  const long arguments[6] = {detail::word_of_call(words)...};
+long raw_call(long number, Words... values) noexcept {
+  static_assert(sizeof...(values) <= 6);
+  const long arguments[6] = {detail::word_of_call(values)...};
 #if defined(__x86_64__)
   return tarn_raw_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 #else
   const int before = errno;
-  const long result = ::syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
-  const long given = result == -1 ? -errno : result;
+  long result = ::syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  if (result == -1) result = -errno;
   errno = before;
-  return given;
+  return result;
 #endif
 }
 
 // Makes a call that the recorder can do without. Returns -EPERM once the program's calls are restricted.
 template <class... Words>
-long own_call(long number, Words... words) noexcept {
-  return is_restricted() ? -EPERM : raw_call(number, words...);
+long own_call(long number, Words... values) noexcept {
+  return is_restricted() ? -EPERM : raw_call(number, values...);
 }
 
 }  // namespace tarn::preload

@@ -63,7 +63,7 @@ class live_stack {
     return has(stack);
   }
   void note(std::uintptr_t address, std::uintptr_t value) noexcept { reads_.note(address - first_, value); }
-  void note_frame_register() noexcept { reads_.frame_matters = true; }
+  void note_frame_register() noexcept { reads_.depends_on_frame = true; }
 
  private:
   bool is_in_own(std::uintptr_t stack) const noexcept { return stack >= limits_.low && stack < limits_.high; }
@@ -90,7 +90,7 @@ class live_stack {
 std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames,
                  stack_reads& reads) noexcept {
   reads.count = 0;
-  reads.frame_matters = false;
+  reads.depends_on_frame = false;
   live_stack memory(limits, caller.stack, reads);
   return unwind::walk(caller, memory, row_at, frames, format::max_frames);
 }

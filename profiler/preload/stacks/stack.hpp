@@ -30,16 +30,16 @@ stack_limits main_stack() noexcept;
 struct stack_reads {
   static constexpr std::uint32_t limit = 80;
   std::uint32_t count;  // above `limit`: not all of them are here
-  bool frame_matters;
+  bool depends_on_frame;
   std::uint32_t offsets[limit];  // bytes above the stack pointer
-  std::uintptr_t words[limit];
+  std::uintptr_t values[limit];
 
   // Marks the result as one that these words cannot find again.
   void forget() noexcept { count = limit + 1; }
   void note(std::uintptr_t offset, std::uintptr_t value) noexcept {
     if (count < limit && offset <= UINT32_MAX) {
       offsets[count] = static_cast<std::uint32_t>(offset);
-      words[count++] = value;
+      values[count++] = value;
     } else {
       forget();
     }

@@ -26,10 +26,10 @@ class stack_cache {
     cached_stack& cached = slot_of(caller);
     if (cached.caller_registers.address != caller.address || cached.caller_registers.stack != caller.stack)
       return nullptr;
-    if (cached.reads.frame_matters && cached.caller_registers.frame != caller.frame) return nullptr;
+    if (cached.reads.depends_on_frame && cached.caller_registers.frame != caller.frame) return nullptr;
     const stack_reads& reads = cached.reads;
     const auto difference = [&](std::uint32_t index) {
-      return reads.words[index] ^ *reinterpret_cast<const std::uintptr_t*>(caller.stack + reads.offsets[index]);
+      return reads.values[index] ^ *reinterpret_cast<const std::uintptr_t*>(caller.stack + reads.offsets[index]);
     };
     std::uintptr_t difference_so_far = 0;
     for (std::uint32_t index = 0; index < reads.count; index += at_once) {
@@ -48,7 +48,7 @@ class stack_cache {
     stack_reads& reads = slot.reads;
     if (reads.count <= stack_reads::limit) {
       slot.caller_registers = caller;  // no caller has the address 0 of an empty slot
-      while (reads.count % at_once != 0) reads.note(reads.offsets[reads.count - 1], reads.words[reads.count - 1]);
+      while (reads.count % at_once != 0) reads.note(reads.offsets[reads.count - 1], reads.values[reads.count - 1]);
     }
     slot.site = site;
     slot.cell = nullptr;

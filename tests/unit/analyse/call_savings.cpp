@@ -17,12 +17,12 @@ call_site site_of(const char* name, call_category category) {
   site.category = category;
   site.nanoseconds = 4'000'000;
   site.sums[format::calls] = site.sums[format::in_a_row] = 10'000;
-  site.sums[format::asked] = site.sums[format::given] = 500'000;
+  site.sums[format::requested_bytes] = site.sums[format::returned_bytes] = 500'000;
   return site;
 }
 format::recording busy_program() {
   format::recording recording;
-  recording.ended = true;
+  recording.has_ended = true;
   recording.threads.resize(1);
   recording.end.wall_us = 1'000'000;
   recording.end.user_us = 900'000;
@@ -93,10 +93,10 @@ TEST(call_savings, what_the_recording_does_not_tell_is_not_predicted) {
   EXPECT_FALSE(is_predicted(site_of("munmap", call_category::memory)));
   EXPECT_FALSE(is_predicted(site_of("sched_yield", call_category::waits)));
   call_site all_there = site_of("read", call_category::small);
-  all_there.sums[format::asked] *= 2;
+  all_there.sums[format::requested_bytes] *= 2;
   EXPECT_FALSE(is_predicted(all_there));
   call_site large = site_of("write", call_category::batch);
-  large.sums[format::given] = 10'000 * 65'536ULL;
+  large.sums[format::returned_bytes] = 10'000 * 65'536ULL;
   EXPECT_FALSE(is_predicted(large));
 }
 
@@ -106,7 +106,7 @@ TEST(call_savings, neither_is_a_part_of_a_run_or_one_without_an_end_or_a_machine
   recording.part = {0, 1000};
   EXPECT_FALSE(is_predicted(site, recording));
   recording = busy_program();
-  recording.ended = false;
+  recording.has_ended = false;
   EXPECT_FALSE(is_predicted(site, recording));
   cost_model costs = simple_costs();
   costs.calls.slowdown = 0;

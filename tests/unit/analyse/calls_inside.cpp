@@ -25,7 +25,7 @@ format::recording recording_with_call(const std::vector<std::uint64_t>& frames, 
   recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}};
   for (const std::uint32_t thread : {0U, 1U}) {
     format::lock_counts& counts = recording.acquisitions[{1, thread, 1}];
-    counts[format::acquisitions] = counts[format::held] = 100;
+    counts[format::acquisitions] = counts[format::holds] = 100;
     counts[format::contended] = 50;
     counts[format::wait_ticks] = counts[format::held_ticks] = 5'000'000;
     format::call_counts& calls = recording.calls[{2, thread, number}];
@@ -33,7 +33,7 @@ format::recording recording_with_call(const std::vector<std::uint64_t>& frames, 
     calls[format::call_ticks] = ns / 2;
   }
   recording.clock = {1, 1};
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end.wall_us = 100'000;
   return recording;
 }

@@ -18,7 +18,7 @@ struct facts {
 };
 lock_counts counts_of(const facts& value) {
   lock_counts result{};
-  result[format::acquisitions] = result[format::held] = value.acquisitions;
+  result[format::acquisitions] = result[format::holds] = value.acquisitions;
   result[format::contended] = value.contended;
   result[format::wait_ticks] = result[format::longest_wait] = 2 * value.wait_ns;
   result[format::held_ticks] = 2 * value.held_ns;
@@ -35,7 +35,7 @@ format::recording recording_with(lock_type type, const facts& first, const facts
   recording.acquisitions[{1, 0, 1}] = counts_of(first);
   recording.acquisitions[{2, 1, 1}] = counts_of(second);
   recording.clock = {2, 1};
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end.wall_us = 1'000'000;
   return recording;
 }

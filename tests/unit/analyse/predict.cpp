@@ -308,7 +308,7 @@ TEST(predict, the_share_of_surprises_is_of_calls_and_at_most_all) {
   EXPECT_DOUBLE_EQ(misprediction_rate_of(recording).value_or(-1), 0.25);
   recording.end.branch_mispredictions = 5000;
   EXPECT_DOUBLE_EQ(misprediction_rate_of(recording).value_or(-1), 1);
-  recording.ended = false;
+  recording.has_ended = false;
   EXPECT_EQ(misprediction_rate_of(recording), std::nullopt);
 }
 

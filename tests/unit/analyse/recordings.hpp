@@ -35,7 +35,7 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
     own_value[format::size_buckets + format::size_bucket(site.size)] = site.blocks;
     own_value[format::frees] = site.own_frees;
     own_value[format::life_buckets + format::life_bucket(site.lifetime)] = site.own_frees;
-    own_value[format::early] = site.start_up_blocks;
+    own_value[format::early_blocks] = site.start_up_blocks;
     own_value[format::early_gone] = site.start_up_frees;
     own_value[format::early_busy] = site.busy_start_up_frees;
     if (site.other_frees != 0) {
@@ -43,7 +43,7 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
       recording.cells[{number, 0, 1}][format::frees] = site.other_frees;
     }
   }
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end = {false, 0, 1'000'000, 400'000, 100'000};
   return recording;
 }

@@ -71,16 +71,16 @@ TEST(syscalls, errors_of_estimates_add_up_within_a_thread_and_cancel_between_thr
 
 TEST(syscalls, estimates_are_scaled_to_what_the_kernel_counted) {
   format::recording recording =
-      recording_with(read_number, 0, counts_of({{format::asked, 9000}, {format::call_spread, 90'000}}));
+      recording_with(read_number, 0, counts_of({{format::requested_bytes, 9000}, {format::call_spread, 90'000}}));
   recording.calls[{1, 0, read_number}][format::calls] = 9000;
   recording.calls[{1, 1, write_number}] = counts_of({{format::calls, 100}});
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end.reads = 10'000;
   recording.end.writes = 117;  // also of the loader
   call_findings findings = find_calls(reconcile_calls(recording));
   ASSERT_EQ(findings.sites.size(), 2U);
   EXPECT_EQ(findings.sites[0].sums[format::calls], 10'000U);
-  EXPECT_EQ(findings.sites[0].sums[format::asked], 10'000U) << "all figures of a call";
+  EXPECT_EQ(findings.sites[0].sums[format::requested_bytes], 10'000U) << "all figures of a call";
   EXPECT_EQ(findings.sites[0].error, 0) << "the only site has all that the kernel counted";
   EXPECT_EQ(findings.sites[1].sums[format::calls], 100U) << "these were all counted";
 
@@ -105,7 +105,7 @@ TEST(syscalls, counts_of_many_threads_are_scaled_to_the_exact_sum) {
     recording.calls[{1, thread, read_number}] =
         counts_of({{format::calls, 10}, {format::errors, 10}, {format::call_spread, 90}});
   }
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end.reads = threads * 10 - 200;
   const call_site site = only_site(reconcile_calls(recording));
   EXPECT_EQ(site.sums[format::calls], threads * 10 - 200);
@@ -115,7 +115,7 @@ TEST(syscalls, counts_of_many_threads_are_scaled_to_the_exact_sum) {
 TEST(syscalls, a_thread_is_inside_the_kernel_no_longer_than_the_run) {
   format::recording recording = recording_with(poll_number, 30, counts_of({{format::call_ticks, 6000}}));
   recording.calls[{1, 1, read_number}] = counts_of({{format::calls, 1}, {format::call_ticks, 100}});
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end.wall_us = 2;
   const call_findings findings = find_calls(reconcile_calls(recording));
   ASSERT_EQ(findings.sites.size(), 2U);
@@ -125,21 +125,21 @@ TEST(syscalls, a_thread_is_inside_the_kernel_no_longer_than_the_run) {
 }
 
 TEST(syscalls, many_that_move_little_want_a_buffer) {
-  const auto counts = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
+  const auto counts = counts_of({{format::requested_bytes, 20'000}, {format::returned_bytes, 20'000}});
   EXPECT_EQ(only_site(recording_with(read_number, 2000, counts)).category, call_category::small);
   EXPECT_THAT(only_site(recording_with(read_number, 2000, counts)).remedy, HasSubstr("tarn::io::reader"));
   EXPECT_THAT(only_site(recording_with(write_number, 2000, counts)).remedy, HasSubstr("tarn::io::writer"));
   EXPECT_THAT(only_site(recording_with(write_number, 2000, counts)).remedy, HasSubstr("answer"));
   EXPECT_EQ(only_site(recording_with(write_number, 999, counts)).remedy, "");
-  EXPECT_EQ(only_site(recording_with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).category,
+  EXPECT_EQ(only_site(recording_with(write_number, 2000, counts_of({{format::requested_bytes, 2000 * 4096}}))).category,
             call_category::needed);
 }
 
 TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
-  format::recording recording = recording_with(read_number, 600, counts_of({{format::asked, 6000}}));
+  format::recording recording = recording_with(read_number, 600, counts_of({{format::requested_bytes, 6000}}));
   recording.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/home/program", ""}};
   recording.sites = {{}, {0, {0x1001, 0x2100, 0x2200}}, {0, {0x1001, 0x2100, 0x2300}}};
-  recording.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::asked, 7000}});
+  recording.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::requested_bytes, 7000}});
   EXPECT_EQ(only_site(recording).sums[format::calls], 1300U);
   EXPECT_EQ(only_site(recording).stacks, 2U);
   EXPECT_EQ(only_site(recording).site, 2U) << "the one with the most calls stands for it";
@@ -153,8 +153,8 @@ TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
 
 TEST(syscalls, what_takes_no_time_gets_no_remedy) {
   format::recording recording =
-      recording_with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
-  recording.ended = true;
+      recording_with(read_number, 2000, counts_of({{format::requested_bytes, 6000}, {format::call_ticks, 2'000'000}}));
+  recording.has_ended = true;
   recording.end.user_us = 200'000;  // 1.2 ms with the way there and back, of 200
   EXPECT_NE(only_site(recording).remedy, "");
   recording.end.user_us = 5'000'000;
@@ -170,10 +170,11 @@ TEST(syscalls, equal_questions_want_a_cache) {
 }
 
 TEST(syscalls, one_after_another_want_to_be_one) {
-  const auto row = counts_of({{format::in_a_row, 1500}, {format::asked, 2000 * 4096}, {format::given, 2000 * 4096}});
+  const auto row = counts_of(
+      {{format::in_a_row, 1500}, {format::requested_bytes, 2000 * 4096}, {format::returned_bytes, 2000 * 4096}});
   EXPECT_EQ(only_site(recording_with(read_number, 2000, row)).category, call_category::batch);
   auto short_ones = row;
-  short_ones[format::given] = 2000 * 100;
+  short_ones[format::returned_bytes] = 2000 * 100;
   EXPECT_EQ(only_site(recording_with(read_number, 2000, short_ones)).category, call_category::needed)
       << "it has taken what there was";
   EXPECT_THAT(only_site(recording_with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
@@ -181,7 +182,7 @@ TEST(syscalls, one_after_another_want_to_be_one) {
 }
 
 TEST(syscalls, an_answer_is_not_told_to_wait_for_others) {
-  auto sent = counts_of({{format::asked, 2000 * 30}, {format::given, 2000 * 30}});
+  auto sent = counts_of({{format::requested_bytes, 2000 * 30}, {format::returned_bytes, 2000 * 30}});
   EXPECT_EQ(only_site(recording_with(sendto_number, 2000, sent)).category, call_category::needed)
       << "something comes between";
   EXPECT_EQ(only_site(recording_with(sendto_number, 2000, sent)).remedy, "");

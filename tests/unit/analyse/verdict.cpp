@@ -16,7 +16,7 @@ void add_lock(format::recording& recording, std::uint64_t waits, std::uint64_t w
   recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}};
   for (const std::uint32_t thread : {0U, 1U}) {
     format::lock_counts& counts = recording.acquisitions[{1, thread, 1}];
-    counts[format::acquisitions] = counts[format::held] = 200'000;
+    counts[format::acquisitions] = counts[format::holds] = 200'000;
     counts[format::contended] = waits / 2;
     counts[format::wait_ticks] = waited_ns / 2;
     counts[format::held_ticks] = 200'000 * std::uint64_t{20'000};
@@ -28,7 +28,7 @@ void add_writes(format::recording& recording, std::uint64_t calls) {
   constexpr std::uint32_t number = 1;  // of write
   format::call_counts& counts = recording.calls[{1, 0, number}];
   counts[format::calls] = counts[format::in_a_row] = calls;
-  counts[format::asked] = counts[format::given] = 6 * calls;
+  counts[format::requested_bytes] = counts[format::returned_bytes] = 6 * calls;
   counts[format::call_ticks] = calls * 1000;
 }
 

@@ -64,7 +64,7 @@ inline recording example_recording() {
                           {excerpt_kind::release, 0, ~0U, 0x10},
                           {excerpt_kind::resize, 0, 104, 0x7f0012345670},
                           {excerpt_kind::allocate, 1, 0, ~0ULL}}}};
-  recording.ended = true;
+  recording.has_ended = true;
   recording.end = {true, 9, 1, 2, 3, 4, 5};
   return recording;
 }
@@ -90,7 +90,7 @@ inline std::string file_of(const recording& recording) {
   writer writer_to_file(file.path());
   writer_to_file.program(recording.program);
   writer_to_file.changes(recording);
-  if (recording.ended) writer_to_file.end(recording.end);
+  if (recording.has_ended) writer_to_file.end(recording.end);
   return file.content();
 }
 

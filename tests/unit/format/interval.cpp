@@ -26,7 +26,7 @@ class three_looks : public testing::Test {
     recording_.threads.push_back({0, 2, 0, 0, 0, 0, 0, "late"});
     look(20, 10, 1000, 700);
     look(30, 100, 200, 700);
-    recording_.ended = true;
+    recording_.has_ended = true;
     recording_.end = {false, 0, 0, 40, 4, 1000, 10};
     output_.end(recording_.end);
     bytes_ = file_.content();

@@ -44,7 +44,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.has_leaks, recording.has_leaks);
   EXPECT_EQ(read.leaks, recording.leaks);
   EXPECT_EQ(read.program.sources, recording.program.sources);
-  EXPECT_EQ(read.ended, recording.ended);
+  EXPECT_EQ(read.has_ended, recording.has_ended);
   EXPECT_EQ(read.end, recording.end);
   EXPECT_EQ(read.excerpts, recording.excerpts);
   EXPECT_EQ(read.damage, "");
@@ -142,7 +142,7 @@ TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
   std::size_t cells = 0, undamaged = 0;
   for (std::size_t size = sizeof(file_header); size < file.size(); ++size) {
     const recording read = parse(std::string_view(file).substr(0, size));
-    EXPECT_FALSE(read.ended);
+    EXPECT_FALSE(read.has_ended);
     EXPECT_TRUE(read.cells.empty() || read.cells == whole.cells);
     EXPECT_EQ(read.cells.empty(), read.snapshots.empty()) << "a look is there as a whole or not at all";
     EXPECT_TRUE(read.sites.empty() || read.sites == whole.sites);

@@ -25,19 +25,19 @@ TEST_F(lock_samples_test, the_first_ones_of_a_process_all_count) {
   lock_samples samples{};
   samples.set_up(1, 0);
   for (std::uint64_t time = 0; time < full_counts; ++time) {
-    ASSERT_TRUE(lock_samples::has_all());
+    ASSERT_TRUE(lock_samples::has_recorded_all());
     ASSERT_FALSE(samples.skips(lock_at(1), 7));
-    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * spacing_ticks), 1);
+    ASSERT_EQ(samples.take_weight(lock_at(1), 7, time * spacing_ticks), 1);
   }
   lock_samples second{};
   second.set_up(2, 0);  // one more may have been drawn before
   std::uint64_t recorded = 0;
   for (std::uint64_t time = 0; time < 10'000; ++time) {
     if (second.skips(lock_at(1), 7)) continue;
-    second.weight_of(lock_at(1), 7, time * spacing_ticks);
+    second.take_weight(lock_at(1), 7, time * spacing_ticks);
     ++recorded;
   }
-  EXPECT_FALSE(lock_samples::has_all());
+  EXPECT_FALSE(lock_samples::has_recorded_all());
   EXPECT_LT(recorded, 9000U);
 }
 
@@ -52,7 +52,7 @@ TEST_F(lock_samples_test, counts_are_right_in_the_mean_and_so_is_their_error) {
     std::uint64_t count = 0, spread = 0, recorded = 0;
     for (std::uint64_t time = 0; time < times; ++time) {
       if (samples.skips(lock_at(1), 7)) continue;
-      const std::uint64_t weight = samples.weight_of(lock_at(1), 7, time * spacing_ticks);
+      const std::uint64_t weight = samples.take_weight(lock_at(1), 7, time * spacing_ticks);
       count += weight;
       spread += weight * (weight - 1);
       ++recorded;
@@ -72,16 +72,16 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   lock_samples samples{};
   samples.set_up(3, 0);
   std::uint64_t now = 0;
-  while (lock_samples::has_all()) {
-    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now += spacing_ticks);
+  while (lock_samples::has_recorded_all()) {
+    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, now += spacing_ticks);
   }
   for (int time = 0; time < 1'000'000; ++time, now += spacing_ticks) {  // the weight grows
-    if (!samples.skips(lock_at(0), 1)) samples.weight_of(lock_at(0), 1, now);
+    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, now);
   }
   for (std::uintptr_t number = 1; number <= 20; ++number) {
     for (std::uintptr_t caller = 2; caller <= 3; ++caller) {
       ASSERT_FALSE(samples.skips(lock_at(number), caller));
-      EXPECT_EQ(samples.weight_of(lock_at(number), caller, now), 1);
+      EXPECT_EQ(samples.take_weight(lock_at(number), caller, now), 1);
     }
   }
   // A thread that takes more than it remembers is not slowed down by it.
@@ -89,7 +89,7 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   for (int round = 0; round < 10; ++round) {
     for (std::uintptr_t number = 0; number < 10'000; ++number) {
       if (samples.skips(lock_at(number), 4)) continue;
-      samples.weight_of(lock_at(number), 4, now += spacing_ticks);
+      samples.take_weight(lock_at(number), 4, now += spacing_ticks);
       ++recorded;
     }
   }
@@ -102,9 +102,9 @@ TEST_F(lock_samples_test, a_thread_that_takes_locks_seldom_records_all) {
   constexpr std::uint64_t seldom = 100'000;
   for (std::uint64_t time = 0; time < 100'000; ++time) {
     ASSERT_FALSE(samples.skips(lock_at(1), 7));
-    ASSERT_EQ(samples.weight_of(lock_at(1), 7, time * seldom), 1);
+    ASSERT_EQ(samples.take_weight(lock_at(1), 7, time * seldom), 1);
   }
-  EXPECT_FALSE(lock_samples::has_all()) << "the weight could have grown";
+  EXPECT_FALSE(lock_samples::has_recorded_all()) << "the weight could have grown";
 }
 
 TEST(held_locks, the_newest_of_equal_ones_is_found_first) {
