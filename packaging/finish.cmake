@@ -23,6 +23,8 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     file(REMOVE "${documents}/LICENSE")  # its text is the file copyright
   endif()
   configure_file("${project}/LICENSE" "${documents}/copyright" COPYONLY)
+  # The other copy of it, in share/gdb, needs no trust in a folder; ldconfig takes this one for a library.
+  file(REMOVE "${share}/../lib/libtarn-record.so-gdb.gdb")
   file(WRITE "${documents}/changelog"
     "tarn (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
     "  * Version ${CPACK_PACKAGE_VERSION}; the project's CHANGELOG.md names what changed.\n\n"
