@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Packs builds of Tarn: package.py --to FOLDER BUILD...
 
-FOLDER gets a tarball that works under any prefix, the Debian packages, an SBOM (SPDX 2.3), a manifest of all files with
-their checksums, and SHA256SUMS. The builds are flavours (cmake/install.cmake) of one commit. The same builds give the
-same bytes: all times are SOURCE_DATE_EPOCH, or the time of the last commit.
+FOLDER gets a tarball that works under any prefix, the Debian packages, a wheel, an SBOM (SPDX 2.3), a manifest of all
+files with their checksums, and SHA256SUMS. The builds are flavours (cmake/install.cmake) of one commit. The same builds
+give the same bytes: all times are SOURCE_DATE_EPOCH, or the time of the last commit.
 """
 
 import argparse
@@ -18,6 +18,9 @@ import sys
 import tarfile
 import tempfile
 import time
+import zipfile
+
+import wheel
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent
@@ -72,6 +75,10 @@ def pack(builds, folder, version, seconds):
 
 def contents(package):
     """Path, size and SHA-256 of each file in a package."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as archive:
+            return [{"path": entry.filename, "bytes": entry.file_size,
+                     "sha256": hashlib.sha256(archive.read(entry)).hexdigest()} for entry in archive.infolist()]
     if package.suffix == ".deb":
         archive = tempfile.TemporaryFile()
         subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, stdout=archive)
@@ -88,10 +95,10 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def libraries(builds, packages):
+def libraries(builds, packages, bundled):
     """Name, version and kind of each other library whose code is in the packages, or which they load."""
     text = (HERE / "libraries.txt").read_text(encoding="utf-8")
-    names = {line for line in text.splitlines() if line and not line.startswith("#")}
+    names = {*bundled, *(line for line in text.splitlines() if line and not line.startswith("#"))}
     for package in packages:
         if package.suffix == ".deb":
             needs = output_of("dpkg-deb", "--field", package, "Depends").split(", ")
@@ -153,8 +160,10 @@ def main():
 
     version, seconds, source = project_version(), epoch(), commit()
     packages = pack(builds, folder, version, seconds)
+    made, bundled = wheel.make(next(folder.glob("*.tar.gz")), folder, version, seconds)
+    packages.append(made)
     write_json(folder / f"tarn-{version}.spdx.json",
-               bill_of_materials(version, seconds, source, libraries(builds, packages), packages))
+               bill_of_materials(version, seconds, source, libraries(builds, packages, bundled), packages))
     write_json(folder / "manifest.json",
                {"version": version, "commit": source, "source_date_epoch": seconds,
                 "compiler": output_of("c++", "--version").splitlines()[0],

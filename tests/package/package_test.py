@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Packs a build, and installs the packages into a clean root: package_test.py BUILD [unittest arguments]."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -44,6 +45,7 @@ def first_example():
 
 
 @unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "dpkg-shlibdeps (Debian package dpkg-dev) is missing")
+@unittest.skipUnless(shutil.which("patchelf"), "patchelf is missing")
 class Package(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -111,6 +113,21 @@ class Package(unittest.TestCase):
                     for version in re.findall(r"\(GLIBC_([\d.]+)\)", run("objdump", "--dynamic-syms", path))}
         self.assertLessEqual(max(versions), LATEST_GLIBC)
 
+    @unittest.skipUnless(importlib.util.find_spec("ensurepip"), "ensurepip (Debian package python3-venv) is missing")
+    def test_wheel_in_a_clean_environment(self):
+        environment = self.folder / "environment"
+        run(sys.executable, "-m", "venv", environment)
+        pip = [environment / "bin/python", "-m", "pip", "--disable-pip-version-check"]
+        before = set(environment.rglob("*"))
+        run(*pip, "install", "--no-index", "--no-compile", next(self.results.glob("*.whl")))
+        loaded = re.findall(r"=> (/\S+)", run("ldd", environment / "bin/tarn"))
+        self.assertEqual([path for path in loaded if not path.startswith(str(environment))
+                          and not re.search(r"/lib[cm]\.so", path)], [])
+        self.check_record(["env", "-i", f"PATH={environment}/bin:/usr/bin:/bin", "sh", "-c"], self.folder)
+        run(*pip, "uninstall", "--yes", "tarn-profiler")
+        left = [path for path in set(environment.rglob("*")) - before if "__pycache__" not in path.parts]
+        self.assertEqual([path for path in left if path.is_file()], [])
+
     def test_packages_in_a_clean_root(self):
         command = clean_root.namespace_command()
         if command is None:
@@ -152,14 +169,17 @@ class Package(unittest.TestCase):
         return older
 
     def check_first_example(self, root):
-        """Runs the README's commands, with an example as the server."""
-        shutil.copy(BUILD / "bin/example_tokens", root / "tmp/server")
-        record, report, replaced = (run(*clean_root.inside(root), "sh", "-c", f"cd /tmp && {line}")
-                                    for line in first_example())
+        """Runs the README's commands in the root."""
+        self.check_record([*clean_root.inside(root), "sh", "-c"], root / "tmp", "/tmp")
+
+    def check_record(self, shell, folder, folder_inside=None):
+        """Runs the README's commands by a shell in a folder, with an example as the server."""
+        shutil.copy(BUILD / "bin/example_tokens", folder / "server")
+        record, report, replaced = (run(*shell, f"cd {folder_inside or folder} && {line}") for line in first_example())
         self.assertIn("the same replies", record)
         self.assertRegex(report, r"\n[1-9][0-9,]* allocations, ")
         self.assertIn("the same replies", replaced)
-        (root / "tmp/tarn.rec").unlink()
+        (folder / "tarn.rec").unlink()
 
     def check_library(self, prefix, root=None):
         """Compiles a program with the package's headers and libraries, and runs it, in the root if there is one."""
