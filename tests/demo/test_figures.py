@@ -27,7 +27,7 @@ class FiguresTest(unittest.TestCase):
         self.assertAlmostEqual(averages.ratio_by_round([None, 6, 9], [1, 3, None]), 2)
         self.assertIsNone(averages.ratio_by_round([None, 6], [1, None]))
 
-    def test_geometric_mean(self):
+    def test_the_geometric_mean_of_nothing_is_none(self):
         self.assertAlmostEqual(averages.geometric_mean([0.5, 2]), 1)
         self.assertAlmostEqual(averages.geometric_mean([1, 4]), 2)
         self.assertIsNone(averages.geometric_mean([]))
@@ -42,7 +42,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual([table.number(v) for v in (1234.5, 99.95, 10, 3.14159, 0.5)],
                          ["1234", "100.0", "10.0", "3.14", "0.50"])
 
-    def test_cell(self):
+    def test_a_cell_has_median_spread_and_ratio(self):
         self.assertEqual(table.cell(PEAK, [1024, 2048, 3072], 1.5), "2.00 ±50% 1.50x")
         self.assertEqual(table.cell(PEAK, [None, 2048], None), "2.00 ±0%")
         self.assertEqual(table.cell(PEAK, [None, None], None), "failed")

@@ -35,7 +35,7 @@ status codes: 60000 2xx, 0 3xx, 0 4xx, 0 5xx
 
 
 class LoadTest(unittest.TestCase):
-    def test_figures(self):
+    def test_the_requests_of_a_load_are_read(self):
         self.assertEqual(loop.parse_load(LOAD), 29568.81)
 
     def test_a_request_without_its_answer_is_a_failure(self):
@@ -45,7 +45,7 @@ class LoadTest(unittest.TestCase):
 
 
 class LoadedTest(unittest.TestCase):
-    def test_mapped_files(self):
+    def test_mapped_files_are_read_with_spaces_in_their_names(self):
         self.assertEqual(loaded.mapped_files(MAPS), {"/usr/bin/prog", "/opt/with space/libnew.so"})
 
     def test_bindings_of_the_family_only(self):
@@ -55,7 +55,7 @@ class LoadedTest(unittest.TestCase):
     def test_all_bound_to_the_library(self):
         self.assertEqual(loaded.wrong_bindings({("prog", "/opt/libnew.so", "free")}, "/opt/libnew.so"), [])
 
-    def test_bound_elsewhere(self):
+    def test_a_function_bound_to_another_library_is_wrong(self):
         wrong = ("prog", "/lib/libc.so.6", "free")
         self.assertEqual(loaded.wrong_bindings({wrong, ("prog", "/opt/libnew.so", "malloc")}, "/opt/libnew.so"),
                          [wrong])
@@ -112,11 +112,11 @@ class RedisTest(unittest.TestCase):
               '"LPUSH (needed to benchmark LRANGE)","1.00","0.2"\n'
               '"LRANGE_100 (first 100 elements)","119047.62","1.1"\n')
 
-    def test_benchmark(self):
+    def test_the_rates_of_redis_benchmark_are_read(self):
         self.assertEqual(redis.parse_benchmark(self.OUTPUT), {"set": 886917.94, "lrange": 119047.62})
         self.assertEqual(redis.parse_benchmark(""), {})
 
-    def test_encode(self):
+    def test_a_command_is_encoded_for_redis(self):
         self.assertEqual(redis.encode("SET", "k", 12, "\r\n"),
                          b"*4\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n12\r\n$2\r\n\r\n\r\n")
 
@@ -134,7 +134,7 @@ compact      : 1072179.000 micros/op 3 ops/sec 0.268 seconds 1 operations;
 seekrandom   :      19.326 micros/op 205489 ops/sec 1.460 seconds 300000 operations; (73581 of 75000 found)
 """
 
-    def test_report(self):
+    def test_the_rates_and_counts_of_db_bench_are_read(self):
         rates, counts = rocksdb.parse_bench(self.OUTPUT)
         self.assertEqual(rates, {"fill": 275503, "seek": 205489})
         self.assertEqual(counts, ["fillrandom 400000", "seekrandom 300000 found 73581/75000"])

@@ -50,7 +50,7 @@ class ProcessTest(unittest.TestCase):
         self.assertGreater(ended.cpu_s, 0)
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_peak(self):
+    def test_the_peak_has_the_memory_of_the_program(self):
         bulk = 2 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self.assertGreater(self.run_one(f"{sys.executable} -S -c 'bytearray({bulk} * 1024)'").peak_kib(), bulk)
 
@@ -68,7 +68,7 @@ class ProcessTest(unittest.TestCase):
     def test_death_by_signal(self):
         self.assert_fails("killed by SIGSEGV", "kill -SEGV $$")
 
-    def test_timeout(self):
+    def test_a_process_past_its_time_limit_fails(self):
         self.assert_fails("did not end in time", f"sleep {LONG_S}", timeout_s=0.2)
 
     def test_a_library_that_is_never_loaded(self):

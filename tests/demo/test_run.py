@@ -55,7 +55,7 @@ def demo_of(results, bindings=BOUND, rounds=3):
 
 
 class DemoTest(unittest.TestCase):
-    def test_all_well(self):
+    def test_each_allocator_runs_once_in_each_round(self):
         demo, workload = demo_of({})
         self.assertEqual(demo.problems, [])
         self.assertEqual(workload.order, ["glibc", "tarn", "peer", "tarn", "peer", "glibc", "peer", "glibc", "tarn"])

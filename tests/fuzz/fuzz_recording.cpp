@@ -15,9 +15,9 @@ constexpr std::size_t max_bytes = 64 * 1024;
 }  // namespace
 
 // The first input is a good recording with an entry of each kind. The folder of inputs is the last argument.
-extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
+extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   const std::string file = tarn::format::file_of(tarn::format::example_recording());
-  const std::string folder = (*words)[*count - 1];
+  const std::string folder = (*arguments)[*count - 1];
   std::ofstream(folder + "/whole", std::ios::binary) << tarn::fuzz::input_from(file);
   std::ofstream(folder + "/as_it_is", std::ios::binary) << '\0' << file;
   return 0;

@@ -49,13 +49,13 @@ void fill(char* start, std::size_t bytes, std::uint8_t fill_byte) {
 }
 
 bool is_filled(const char* start, std::size_t bytes, std::uint8_t fill_byte) {
-  bool so = true;
+  bool is_equal = true;
   for_filled(bytes, [&](std::size_t offset, std::size_t count) {
     for (std::size_t end = offset + count; offset < end; ++offset) {
-      so = so && static_cast<std::uint8_t>(start[offset]) == fill_byte;
+      is_equal = is_equal && static_cast<std::uint8_t>(start[offset]) == fill_byte;
     }
   });
-  return so;
+  return is_equal;
 }
 
 }  // namespace
@@ -122,8 +122,8 @@ void interpreter::play() {
 }
 
 void interpreter::play_until_switch() {
-  const std::size_t mine = actor_;
-  while (!left_.empty() && next_actor_ == mine) {
+  const std::size_t own_actor = actor_;
+  while (!left_.empty() && next_actor_ == own_actor) {
     ++step_;
     refused_ = fake::refused_requests();
     step(byte());
@@ -165,9 +165,9 @@ void interpreter::step(std::uint8_t operation) {
     case 22: allocate_zeroed(); break;
     case 23: {  // a run of one size
       const int count = byte() % 64;
-      const auto kept = left_;
+      const auto saved_input = left_;
       for (int number_of_run = 0; number_of_run <= count; ++number_of_run) {
-        left_ = kept;
+        left_ = saved_input;
         allocate(lanes, 16);
       }
       break;
@@ -201,14 +201,14 @@ void interpreter::allocate_zeroed() {
   enter(block_start, bytes, 16, lanes);
 }
 
-void interpreter::enter(void* block_start, std::size_t asked, std::size_t alignment, std::size_t lane) {
+void interpreter::enter(void* block_start, std::size_t request_bytes, std::size_t alignment, std::size_t lane) {
   if (block_start == nullptr) {
     return;
   }
   char* const start = static_cast<char*>(block_start);
   const std::size_t bytes = tarn_usable_size(block_start);
   REQUIRE(reinterpret_cast<std::uintptr_t>(block_start) % alignment == 0);
-  REQUIRE(bytes >= asked);
+  REQUIRE(bytes >= request_bytes);
   const auto next = blocks_.lower_bound(start);
   REQUIRE(next == blocks_.end() || start + bytes <= next->first);
   REQUIRE(next == blocks_.begin() || std::prev(next)->first + std::prev(next)->second.bytes <= start);
@@ -221,10 +221,10 @@ interpreter::block_map::iterator interpreter::random_block() {
   return std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(number() % blocks_.size()));
 }
 
-void interpreter::give(block_map::iterator gone) {
-  REQUIRE(is_filled(gone->first, gone->second.bytes, gone->second.fill));
-  char* const start = gone->first;
-  blocks_.erase(gone);
+void interpreter::give(block_map::iterator position) {
+  REQUIRE(is_filled(position->first, position->second.bytes, position->second.fill));
+  char* const start = position->first;
+  blocks_.erase(position);
   tarn_free(start);
 }
 
@@ -259,12 +259,12 @@ void interpreter::resize() {
     return;
   }
   blocks_.erase(resized);
-  const std::size_t kept = bytes < before.bytes ? bytes : before.bytes;
-  if (kept <= wholly_filled) {
-    REQUIRE(before.bytes > wholly_filled ? is_filled(block_start, kept < 64 ? kept : 64, before.fill)
-                                         : is_filled(block_start, kept, before.fill));
+  const std::size_t common_bytes = bytes < before.bytes ? bytes : before.bytes;
+  if (common_bytes <= wholly_filled) {
+    REQUIRE(before.bytes > wholly_filled ? is_filled(block_start, common_bytes < 64 ? common_bytes : 64, before.fill)
+                                         : is_filled(block_start, common_bytes, before.fill));
   } else {
-    for (std::size_t offset = wholly_filled; offset < kept; offset += wholly_filled) {
+    for (std::size_t offset = wholly_filled; offset < common_bytes; offset += wholly_filled) {
       REQUIRE(static_cast<std::uint8_t>(block_start[offset]) == before.fill);
     }
   }

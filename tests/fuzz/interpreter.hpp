@@ -46,13 +46,13 @@ class interpreter {
   void step(std::uint8_t operation);
   void allocate(std::size_t lane, std::size_t alignment);
   void allocate_zeroed();
-  void enter(void* start, std::size_t asked, std::size_t alignment, std::size_t lane);
+  void enter(void* start, std::size_t request_bytes, std::size_t alignment, std::size_t lane);
   void resize();
   void free_some(std::size_t count);
   void release(std::size_t lane);
   void renew(std::size_t lane);
   void forget(std::size_t lane);
-  void give(block_map::iterator gone);
+  void give(block_map::iterator position);
   block_map::iterator random_block();
   bool may_fail(std::size_t lane) const;
   void check_heaps();

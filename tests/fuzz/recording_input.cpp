@@ -54,17 +54,18 @@ void append_block(std::string& file, std::uint32_t kind, std::string_view conten
 
 // A cell of zeros has no meaning and is not written.
 template <class Cells>
-Cells counted(Cells cells) {
+Cells without_zeros(Cells cells) {
   std::erase_if(cells, [](const auto& cell) { return cell.second == typename Cells::mapped_type{}; });
   return cells;
 }
 
 bool is_same(const recording& a, const recording& b) {
   return a.modules == b.modules && a.threads == b.threads && a.sites == b.sites &&
-         counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
-         counted(a.acquisitions) == counted(b.acquisitions) && counted(a.waits) == counted(b.waits) &&
-         counted(a.orders) == counted(b.orders) && a.cpu.threads == b.cpu.threads && a.cpu.stacks == b.cpu.stacks &&
-         a.cpu.modules == b.cpu.modules && counted(a.cpu.cells) == counted(b.cpu.cells) && a.has_ended == b.has_ended;
+         without_zeros(a.cells) == without_zeros(b.cells) && without_zeros(a.calls) == without_zeros(b.calls) &&
+         a.locks == b.locks && without_zeros(a.acquisitions) == without_zeros(b.acquisitions) &&
+         without_zeros(a.waits) == without_zeros(b.waits) && without_zeros(a.orders) == without_zeros(b.orders) &&
+         a.cpu.threads == b.cpu.threads && a.cpu.stacks == b.cpu.stacks && a.cpu.modules == b.cpu.modules &&
+         without_zeros(a.cpu.cells) == without_zeros(b.cpu.cells) && a.has_ended == b.has_ended;
 }
 
 void write_again(const recording& original) {
@@ -75,10 +76,10 @@ void write_again(const recording& original) {
     output.changes(original);
     if (original.has_ended) output.end(original.end);
   }
-  const recording back = read(path);
+  const recording reread = read(path);
   ::unlink(path.c_str());
-  check(back.damage.empty(), "what is written cannot be read");
-  check(is_same(original, back), "what is written is not what was read");
+  check(reread.damage.empty(), "what is written cannot be read");
+  check(is_same(original, reread), "what is written is not what was read");
 }
 
 void analyse_all(const recording& examined) {
@@ -94,10 +95,10 @@ void analyse_all(const recording& examined) {
   std::uint64_t samples = 0;
   for (const auto& [key, counts] : examined.cpu.cells) samples += counts[cpu_samples];
   check(analysis.cpu().samples == samples, "samples of the processor that got lost");
-  std::uint64_t apart = 0, together = 0;
-  for (const analyse::site& site : analysis.heap().sites) apart += site.sums[blocks];
-  for (const analyse::site& site : analysis.grouped_sites()) together += site.sums[blocks];
-  check(apart == together, "sites that were put together and do not add up");
+  std::uint64_t blocks_of_sites = 0, blocks_of_groups = 0;
+  for (const analyse::site& site : analysis.heap().sites) blocks_of_sites += site.sums[blocks];
+  for (const analyse::site& site : analysis.grouped_sites()) blocks_of_groups += site.sums[blocks];
+  check(blocks_of_sites == blocks_of_groups, "sites that were put together and do not add up");
   const std::vector<analyse::location_sums> places = analyse::sums_by_location(views);
   check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
   const auto checks =

@@ -51,15 +51,17 @@ TEST(broken_recordings, changes_of_a_good_one_break_nothing) {
   const std::string good = input_from(format::file_of(format::example_recording()));
   ASSERT_EQ(input_from(file_from(good)), good);
   std::mt19937 random(2);
-  const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+  const auto random_below = [&](std::size_t end) {
+    return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+  };
   for (int round = 0; round < 500; ++round) {
     std::string input = good;
-    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
-      const std::size_t position = 1 + below(input.size() - 1);
-      switch (below(3)) {
-        case 0: input[position] = static_cast<char>(below(256)); break;
-        case 1: input.insert(position, 1 + below(9), static_cast<char>(below(2) * 255)); break;
-        default: input.erase(position, 1 + below(3)); break;
+    for (std::size_t changes = 1 + random_below(3); changes > 0; --changes) {
+      const std::size_t position = 1 + random_below(input.size() - 1);
+      switch (random_below(3)) {
+        case 0: input[position] = static_cast<char>(random_below(256)); break;
+        case 1: input.insert(position, 1 + random_below(9), static_cast<char>(random_below(2) * 255)); break;
+        default: input.erase(position, 1 + random_below(3)); break;
       }
       if (input.size() < 2) input = good;
     }

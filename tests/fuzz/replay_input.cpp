@@ -78,9 +78,9 @@ class auditor {
 
   void make(const action& now, allocator owner) {
     check(now.bytes != 0 || owner == allocator::text, "a block without a byte is touched", way_);
-    block& place = blocks_[now.place];
-    check(place.owner == allocator::nobody, "a block is forgotten", way_);
-    place = {owner, now.bytes};
+    block& slot = blocks_[now.place];
+    check(slot.owner == allocator::nobody, "a block is forgotten", way_);
+    slot = {owner, now.bytes};
   }
   void end(const action& now, std::uint32_t number, allocator owner) {
     check(blocks_[number].owner == owner, "a block is released by another allocator, or twice", way_);
@@ -187,11 +187,11 @@ void replay_trace(std::string_view input) {
   job.by_new = (flags & 1U) != 0;
   job.is_copied_text = (flags & 2U) != 0;
   job.is_filled = (flags & 4U) != 0;
-  std::vector<std::uint32_t> chosen;
+  std::vector<std::uint32_t> chosen_numbers;
   for (std::uint32_t site = 1; site <= sites; ++site) {
-    if ((chosen_sites >> site & 1U) != 0) chosen.push_back(site);
+    if ((chosen_sites >> site & 1U) != 0) chosen_numbers.push_back(site);
   }
-  job.plans.push_back(analyse::plan_of(excerpt_from(input), chosen));
+  job.plans.push_back(analyse::plan_of(excerpt_from(input), chosen_numbers));
   analyse::reserve(job, sizes[flags / 16 % sizes.size()]);
   check(is_playable(job), "the plan contradicts itself", way::as_is);
   audit(job);

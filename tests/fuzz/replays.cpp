@@ -15,7 +15,9 @@ enum event : unsigned { allocate = 0, release = 2, resize = 3 };
 std::string event_of(event kind, unsigned address, unsigned site = 1, unsigned size = 0) {
   return {static_cast<char>(kind | address << 2), static_cast<char>((site - 1) << 4 | size)};
 }
-std::string job_of(unsigned flags, unsigned chosen) { return {static_cast<char>(flags), static_cast<char>(chosen)}; }
+std::string job_of(unsigned flags, unsigned site_bits) {
+  return {static_cast<char>(flags), static_cast<char>(site_bits)};
+}
 
 // malloc at site 1, seven times realloc at site 2, free.
 std::string growing() {
@@ -29,7 +31,8 @@ std::string growing() {
 
 TEST(replays, a_realloc_at_another_site_than_its_malloc_releases_each_block_once) {
   for (unsigned flags = 0; flags < 256; ++flags) {
-    for (const unsigned chosen : {0b000U, 0b010U, 0b100U, 0b110U}) replay_trace(job_of(flags, chosen) + growing());
+    for (const unsigned site_bits : {0b000U, 0b010U, 0b100U, 0b110U})
+      replay_trace(job_of(flags, site_bits) + growing());
   }
 }
 
@@ -40,10 +43,10 @@ TEST(replays, an_address_that_another_thread_freed_is_not_lost) {
 
 TEST(replays, random_traces_release_each_block_once) {
   std::mt19937 random(1);
-  const auto below = [&](unsigned end) { return std::uniform_int_distribution<unsigned>(0, end - 1)(random); };
+  const auto random_below = [&](unsigned end) { return std::uniform_int_distribution<unsigned>(0, end - 1)(random); };
   for (int round = 0; round < 400; ++round) {
-    std::string input(2 + 2 * below(120), '\0');
-    for (char& byte : input) byte = static_cast<char>(below(256));
+    std::string input(2 + 2 * random_below(120), '\0');
+    for (char& byte : input) byte = static_cast<char>(random_below(256));
     // Few addresses, so that most releases find a block.
     for (std::size_t index = 2; index < input.size(); index += 2) input[index] = static_cast<char>(input[index] & 0x1f);
     replay_trace(input);

@@ -273,7 +273,7 @@ class Dev(unittest.TestCase):
                           f"--quick"])
         self.assertFalse((self.project / "build").exists())
 
-    def test_wrong_words(self):
+    def test_an_unknown_command_or_preset_is_refused(self):
         self.assertIn('no command "tset"', self.dev("tset", expect=1))
         self.assertIn('no preset "fast": one of dev release', self.dev("build", "fast", expect=1))
         self.assertIn("Usage: ./dev COMMAND", self.dev())

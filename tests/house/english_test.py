@@ -28,7 +28,7 @@ class English(small_tree.SmallTree):
     def test_good_tree_passes(self):
         self.assertEqual(self.findings(), [])
 
-    def test_long_sentence(self):
+    def test_a_long_sentence_is_a_finding(self):
         self.write("README.md", LONG_SENTENCE)
         self.expect("README.md:1:", "a sentence of 41 words")
 
@@ -36,7 +36,7 @@ class English(small_tree.SmallTree):
         self.write("README.md", "Twenty" + " w" * 25 + ".\n`code`" + " w" * 25 + ".\n")
         self.assertEqual(self.findings(), [])
 
-    def test_long_line(self):
+    def test_a_long_line_is_a_finding(self):
         self.write("README.md", "w " * 10 + "x" * 90 + "\n")
         self.expect("README.md:1:", "a line of 110 columns")
 
@@ -44,11 +44,11 @@ class English(small_tree.SmallTree):
         self.write("README.md", "```\n" + "w " * 60 + "\n```\n\n| " + "w " * 60 + "|\n|---|\n")
         self.assertEqual(self.findings(), [])
 
-    def test_long_paragraph(self):
+    def test_a_long_paragraph_is_a_finding(self):
         self.write("README.md", "Short.\n" * 7)
         self.expect("README.md:1:", "a paragraph of 7 lines")
 
-    def test_retired_word(self):
+    def test_a_retired_word_is_a_finding(self):
         self.write("README.md", "It saves 12 ms/s.\n")
         self.expect("README.md:1:", "% of the processor's time")
 
@@ -56,7 +56,7 @@ class English(small_tree.SmallTree):
         self.write("README.md", "The option `ms/s` is old.\n")
         self.assertEqual(self.findings(), [])
 
-    def test_fragment(self):
+    def test_a_comment_that_is_a_fragment_is_a_finding(self):
         self.write("src/base/text.cpp", "\n// What it was.\n")
         self.expect("src/base/text.cpp:2:", 'opens with "What"')
 
@@ -81,7 +81,7 @@ class English(small_tree.SmallTree):
         self.assertEqual([str(finding).split(": ")[1] for finding in self.findings()],
                          ["a comment names `of`, which no code has"])
 
-    def test_name(self):
+    def test_a_refused_name_is_a_finding(self):
         for text in ("void f(int of);\n", "struct s { int of_; };\n", "void f() { int of = 0; }\n",
                      "template <class T> void f(unknown<T>& of);\n", "enum class e { of };\n",
                      "void f() { for (auto& of : unknown::list()) {} }\n", "auto f = [](unknown::type of) {};\n",
@@ -91,13 +91,13 @@ class English(small_tree.SmallTree):
                 self.write("src/base/text.cpp", text)
                 self.expect("src/base/text.cpp:1:", 'has the name "of"')
 
-    def test_vague_name(self):
+    def test_a_vague_name_is_a_finding(self):
         self.write("src/base/text.cpp", "void f(int held);\n")
         self.expect("src/base/text.cpp:1:", 'has the name "held"')
         self.write("src/base/text.cpp", "void f(int held_locks) { list.held(); }\n")
         self.assertEqual(self.findings(), [])
 
-    def test_limit(self):
+    def test_a_limit_without_max_or_min_is_a_finding(self):
         self.write("src/base/text.cpp", "constexpr int most_bytes = 1;\n")
         self.expect("src/base/text.cpp:1:", 'has the name "most_bytes"')
         self.write("src/base/text.cpp", "constexpr int max_bytes = 1, most_frequent = 2;\n")
@@ -134,7 +134,7 @@ class English(small_tree.SmallTree):
         self.write("include/tarn/other.hpp", function)
         self.expect("include/tarn/other.hpp:1:", 'has the name "with"')
 
-    def test_ratchet(self):
+    def test_the_ratchet_lets_counts_only_fall(self):
         def run(*arguments):
             said = io.StringIO()
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
@@ -151,7 +151,7 @@ class English(small_tree.SmallTree):
         self.assertEqual(run()[0], 0)
         self.assertIn("src/base/text.cpp:1:", run("--list", "comments", "src/base")[1])
 
-    def test_python_name(self):
+    def test_a_refused_name_in_python_is_a_finding(self):
         self.write("docs/a.py", "lines = [each for each in ()]\n")
         self.expect("docs/a.py:1:", 'binds "each"')
         self.write("docs/a.py", "def take(found):\n    return found\n")

@@ -20,7 +20,7 @@ COMMAND = re.compile(r"`\./dev ([a-z]+)")
 def check_text(root, path):
     text = tree.read(root, path)
     if text and not text.endswith("\n"):
-        yield tree.Finding(path, text.count("\n") + 1, "the last line has no end", "end the file with a newline")
+        yield tree.Finding(path, text.count("\n") + 1, "the last line does not end with a newline", "add one")
     lines = text.splitlines()
     if path.suffix != ".md" and path.name != "package-lock.json" and len(lines) > LONGEST_FILE:
         yield tree.Finding(path, len(lines), f"{len(lines)} lines, more than {LONGEST_FILE}",
@@ -34,7 +34,7 @@ def check_text(root, path):
             yield tree.Finding(path, number, "a tab", "use spaces, or \\t in a string")
         mark = MARKS.search(line)
         if mark:
-            yield tree.Finding(path, number, f"says {mark[1]}", "do it, or open an issue and leave it out")
+            yield tree.Finding(path, number, f"says {mark[1]}", "do it now, or open an issue and remove the note")
 
 
 def check_header(root, path):
@@ -46,9 +46,10 @@ def check_header(root, path):
         # A C header may keep to the standard, which has no #pragma once.
         guard = "_".join(re.findall(r"\w+", str(path).split("/", 1)[1])).upper()
         if code[:2] != [f"#ifndef {guard}", f"#define {guard}"]:
-            yield tree.Finding(path, 1, "is not guarded", f"put #pragma once, or the guard {guard}, before all code")
+            yield tree.Finding(path, 1, "has no include guard",
+                               f"put #pragma once, or the guard {guard}, before all code")
     else:
-        yield tree.Finding(path, 1, "#pragma once is not its first line of code", "put it there")
+        yield tree.Finding(path, 1, "#pragma once is not its first line of code", "move it before all other code")
 
 
 def check_built(root):
@@ -79,15 +80,15 @@ def check_document(root, path):
 
 
 def paragraphs(lines):
-    """Runs of lines without a blank one between, each line without its indentation; and where each run begins."""
-    comments, start = [], None
+    """Returns the paragraphs of `lines`: the number of the first line, and the text without indentation."""
+    result, start = [], None
     for number, line in enumerate([*lines, ""], 1):
         if line.strip() and start is None:
             start = number
         elif not line.strip() and start is not None:
-            comments.append((start, "\n".join(part.strip() for part in lines[start - 1:number - 1])))
+            result.append((start, "\n".join(part.strip() for part in lines[start - 1:number - 1])))
             start = None
-    return comments
+    return result
 
 
 def check_quotes(root, path, examples):

@@ -36,7 +36,7 @@ class House(small_tree.SmallTree):
     def test_good_tree_passes(self):
         self.assertEqual(self.findings(), [])
 
-    def test_upward_include(self):
+    def test_an_include_of_a_higher_level_is_a_finding(self):
         self.write("src/memory/pages/slab.cpp", '\n\n#include "memory/heap/owner.hpp"\n')
         self.expect("src/memory/pages/slab.cpp:3:", "src/memory/heap/ is above src/memory/pages/",
                     "let src/memory/heap/ pass it in")
@@ -92,7 +92,7 @@ class House(small_tree.SmallTree):
         self.write("src/extra/thing.hpp", "#pragma once\n")
         self.expect("src/extra/thing.hpp:1:", "stands in no level")
 
-    def test_header_cycle(self):
+    def test_a_cycle_of_headers_is_a_finding(self):
         self.write("src/base/bits.hpp", '#pragma once\n#include "base/more.hpp"\n')
         self.write("src/base/more.hpp", '#pragma once\n#include "base/bits.hpp"\n')
         self.expect("src/base/bits.hpp:2:",
@@ -121,7 +121,7 @@ class House(small_tree.SmallTree):
         self.write("src/CMakeLists.txt", GOOD["src/CMakeLists.txt"] + "# memory/pages/forgotten.cpp\n")
         self.expect("src/memory/pages/forgotten.cpp:1:", "is not built", "src/CMakeLists.txt")
 
-    def test_long_file(self):
+    def test_a_long_file_is_a_finding(self):
         self.write("src/memory/pages/slab.cpp", '#include "memory/pages/slab.hpp"\n' * 601)
         self.expect("src/memory/pages/slab.cpp:601:", "601 lines, more than 600", "one idea a file")
 
@@ -131,7 +131,7 @@ class House(small_tree.SmallTree):
         self.write("src/base/bits.hpp", "#pragma once\nstruct\tbits;\n")
         self.expect("src/base/bits.hpp:2:", "a tab")
         self.write("src/base/bits.hpp", "#pragma once\nstruct bits;")
-        self.expect("src/base/bits.hpp:2:", "no end")
+        self.expect("src/base/bits.hpp:2:", "does not end with a newline")
         self.write("src/base/bits.hpp", "#pragma once\n")
         self.write("docs/a.py", "names = [\n    " + "x" * 117 + "]\n")
         self.expect("docs/a.py:2:", "a line of 122 columns")

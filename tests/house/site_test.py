@@ -75,23 +75,23 @@ class Checker(Folder):
     def test_good_site_passes(self):
         self.expect()
 
-    def test_missing_page(self):
+    def test_a_link_to_a_missing_page_is_a_finding(self):
         self.write("guide/a.html", '<h1 id="there">A</h1>\n<a href="b.html">b</a>')
         self.expect("guide/a.html:2: links to b.html, which is not there")
 
-    def test_missing_anchor(self):
+    def test_a_link_to_a_missing_anchor_is_a_finding(self):
         self.write("guide/a.html", '<h1 id="where">A</h1>')
         self.expect("index.html:1: links to guide/a.html#there, whose anchor is not there")
 
-    def test_missing_picture(self):
+    def test_a_link_to_a_missing_picture_is_a_finding(self):
         (self.root / "p.png").unlink()
         self.expect("links to p.png")
 
-    def test_other_host(self):
+    def test_a_script_from_another_host_is_a_finding(self):
         self.write("more.html", '<script src="https://x.y/a.js"></script>')
         self.expect("more.html:1: loads https://x.y/a.js from another host")
 
-    def test_empty_site(self):
+    def test_a_site_without_pages_is_a_finding(self):
         shutil.rmtree(self.root)
         self.root.mkdir()
         self.expect("has no pages")
@@ -107,7 +107,7 @@ class Documents(Folder):
         text = "```\n- no list\n  | no table |\n```\n"
         self.assertEqual(pages.indented(text), text)
 
-    def test_links(self):
+    def test_links_lead_to_pages_and_to_sources(self):
         self.write("src/a.cpp", "int a;\n")
         self.write("docs/guide/a.md", "[b](b.md#x) [c](../../src/a.cpp) [d](https://x.y)\n```\n[e](f.md)\n```\n")
         site = pages.Site(self.root, self.root / "out",
@@ -139,7 +139,7 @@ class Interface(Folder):
                          "explicit(sizeof...(Arguments) == 1) box(int delay_ms, Arguments&&...)")
         self.assertEqual(box.members[2].text, "int open(int a = {}) const noexcept")
 
-    def test_page(self):
+    def test_a_page_has_the_documentation_of_its_header(self):
         (header, entities), = api.read(self.root).items()
         page = api_pages.page(header, HEADER, entities)
         self.assertIn("# tarn/box.hpp", page)

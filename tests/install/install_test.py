@@ -101,7 +101,7 @@ class Install(unittest.TestCase):
                 self.assertNotIn(str(BUILD), text, path)
                 self.assertNotIn(str(self.folder / "first"), text, path)
 
-    def test_find_package(self):
+    def test_programs_build_with_find_package(self):
         build, _ = self.configure("upper")
         run("cmake", "--build", build)
         self.assertEqual(run(build / "heap"), "ok\n")
@@ -199,7 +199,7 @@ class Install(unittest.TestCase):
         self.assertIn('compatible with requested version "99"', " ".join(output.split()))
         self.assertIn("tarn-config.cmake, version:", output)
 
-    def test_pkg_config(self):
+    def test_programs_build_with_pkg_config(self):
         flags = shlex.split(self.pkg_config("--cflags", "--libs"))
         self.assertEqual(run(self.compile_c("heap.c", "by_pkg_config", *flags)), "ok\n")
 

@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::size_t large_bytes = 64 * 1024;  // each is sampled where an interval is 1 KiB
 
-std::atomic<bool> ends = false;
+std::atomic<bool> must_end = false;
 std::atomic<unsigned long> wrong = 0, rounds = 0;
 std::mutex shared_mutex;
 unsigned long shared_sum = 0;  // guarded by shared_mutex
@@ -75,29 +75,29 @@ void check_and_free(const block& old) {
 }
 
 void work(unsigned seed) {
-  std::vector<block> kept;
+  std::vector<block> blocks;
   unsigned long added = 0;
-  for (unsigned round = seed; !ends; ++round) {
-    kept.push_back(make_block(round));
+  for (unsigned round = seed; !must_end; ++round) {
+    blocks.push_back(make_block(round));
     const auto text = std::make_unique<std::string>(200, static_cast<char>('a' + round % 26));
     if ((*text)[199] != static_cast<char>('a' + round % 26)) ++wrong;
-    if (kept.size() == 100) {
-      for (const block& old : kept) check_and_free(old);
-      kept.clear();
+    if (blocks.size() == 100) {
+      for (const block& old : blocks) check_and_free(old);
+      blocks.clear();
     }
-    const std::lock_guard held(shared_mutex);
+    const std::lock_guard lock(shared_mutex);
     ++shared_sum;
     ++added;
   }
-  for (const block& old : kept) check_and_free(old);
+  for (const block& old : blocks) check_and_free(old);
   rounds += added;
 }
 
 void bear_threads() {
-  while (!ends) {
+  while (!must_end) {
     std::thread([] { check_and_free(make_block(static_cast<unsigned>(rounds++ * 7))); }).join();
     {
-      const std::lock_guard held(shared_mutex);
+      const std::lock_guard lock(shared_mutex);
       ++shared_sum;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -110,7 +110,7 @@ std::atomic<unsigned long> handled = 0;
 void send_signals(pthread_t target) {
   constexpr unsigned long max_waiting_blocks = 50;
   unsigned long sent = 0;
-  while (!ends) {
+  while (!must_end) {
     if (sent - handled < max_waiting_blocks && ::pthread_kill(target, SIGRTMIN) == 0) ++sent;
   }
   for (int tenths = 0; handled != sent && tenths < 100; ++tenths)
@@ -178,8 +178,8 @@ void filter_calls() {
 std::mutex sleeping_mutex;
 std::condition_variable sleeping_ends;
 void sleep_to_the_end() {
-  std::unique_lock held(sleeping_mutex);
-  sleeping_ends.wait(held, [] { return ends.load(); });
+  std::unique_lock lock(sleeping_mutex);
+  sleeping_ends.wait(lock, [] { return must_end.load(); });
 }
 
 void handle_signals_on_a_stack() {
@@ -193,26 +193,26 @@ void handle_signals_on_a_stack() {
 
 }  // namespace
 
-int main(int count, char** words) {
-  const int threads = count > 1 ? std::atoi(words[1]) : 2;
+int main(int count, char** arguments) {
+  const int threads = count > 1 ? std::atoi(arguments[1]) : 2;
   std::vector<std::thread> workers;
   for (int number = 0; number < threads; ++number) workers.emplace_back(work, static_cast<unsigned>(number * 1000));
   if (threads > 0) workers.emplace_back(bear_threads);
   for (int number = 2; number < count; ++number) {
-    const std::string mode = words[number];
+    const std::string mode = arguments[number];
     if (mode == "signals") {
       handle_signals_on_a_stack();
       workers.emplace_back(send_signals, ::pthread_self());
     } else if (mode == "forks") {
       workers.emplace_back([] {
-        while (!ends) fork_a_child(10);
+        while (!must_end) fork_a_child(10);
       });
     } else if (mode == "loads") {
-      workers.emplace_back([file = words[++number]] {
-        while (!ends) run_plugin(file, 1);
+      workers.emplace_back([file = arguments[++number]] {
+        while (!must_end) run_plugin(file, 1);
       });
     } else if (mode == "sleepers") {
-      for (int left = std::atoi(words[++number]); left > 0; --left) workers.emplace_back(sleep_to_the_end);
+      for (int left = std::atoi(arguments[++number]); left > 0; --left) workers.emplace_back(sleep_to_the_end);
     }
   }
   std::cout << "ready" << std::endl;
@@ -231,8 +231,8 @@ int main(int count, char** words) {
     std::cout << "done" << std::endl;
   }
   {
-    const std::lock_guard held(sleeping_mutex);
-    ends = true;
+    const std::lock_guard lock(sleeping_mutex);
+    must_end = true;
   }
   sleeping_ends.notify_all();
   for (std::thread& worker : workers) worker.join();

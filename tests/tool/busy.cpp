@@ -11,9 +11,9 @@
 
 namespace {
 
-std::atomic<bool> ends = false;
+std::atomic<bool> must_end = false;
 std::atomic<void*> handed = nullptr;
-std::mutex wanted;
+std::mutex contended_mutex;
 
 void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
@@ -29,7 +29,7 @@ void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(1)
 
 void produce() {
   pthread_setname_np(pthread_self(), "producer");
-  while (!ends) {
+  while (!must_end) {
     std::free(handed.exchange(make_parcel()));
     pause_a_little();
   }
@@ -37,10 +37,10 @@ void produce() {
 
 void consume() {
   pthread_setname_np(pthread_self(), "con\x1b[2J\nsumer");
-  while (!ends) {
+  while (!must_end) {
     std::free(handed.exchange(nullptr));
     {
-      const std::lock_guard held(wanted);
+      const std::lock_guard lock(contended_mutex);
       pause_a_little();
     }
     pause_a_little();  // the lock is not fair: without this nobody else would get it
@@ -50,9 +50,9 @@ void consume() {
 void work() {
   pthread_setname_np(pthread_self(), "worker");
   const int file = ::open("/dev/null", O_WRONLY);
-  while (!ends) {
+  while (!must_end) {
     for (int round = 0; round < 100; ++round) make_temporary();
-    { const std::lock_guard held(wanted); }
+    { const std::lock_guard lock(contended_mutex); }
     static_cast<void>(!::write(file, "1234567890", 10));
     pause_a_little();
   }
@@ -60,11 +60,11 @@ void work() {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   std::thread producer(produce), consumer(consume), worker(work);
   if (count > 1) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(words[1])));
-    ends = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[1])));
+    must_end = true;
   }
   producer.join();
   consumer.join();

@@ -101,8 +101,8 @@ static void start_alarm(void) {
   CHECK(child >= 0);
   if (child != 0) return;
   close(ask[1]);
-  char asked;
-  while (read(ask[0], &asked, 1) == 1) {
+  char request;
+  while (read(ask[0], &request, 1) == 1) {
     while (state_of(us) != 'S') usleep(100);
     kill(us, SIGALRM);
   }
@@ -169,8 +169,8 @@ static void on_stack(int signal) {
   raise(SIGUSR2);  // a signal on the signal's stack
 }
 static void signal_stack(void) {
-  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, no_time = {.ss_flags = SS_DISABLE}, old;
-  CHECK(sigaltstack(&mine, NULL) == 0);
+  stack_t own_stack = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, no_time = {.ss_flags = SS_DISABLE}, old;
+  CHECK(sigaltstack(&own_stack, NULL) == 0);
   handle(SIGUSR2, count_it, 0);
   handle(SIGUSR1, on_stack, SA_ONSTACK);
   struct sigaction action = {.sa_handler = on_stack, .sa_flags = SA_ONSTACK};
@@ -193,15 +193,15 @@ static long mapped_kib(void) {
 }
 // Every other thread disables its signal stack before it ends, as those of Rust do.
 static void* use_signal_stack(void* disables) {
-  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, disabled = {.ss_flags = SS_DISABLE}, old;
-  CHECK(sigaltstack(&mine, NULL) == 0);
+  stack_t own_stack = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, disabled = {.ss_flags = SS_DISABLE}, old;
+  CHECK(sigaltstack(&own_stack, NULL) == 0);
   came = was_there = 0;
   CHECK(raise(SIGUSR1) == 0 && was_there && came == 1);
   if (disables == NULL) return NULL;
   CHECK(sigaltstack(&disabled, NULL) == 0);
   CHECK(sigaltstack(NULL, &old) == 0 && (old.ss_flags & SS_DISABLE) != 0);
   getppid();
-  CHECK(sigaltstack(&mine, NULL) == 0 && raise(SIGUSR1) == 0 && was_there && came == 2);
+  CHECK(sigaltstack(&own_stack, NULL) == 0 && raise(SIGUSR1) == 0 && was_there && came == 2);
   CHECK(sigaltstack(&disabled, NULL) == 0);
   return NULL;
 }
@@ -294,10 +294,10 @@ static void jumps(void) {
 }
 
 static void spawns(void) {
-  char* words[] = {"true", NULL};
+  char* child_arguments[] = {"true", NULL};
   pid_t child;
   int status;
-  CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, words, environ) == 0);
+  CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, child_arguments, environ) == 0);
   CHECK(waitpid(child, &status, 0) == child && status == 0);
   CHECK(system("exit 3") == 3 << 8);
   char line[8] = "";
@@ -451,7 +451,7 @@ static void* exits(void* unused) {
   exit(6);
 }
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   static const struct {
     const char* name;
     void (*run)(void);
@@ -476,18 +476,18 @@ int main(int count, char** words) {
                {"ended_stacks", ended_stacks},
                {"ended_threads", ended_threads}};
   CHECK(count == 3 && pipe(ends) == 0);
-  if (strcmp(words[1], "exec") == 0) {
-    execl("/proc/self/exe", words[0], "plain", words[2], NULL);
+  if (strcmp(arguments[1], "exec") == 0) {
+    execl("/proc/self/exe", arguments[0], "plain", arguments[2], NULL);
     CHECK(0);
   }
-  if (strcmp(words[1], "exit") == 0) {
+  if (strcmp(arguments[1], "exit") == 0) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, exits, NULL) == 0);
     pause();
   }
   for (size_t index = 0; index < sizeof modes / sizeof *modes; ++index) {
-    if (strcmp(words[1], modes[index].name) != 0) continue;
-    for (int rounds = atoi(words[2]); rounds > 0; --rounds) modes[index].run();
+    if (strcmp(arguments[1], modes[index].name) != 0) continue;
+    for (int rounds = atoi(arguments[2]); rounds > 0; --rounds) modes[index].run();
     return 0;
   }
   return 8;

@@ -5,16 +5,16 @@
 #include <string.h>
 
 static char memory[16 << 20] __attribute__((aligned(64)));
-static size_t used;
+static size_t used_bytes;
 
 void* malloc(size_t bytes) {
   const size_t step = bytes <= 8 ? 8 : 16;
   size_t position, end;
   do {
-    position = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    position = __atomic_load_n(&used_bytes, __ATOMIC_RELAXED);
     end = (position + step - 1) / step * step + (bytes + step - 1) / step * step;
     if (end > sizeof memory) return errno = ENOMEM, NULL;
-  } while (!__atomic_compare_exchange_n(&used, &position, end, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(&used_bytes, &position, end, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   return memory + (position + step - 1) / step * step;
 }
 void free(void* block) { (void)block; }

@@ -6,7 +6,7 @@
 
 namespace {
 alignas(64) char memory[1 << 20];
-std::size_t used = 0;  // used by one thread
+std::size_t used_bytes = 0;  // used by one thread
 bool is_ours(const void* block) {
   const char* const address = static_cast<const char*>(block);
   return address >= memory && address < memory + sizeof memory;
@@ -14,10 +14,11 @@ bool is_ours(const void* block) {
 }  // namespace
 
 void* operator new(std::size_t bytes) {
-  const std::size_t wanted = (bytes + 15) / 16 * 16;
-  void* const block = wanted > 64 || used + wanted > sizeof memory ? std::malloc(bytes) : memory + used;
+  const std::size_t rounded_bytes = (bytes + 15) / 16 * 16;
+  void* const block =
+      rounded_bytes > 64 || used_bytes + rounded_bytes > sizeof memory ? std::malloc(bytes) : memory + used_bytes;
   if (block == nullptr) throw std::bad_alloc();
-  if (is_ours(block)) used += wanted;
+  if (is_ours(block)) used_bytes += rounded_bytes;
   return block;
 }
 void operator delete(void* block) noexcept {

@@ -53,7 +53,7 @@ class CommandTest(unittest.TestCase):
 
 
 class CommandLine(CommandTest):
-    def test_version(self):
+    def test_the_version_is_one_line_of_three_numbers(self):
         self.assertRegex(self.tarn("--version").stdout, r"^tarn \d+\.\d+\.\d+\n$")
 
     def test_help_of_the_command_names_the_subcommands(self):
@@ -83,25 +83,25 @@ class CommandLine(CommandTest):
             self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{transient,shared,start-up,kept}}; "
                                             "see tarn report --help\n")
 
-    def test_no_subcommand(self):
+    def test_a_missing_subcommand_or_argument_is_wrong_usage(self):
         self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
 
-    def test_unknown_subcommand(self):
+    def test_an_unknown_subcommand_is_wrong_usage(self):
         result = self.tarn("rnu")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertEqual(result.stderr, "tarn: there is no subcommand 'rnu'; see tarn --help\n")
 
-    def test_no_program(self):
+    def test_run_without_a_program_is_wrong_usage(self):
         message = "no program to run; write tarn run [OPTIONS] -- PROGRAM [ARGS...]"
         self.expect_error(self.run_with_stub(), 2, message)
         self.expect_error(self.run_with_stub("--"), 2, message)
 
-    def test_unknown_argument(self):
+    def test_an_unknown_argument_of_run_is_named(self):
         self.expect_error(self.run_with_stub("--statistics", "--", "true"), 2,
                           "unknown argument --statistics; see tarn run --help")
 
-    def test_missing_value(self):
+    def test_an_argument_without_its_value_is_named(self):
         result = self.tarn("run", "--lib")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertRegex(result.stderr, r"^tarn: --lib.*; see tarn run --help\n$")
@@ -123,7 +123,7 @@ class CommandLine(CommandTest):
         self.expect_error(self.run_with_stub("--option", "limit", "--", "true"), 2,
                           "option limit needs a value, such as limit=0")
 
-    def test_unknown_option(self):
+    def test_an_unknown_option_is_refused_with_the_nearest_name(self):
         self.expect_error(self.run_with_stub("--option", "purge_delay=1", "--", "true"), 2,
                           "unknown option purge_delay; did you mean purge_delay_ms?")
         self.expect_error(self.run_with_stub("--option", "colour=1", "--", "true"), 2,
@@ -131,7 +131,7 @@ class CommandLine(CommandTest):
         self.expect_error(self.run_with_stub("--option", "gaurd", "--", "true"), 2,
                           "unknown option gaurd; did you mean guard?")
 
-    def test_options(self):
+    def test_options_lists_values_and_defaults(self):
         result = self.tarn("options")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn("  thp: auto, on, off; default auto\n", result.stdout)
@@ -155,7 +155,7 @@ class Generated(CommandTest):
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
         self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
 
-    def test_completion(self):
+    def test_completion_offers_what_may_come_next(self):
         self.assertEqual(self.completions("ru"), ["run"])
         self.assertEqual(self.completions("run", "--st"), ["--stats", "--stats-file"])
         self.assertEqual(self.completions("run", "--option", "p"), ["purge_delay_ms="])
@@ -167,7 +167,7 @@ class Generated(CommandTest):
 
 
 class Library(CommandTest):
-    def test_missing_library(self):
+    def test_a_missing_library_is_named(self):
         missing = f"{self.folder}/no.so"
         self.expect_error(self.tarn("run", "--lib", missing, "--", "true"), 5, f"{missing}: No such file or directory")
 
@@ -260,7 +260,7 @@ class HandedThrough(CommandTest):
         self.run_with_stub("--stats-file", "old.txt", "--", "./nothing")
         self.assertEqual((self.folder / "old.txt").read_text(), "old report\n")
 
-    def test_exit_codes(self):
+    def test_the_exit_code_is_that_of_the_program(self):
         for code in (0, 1, 2, 42, 126, 255):
             self.assertEqual(self.run_with_stub("--", "sh", "-c", f"exit {code}").returncode, code)
 
@@ -293,7 +293,7 @@ class HandedThrough(CommandTest):
         (self.folder / "renamed").symlink_to(shutil.which("sh"))
         self.assertEqual(self.run_with_stub("--", "./renamed", "-c", "echo $0").stdout, "./renamed\n")
 
-    def test_scripts_run(self):
+    def test_a_script_runs_with_the_library(self):
         for name, first_line in (("direct", "#!/bin/sh\n"), ("spaced", "#! \t/bin/sh -e\n"),
                                  ("through_env", "#!/usr/bin/env sh\n"), ("without", "")):
             script = self.file(name, first_line + "echo \"$STUB_WAS_LOADED $1\"\n")
@@ -343,19 +343,19 @@ class ExitCodes(CommandTest):
                                     timeout=60, check=False, cwd=self.folder, env=self.environment)
         self.assertEqual((result.returncode, result.stderr), (3, "tarn: standard output: No space left on device\n"))
 
-    def test_something_that_is_missing(self):
+    def test_a_missing_terminal_or_library_is_exit_code_5(self):
         self.assertEqual(self.tarn("top", "--", "true", stdin=subprocess.DEVNULL).returncode, 5)
         self.assertEqual(self.tarn("record", "--lib", "none", "--", "true").returncode, 5)
 
 
 class Refused(CommandTest):
-    def test_not_found(self):
+    def test_a_program_that_is_not_found_is_refused(self):
         self.expect_refusal("no-such-program", 127, "no-such-program: not found in PATH")
         self.expect_refusal("./nothing", 127, "./nothing: No such file or directory")
         self.expect_refusal("/etc/passwd/x", 127, "/etc/passwd/x: Not a directory")
         self.expect_refusal("", 127, "the program's name is empty")
 
-    def test_not_executable(self):
+    def test_a_file_that_is_not_executable_is_refused(self):
         plain = self.file("plain", "text\n", 0o644)
         self.expect_refusal(plain, 126, "./plain: is not executable")
         self.environment["PATH"] = str(self.folder)
@@ -366,14 +366,14 @@ class Refused(CommandTest):
         self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
         self.assertEqual(self.run_with_stub("--", "env").returncode, 0)
 
-    def test_directory(self):
+    def test_a_directory_is_refused(self):
         self.expect_refusal("/tmp", 126, "/tmp: is a directory")
 
     def test_neither_program_nor_script(self):
         self.expect_refusal(self.file("noise", b"\x00\x01\x02\x03" * 20), 126,
                             "./noise: neither an ELF program nor a script")
 
-    def test_interpreters(self):
+    def test_a_script_whose_interpreter_cannot_run_is_refused(self):
         self.expect_refusal(self.file("s1", "#!/no/such/shell\n"), 126,
                             "./s1: its interpreter /no/such/shell: No such file or directory")
         self.expect_refusal(self.file("s2", "#!\necho\n"), 126, "./s2: a script whose #! line names no interpreter")
@@ -388,7 +388,7 @@ class Refused(CommandTest):
         self.expect_refusal(self.file("s7", "#!./text\n"), 126,
                             "./s7: its interpreter ./text: neither an ELF program nor a script")
 
-    def test_static(self):
+    def test_a_static_program_is_refused(self):
         self.expect_refusal(PATHS.static, 126, f"{PATHS.static}: is statically linked, "
                                                "so no loader can put libtarn-malloc.so into it")
 
@@ -403,14 +403,14 @@ class Refused(CommandTest):
         self.assertEqual(self.run_with_stub("--", "./hello").stdout, "hello\n")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root may give file capabilities")
-    def test_file_capabilities(self):
+    def test_a_program_with_file_capabilities_is_refused(self):
         shutil.copy(PATHS.hello, self.folder / "hello")
         # struct vfs_cap_data, revision 2, effective: CAP_NET_RAW permitted
         os.setxattr(self.folder / "hello", "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
         self.expect_refusal("./hello", 126, "./hello: has file capabilities, so the dynamic loader does not obey "
                                             "LD_PRELOAD")
 
-    def test_other_architectures(self):
+    def test_a_program_of_another_architecture_is_refused(self):
         def other_machine(content):
             struct.pack_into("<H", content, 18, OTHER_NUMBER)
 
@@ -431,7 +431,7 @@ class Refused(CommandTest):
         self.expect_refusal(self.changed_hello("e4", narrow), 126,
                             "./e4: a 32-bit program, and libtarn-malloc.so is 64-bit")
 
-    def test_damaged_elf(self):
+    def test_a_damaged_elf_file_is_refused(self):
         for size in (4, 10, 20, 63, 100):
             def cut(content, size=size):
                 del content[size:]
@@ -449,7 +449,7 @@ class Refused(CommandTest):
         self.expect_refusal(self.changed_hello("object", object_file), 126,
                             "./object: an ELF file that is not a program")
 
-    def test_loaders(self):
+    def test_a_program_with_a_loader_other_than_that_of_glibc_is_refused(self):
         def loader(name):
             def change(content):
                 place = content.index(LOADER)

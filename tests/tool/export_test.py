@@ -324,7 +324,7 @@ class Push(ExportTest):
 
 
 class Command(ExportTest):
-    def test_errors(self):
+    def test_wrong_arguments_of_export_are_named(self):
         def error(*words, code=2):
             return self.run_in(PATHS.tarn, "export", *words, code=code).stderr.decode()
 

@@ -25,7 +25,7 @@ __attribute__((noipa)) static void middle(int number) {
   __asm__ volatile("" ::: "memory");
 }
 
-static ucontext_t back;
+static ucontext_t caller;
 static void (*task)(int);
 static void fiber_main(int number) {
   task(number);
@@ -36,10 +36,10 @@ static void run_on(void* stack, void (*function)(int), int number) {
   getcontext(&fiber);
   fiber.uc_stack.ss_sp = stack;
   fiber.uc_stack.ss_size = stack_bytes;
-  fiber.uc_link = &back;
+  fiber.uc_link = &caller;
   task = function;
   makecontext(&fiber, (void (*)(void))fiber_main, 1, number);
-  swapcontext(&back, &fiber);
+  swapcontext(&caller, &fiber);
 }
 
 // Maps a stack with unreadable memory right above and below it.
@@ -96,9 +96,9 @@ __attribute__((noipa)) static void through_no_frame(int number) {
 }
 #endif
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
 #if defined(__x86_64__)
-  if (count > 1) map = fopen(words[1], "w");
+  if (count > 1) map = fopen(arguments[1], "w");
 #endif
   run_on(malloc(stack_bytes), middle, 1);
   run_guarded(middle, 2);
@@ -122,5 +122,5 @@ int main(int count, char** words) {
 #if defined(__x86_64__)
   if (map != NULL) fclose(map);
 #endif
-  return count == 0 || words == NULL;
+  return count == 0 || arguments == NULL;
 }

@@ -14,12 +14,12 @@ namespace {
 int main() {
   using boost::context::fiber;
   for (int number = 0; number < 100; ++number) {
-    fiber worker([&](fiber&& back) {
+    fiber worker([&](fiber&& caller) {
       for (int request = 0; request < 20; ++request) {
         serve(request);
-        back = std::move(back).resume();
+        caller = std::move(caller).resume();
       }
-      return std::move(back);
+      return std::move(caller);
     });
     while (worker) worker = std::move(worker).resume();
   }

@@ -15,8 +15,8 @@ __attribute__((noinline)) static char* grown(char* buffer, size_t bytes) {
   return larger;
 }
 
-int main(int count, char** words) {
-  for (long left = count > 1 ? atol(words[1]) : 100000; left > 0; --left) {
+int main(int count, char** arguments) {
+  for (long left = count > 1 ? atol(arguments[1]) : 100000; left > 0; --left) {
     char* buffer = allocate_buffer();
     for (int step = 1; step <= steps; ++step) buffer = grown(buffer, (size_t)16 << step);
     free(buffer);

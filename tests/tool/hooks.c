@@ -144,8 +144,8 @@ static void one_round(void) {
   raise(SIGUSR1);
 }
 
-int main(int count, char** words) {
-  if (count > 1 && strcmp(words[1], "list") == 0) {
+int main(int count, char** arguments) {
+  if (count > 1 && strcmp(arguments[1], "list") == 0) {
     for (size_t index = 0; index < sizeof watched / sizeof *watched; ++index) puts(watched[index]);
     return 0;
   }

@@ -122,7 +122,7 @@ class Journal(unittest.TestCase):
             self.assertEqual([line[-9:] for line in self.tail("--since", age)], ['"to come"'], age)
         self.assertEqual(len(self.tail("--since", "1000000000d")), 2)
 
-    def test_objects(self):
+    def test_each_line_becomes_a_json_object_with_its_fields(self):
         self.append("".join(f"{line}\n" for line in LOGGED))
         lines = self.tail("--json")
         entries = [json.loads(line) for line in lines]
@@ -136,7 +136,7 @@ class Journal(unittest.TestCase):
         self.assertEqual([json.loads(line)["number"] for line in self.tail("--json", "--numbers")], [1, 2, 3, 4, 5])
         self.assertEqual(len(self.tail("--json", "--level", "warning")), 2)
 
-    def test_otlp(self):
+    def test_each_line_becomes_a_log_record_of_otlp(self):
         self.append("\n".join(LOGGED) + "\n")
         exported = [json.loads(line) for line in self.tarn("export", "--otlp", "--service", "shop",
                                                            "log")[0].splitlines()]
@@ -290,7 +290,7 @@ class Journal(unittest.TestCase):
         self.assertEqual(running.communicate(timeout=HANG_S)[0], "")
         self.assertEqual(running.returncode, 0)
 
-    def test_follow(self):
+    def test_tail_f_prints_lines_as_they_are_appended(self):
         with self.writer() as append:
             for text in "one", "two", "three":
                 append(text)

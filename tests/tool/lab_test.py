@@ -27,10 +27,10 @@ class Refused(unittest.TestCase):
         self.assertTrue(errors.startswith("tarn: "), errors)
         return errors
 
-    def test_unknown_experiment(self):
+    def test_an_unknown_experiment_is_refused(self):
         self.assertIn("unknown experiment nothing; the experiments are list", self.refused("nothing"))
 
-    def test_absurd_parameters(self):
+    def test_numbers_outside_of_their_range_are_refused(self):
         for word in ("nodes=-1", "nodes=0", "nodes=1000000000000000000", "nodes=many", "nodes=", "nodes"):
             self.assertIn(f"--set {word}: ", self.refused("list", "--set", word))
         self.assertIn("no chosen experiment has it", self.refused("list", "--set", "colour=1"))
@@ -61,7 +61,7 @@ class Small(unittest.TestCase):
              "--set", "bytes=2000", "--set", "requests=500", "--set", "writes=20000", "--set", "steps=2000",
              "--set", "live=100,200,300", "--set", "replaced=5", "--set", "percent=1")
 
-    def test_results(self):
+    def test_each_experiment_has_its_results_in_json(self):
         names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]
         names.remove("appserver")  # takes seconds for each form: bench/lab/programs_test.py has it
         told = json.loads(lab(*names, *self.small, "--json", "-"))
@@ -105,7 +105,7 @@ class Small(unittest.TestCase):
         for counts in broken.values():
             self.assertEqual(counts["given twice"] + counts.get("as told", 0), 0)
 
-    def test_one_core(self):
+    def test_on_one_core_sweeps_of_cores_have_one_position(self):
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(before)})
         self.addCleanup(os.sched_setaffinity, 0, before)
@@ -173,12 +173,12 @@ class Elsewhere(unittest.TestCase):
                               check=False, env={**os.environ, "PATH": path})
         return done
 
-    def test_no_programs(self):
+    def test_missing_programs_are_exit_code_5(self):
         done = self.run_here("list")
         self.assertEqual(done.returncode, 5)
         self.assertIn("cannot find lab-list in ", done.stderr)
 
-    def test_no_peers(self):
+    def test_without_peers_their_forms_are_left_out(self):
         """No ldconfig in PATH, nor a cache that it could read: what needs no library runs, and the rest is named."""
         shutil.copy(self.built / "lab-list", self.folder / "bin")
         program = self.folder / "bin" / "lab-list"
@@ -190,7 +190,7 @@ class Elsewhere(unittest.TestCase):
         self.assertIn("pooled is skipped: this build has it not", done.stdout)
         self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", done.stdout)
 
-    def test_nobody_counts(self):
+    def test_without_strace_nothing_is_counted(self):
         shutil.copy(self.built / "lab-count-a", self.folder / "bin")
         done = self.run_here("count-a", *Small.quick, "--set", "bytes=100")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -31,25 +31,25 @@ namespace {
 int rounds = 0;
 
 [[gnu::noinline]] void of_one_thread() {
-  static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_mutex_t uncontended = PTHREAD_MUTEX_INITIALIZER;
   for (int round = 0; round < rounds; ++round) {
-    CHECK(pthread_mutex_lock(&alone) == 0);
-    CHECK(pthread_mutex_unlock(&alone) == 0);
+    CHECK(pthread_mutex_lock(&uncontended) == 0);
+    CHECK(pthread_mutex_unlock(&uncontended) == 0);
   }
 }
 
 std::mutex common;
 [[gnu::noinline]] void by_turns() {
   for (int round = 0; round < rounds; ++round) {
-    const std::lock_guard held(common);
+    const std::lock_guard lock(common);
   }
 }
 
-std::mutex wanted;
+std::mutex contended_mutex;
 std::atomic<int> holding = 0, waiting = 0, finished = 0;
 [[gnu::noinline]] void hold_it(int round) {
   while (finished != round - 1) std::this_thread::yield();
-  const std::lock_guard held(wanted);
+  const std::lock_guard lock(contended_mutex);
   holding = round;
   while (waiting != round) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -57,7 +57,7 @@ std::atomic<int> holding = 0, waiting = 0, finished = 0;
 [[gnu::noinline]] void wait_for_it(int round) {
   while (holding != round) std::this_thread::yield();
   waiting = round;
-  const std::lock_guard held(wanted);
+  const std::lock_guard lock(contended_mutex);
   finished = round;
 }
 
@@ -98,7 +98,7 @@ pthread_mutex_t of_kind(int kind, int robust) {
   for (int round = 0; round < rounds; ++round) {
     {
       const std::shared_lock reads(table);
-      const std::shared_lock again(table);
+      const std::shared_lock second_read(table);
       CHECK(!table.try_lock());
     }
     const std::unique_lock writes(table);
@@ -127,8 +127,8 @@ pthread_mutex_t of_kind(int kind, int robust) {
 
 [[gnu::noinline]] void short_lived() {
   for (int round = 0; round < rounds; ++round) {
-    alignas(pthread_mutex_t) static char place[sizeof(pthread_mutex_t)];
-    auto* const mutex = new (place) pthread_mutex_t;
+    alignas(pthread_mutex_t) static char storage[sizeof(pthread_mutex_t)];
+    auto* const mutex = new (storage) pthread_mutex_t;
     CHECK(pthread_mutex_init(mutex, nullptr) == 0);
     CHECK(pthread_mutex_lock(mutex) == 0 && pthread_mutex_unlock(mutex) == 0 && pthread_mutex_destroy(mutex) == 0);
   }
@@ -152,8 +152,8 @@ std::condition_variable turn_changed;
 int turn = 0;
 [[gnu::noinline]] void take_turns(int own_turn) {
   for (int round = 0; round < rounds; ++round) {
-    std::unique_lock held(turn_lock);
-    turn_changed.wait(held, [own_turn] { return turn == own_turn; });
+    std::unique_lock lock(turn_lock);
+    turn_changed.wait(lock, [own_turn] { return turn == own_turn; });
     turn = 1 - own_turn;
     turn_changed.notify_one();
   }
@@ -196,10 +196,10 @@ void* cancelled(void* ready) {
 }
 
 [[gnu::noinline]] void tries_in_vain() {
-  static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
-  CHECK(pthread_mutex_lock(&held) == 0);
-  for (int round = 0; round < rounds; ++round) CHECK(pthread_mutex_trylock(&held) == EBUSY);
-  CHECK(pthread_mutex_unlock(&held) == 0);
+  static pthread_mutex_t busy_mutex = PTHREAD_MUTEX_INITIALIZER;
+  CHECK(pthread_mutex_lock(&busy_mutex) == 0);
+  for (int round = 0; round < rounds; ++round) CHECK(pthread_mutex_trylock(&busy_mutex) == EBUSY);
+  CHECK(pthread_mutex_unlock(&busy_mutex) == 0);
 }
 
 // Takes the locks in another order than they are released.
@@ -244,9 +244,9 @@ int take_samples() {
 
 }  // namespace
 
-int main(int count, char** words) {
-  rounds = std::atoi(words[count - 1]);
-  if (count > 2 && std::strcmp(words[1], "samples") == 0) return take_samples();
+int main(int count, char** arguments) {
+  rounds = std::atoi(arguments[count - 1]);
+  if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   of_one_thread();
   std::thread(by_turns).join();
   by_turns();

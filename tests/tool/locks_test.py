@@ -111,10 +111,10 @@ class Locks(Recorded):
         self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,
                    shared=2 * ROUNDS, refused=ROUNDS, contended=0, read_mostly=None)
 
-    def test_spin_locks(self):
+    def test_a_spin_lock_is_recorded_with_its_refusals(self):
         self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, held=ROUNDS)
 
-    def test_c11(self):
+    def test_a_mutex_of_c11_is_recorded(self):
         self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, contended=0, held=ROUNDS)
 
     def test_a_lock_that_is_made_again_at_one_place_is_one(self):
@@ -125,7 +125,7 @@ class Locks(Recorded):
         self.assertEqual(first["address"], second["address"])
         self.assertEqual((first["acquisitions"], second["acquisitions"]), (1, ROUNDS))
 
-    def test_conditions(self):
+    def test_waiting_for_a_condition_is_not_holding_its_lock(self):
         condition = self.lock("take_turns", "condition variable")
         self.assertEqual(condition["category"], "condition")
         self.assertGreater(condition["acquisitions"], 0)

@@ -12,17 +12,17 @@
 #define HELD 60
 #define COLUMNS 3
 
-static void* kept[KEPT];
-static void* held[HELD];
+static void* kept_blocks[KEPT];
+static void* held_blocks[HELD];
 
 __attribute__((noinline)) static void keep(void) {
-  for (int index = 0; index < KEPT; ++index) kept[index] = malloc(4000);
+  for (int index = 0; index < KEPT; ++index) kept_blocks[index] = malloc(4000);
 }
 __attribute__((noinline)) static void hold(size_t bytes) {
-  for (int index = 0; index < HELD; ++index) held[index] = malloc(bytes);
+  for (int index = 0; index < HELD; ++index) held_blocks[index] = malloc(bytes);
 }
 __attribute__((noinline)) static void let_go(void) {
-  for (int index = 0; index < HELD; ++index) free(held[index]);
+  for (int index = 0; index < HELD; ++index) free(held_blocks[index]);
 }
 // Its last block is as large as all of `hold(100000)`, but only a moment of the run later than its first.
 __attribute__((noinline)) static void grow(void) {
@@ -129,8 +129,8 @@ __attribute__((noinline)) static char* hold_middle(void) { return (char*)malloc(
 static char* volatile middle;
 // Overwrites what earlier calls have left below on the stack.
 __attribute__((noinline)) static void clear_stack(void) {
-  volatile char below[65536];
-  for (size_t index = 0; index < sizeof below; ++index) below[index] = 0;
+  volatile char stack_bytes[65536];
+  for (size_t index = 0; index < sizeof stack_bytes; ++index) stack_bytes[index] = 0;
 }
 
 // Holds lists on its stack and in its own variable, and waits for an end that does not come.
@@ -181,7 +181,7 @@ __attribute__((noinline)) static void lose_memory(int has_threads) {
 }
 
 // It is called until standard input ends.
-__attribute__((noinline)) static void leak(void) { kept[0] = malloc(10000); }
+__attribute__((noinline)) static void leak(void) { kept_blocks[0] = malloc(10000); }
 
 static void* free_for_another(void* unused) {
   (void)unused;
@@ -205,8 +205,8 @@ static void run_others(void* (*task)(void*), int count, void* argument) {
   for (int index = 0; index < count; ++index) pthread_join(threads[index], NULL);
 }
 
-int main(int count, char** words) {
-  const char* const which = count > 1 ? words[1] : "";
+int main(int count, char** arguments) {
+  const char* const which = count > 1 ? arguments[1] : "";
   if (strcmp(which, "phases") == 0) {  // the peak is neither the beginning nor the end
     keep();
     hold(100000);
@@ -223,16 +223,16 @@ int main(int count, char** words) {
   } else if (strcmp(which, "exec") == 0) {  // the next image has a smaller peak
     keep();
     hold(100000);
-    execl("/proc/self/exe", words[0], "kept", (char*)NULL);
+    execl("/proc/self/exe", arguments[0], "kept", (char*)NULL);
     return 1;
   } else if (strcmp(which, "exec-larger") == 0) {  // the next image has the larger peak, and this one's blocks are gone
     keep();
-    execl("/proc/self/exe", words[0], "phases", (char*)NULL);
+    execl("/proc/self/exe", arguments[0], "phases", (char*)NULL);
     return 1;
   } else if (strcmp(which, "sizes") == 0) {
     hold_sizes();
   } else if (strcmp(which, "kinds") == 0 && count > 2) {
-    have_each_kind(words[2]);
+    have_each_kind(arguments[2]);
   } else if (strcmp(which, "lost") == 0 || strcmp(which, "lost-threads") == 0) {
     lose_memory(strcmp(which, "lost-threads") == 0);
     exit(5);
@@ -241,7 +241,7 @@ int main(int count, char** words) {
   } else if (strcmp(which, "abandoned") == 0) {
     abort();
   } else if (strcmp(which, "untouched") == 0) {
-    kept[0] = malloc(310000000);
+    kept_blocks[0] = malloc(310000000);
     await_end_of_input();
   } else if (strcmp(which, "leak") == 0) {
     struct pollfd input = {STDIN_FILENO, POLLIN, 0};

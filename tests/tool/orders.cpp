@@ -66,11 +66,11 @@ std::mutex held_while_timed;
 }
 [[gnu::noinline]] void takes_the_timed_one_first() { take(timed, held_while_timed); }
 
-std::recursive_mutex again;
-std::mutex between;
+std::recursive_mutex recursive;
+std::mutex inner_mutex;
 [[gnu::noinline]] void recursively() {
-  const std::lock_guard outer(again);
-  take(between, again);
+  const std::lock_guard outer(recursive);
+  take(inner_mutex, recursive);
 }
 
 std::mutex gate, behind_left, behind_right;
@@ -93,13 +93,13 @@ std::shared_mutex read_left, read_right;
 
 std::mutex let_go, taken_later;
 [[gnu::noinline]] void lets_go_before() {
-  { const std::lock_guard held(let_go); }
+  { const std::lock_guard lock(let_go); }
   take(taken_later, let_go);
 }
 [[gnu::noinline]] void takes_what_was_let_go() {
   let_go.lock();
   let_go.unlock();
-  const std::lock_guard held(taken_later);
+  const std::lock_guard lock(taken_later);
 }
 
 // One waits for the first, whose holder waits for the second.
@@ -112,14 +112,14 @@ void await(const std::atomic<bool>& flag) {
   while (!flag) std::this_thread::yield();
 }
 [[gnu::noinline]] void holds_the_far_one() {
-  const std::lock_guard held(far_lock);
+  const std::lock_guard lock(far_lock);
   far_is_held = true;
   while (!is_waited_for(near_lock) || !is_waited_for(far_lock)) std::this_thread::yield();
   std::this_thread::sleep_for(milliseconds(20));
 }
 [[gnu::noinline]] void holds_the_near_one_and_waits() {
   await(far_is_held);
-  const std::lock_guard held(near_lock);
+  const std::lock_guard lock(near_lock);
   near_is_held = true;
   const std::lock_guard waited_for(far_lock);
 }
@@ -129,15 +129,15 @@ void await(const std::atomic<bool>& flag) {
 }
 
 void wait_in_a_chain() {
-  std::thread far(holds_the_far_one), near(holds_the_near_one_and_waits), waits(waits_for_the_near_one);
+  std::thread far(holds_the_far_one), near_holder(holds_the_near_one_and_waits), waits(waits_for_the_near_one);
   far.join();
-  near.join();
+  near_holder.join();
   waits.join();
 }
 
 [[noreturn]] void deadlock() {
   const auto take_slowly = [](std::mutex& outer, std::mutex& inner) {
-    const std::lock_guard held(outer);
+    const std::lock_guard lock(outer);
     std::this_thread::sleep_for(milliseconds(100));
     const std::lock_guard never(inner);
   };
@@ -148,11 +148,11 @@ void wait_in_a_chain() {
 
 }  // namespace
 
-int main(int count, char** words) {
-  if (count == 2 && std::strcmp(words[1], "deadlock") == 0) deadlock();
-  if (count == 2 && std::strcmp(words[1], "late") == 0) {
+int main(int count, char** arguments) {
+  if (count == 2 && std::strcmp(arguments[1], "deadlock") == 0) deadlock();
+  if (count == 2 && std::strcmp(arguments[1], "late") == 0) {
     static std::mutex often;
-    for (int round = 0; round < 1'000'000; ++round) const std::lock_guard held(often);
+    for (int round = 0; round < 1'000'000; ++round) const std::lock_guard lock(often);
   }
   one_after_the_other(left_then_right, right_then_left);
   one_after_the_other(one_then_two, two_then_three, three_then_one);

@@ -16,13 +16,13 @@ std::mutex early_lock, late_lock;
 [[gnu::noinline]] void early_work() {
   void* volatile const block = std::malloc(100);
   std::free(block);
-  const std::lock_guard held(early_lock);
+  const std::lock_guard lock(early_lock);
 }
 
 [[gnu::noinline]] void late_work() {
   void* volatile const block = std::malloc(1000);
   std::free(block);
-  const std::lock_guard held(late_lock);
+  const std::lock_guard lock(late_lock);
 }
 
 template <class Work>

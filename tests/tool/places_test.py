@@ -57,11 +57,11 @@ class Places(unittest.TestCase):
                 self.assertTrue(inner.startswith("ns::server::work"), inner)
                 self.assertTrue(outer.startswith("main::") and outer.endswith("::operator"), outer)
 
-    def test_of_gcc(self):
+    def test_places_in_programs_of_gcc_are_named(self):
         self.check("g++")
         self.check_lines_alone("g++", "lambda")
 
-    def test_of_clang(self):
+    def test_places_in_programs_of_clang_are_named(self):
         self.check("clang++-16")
         self.check_lines_alone("clang++-16", "function object")  # it does not say which of them are lambdas
 
@@ -74,7 +74,7 @@ class Places(unittest.TestCase):
                 shown = self.run_program(PATHS.tarn, "report", "rec")
                 self.assertNotIn("operator", shown)
 
-    def test_of_rust(self):
+    def test_places_in_programs_of_rust_are_named(self):
         """Names are read, its library is passed, and no C++ is recommended."""
         if shutil.which("rustc") is None:
             self.skipTest("rustc is not there")

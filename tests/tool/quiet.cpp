@@ -81,11 +81,11 @@ void make_and_free(int rounds) {
 [[gnu::noinline]] void of_waits() {
   std::mutex mutex;
   std::condition_variable changed;
-  bool waits = false, goes_on = false;
+  bool is_waiting = false, may_go_on = false;
   std::thread partner([&] {
     for (std::unique_lock lock(mutex);; lock.unlock(), std::this_thread::yield(), lock.lock()) {
-      if (!waits) continue;
-      goes_on = true;
+      if (!is_waiting) continue;
+      may_go_on = true;
       changed.notify_one();
       return;
     }
@@ -93,8 +93,8 @@ void make_and_free(int rounds) {
   {
     const tarn::quiet_region quiet{"waits"};
     std::unique_lock lock(mutex);
-    waits = true;
-    changed.wait(lock, [&] { return goes_on; });
+    is_waiting = true;
+    changed.wait(lock, [&] { return may_go_on; });
   }
   partner.join();
 }

@@ -137,7 +137,7 @@ class Report(ReportTest):
                          [("right", 1333), ("left", 667)])
         self.assertIn("67 % by", self.report("--cpu", "0.001"))
 
-    def test_one_category(self):
+    def test_a_category_selects_its_sites(self):
         self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)
 
@@ -207,7 +207,7 @@ class Report(ReportTest):
         report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
 
-    def test_one_source(self):
+    def test_a_source_selects_its_findings(self):
         whole, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
         self.assertEqual(heap["sites"], whole["sites"])
         self.assertEqual(heap["recorder"]["sources"], ["heap"])
@@ -267,7 +267,7 @@ class Diff(ReportTest):
         prices.simplify(self.prices)
         return self.tarn("diff", *words, **settings).stdout
 
-    def test_nothing_changed(self):
+    def test_a_recording_does_not_differ_from_itself(self):
         self.assertIn("No site changed.", self.diff("rec", "rec"))
         self.assertEqual(json.loads(self.diff("--json", "rec", "rec"))["changes"], [])
 
@@ -292,7 +292,7 @@ class Diff(ReportTest):
         self.assertEqual(change["predicted"],
                          {"name": "hoist", "is_taken": False, "saved_ns": [40000, 40000], "holds": False})
 
-    def test_text(self):
+    def test_the_text_of_a_difference_begins_with_the_verdict(self):
         lines = self.diff("rec", "half").splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)
         self.assertTrue(any("2,000 → 1,000 allocations" in line for line in lines))
@@ -333,7 +333,7 @@ class Diff(ReportTest):
         self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
         self.assertNotIn("Mind: ", self.diff("rec", other))
 
-    def test_measured_times(self):
+    def test_measured_processor_times_decide_what_was_saved(self):
         self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"],
                          [0.5e9, 0.5e9])
         self.diff("--cpu", "2", "rec", "half", code=2)

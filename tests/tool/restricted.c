@@ -54,15 +54,15 @@ static long restrict_calls(const char* method) {
 #endif
 }
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count != 2) return 2;
   // Many programs ask whether they could; this restricts nothing.
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == 0) return 3;
   free(malloc(10));
-  const int rounds = strcmp(words[1], "clock") == 0 ? 20000 : 0;
+  const int rounds = strcmp(arguments[1], "clock") == 0 ? 20000 : 0;
   for (int round = 0; round < rounds; ++round) getppid();
-  if (restrict_calls(words[1]) != 0) return 4;
-  if (strcmp(words[1], "strict") == 0) {
+  if (restrict_calls(arguments[1]) != 0) return 4;
+  if (strcmp(arguments[1], "strict") == 0) {
     allocate_after();
     (void)!write(1, "ended\n", 6);
     syscall(SYS_exit, 0);

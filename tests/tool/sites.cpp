@@ -40,9 +40,9 @@ std::atomic<char*> hand = nullptr;
 
 [[gnu::noinline]] void consume() {
   for (int round = 0; round < rounds; ++round) {
-    char* got;
-    while ((got = hand.exchange(nullptr, std::memory_order_acquire)) == nullptr) ::usleep(0);
-    std::free(got);
+    char* block;
+    while ((block = hand.exchange(nullptr, std::memory_order_acquire)) == nullptr) ::usleep(0);
+    std::free(block);
   }
 }
 
@@ -79,10 +79,10 @@ void alternate() {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count < 3) return 2;
-  rounds = std::atoi(words[1]);
-  const std::string end = words[2];
+  rounds = std::atoi(arguments[1]);
+  const std::string end = arguments[2];
   build_table();
   {
     std::thread producer(produce), consumer(consume), worker(make_temporaries);
@@ -101,7 +101,7 @@ int main(int count, char** words) {
     }
     ::waitpid(child, nullptr, 0);
   }
-  if (end == "exec") ::execl(words[0], words[0], words[1], "0", static_cast<char*>(nullptr));
+  if (end == "exec") ::execl(arguments[0], arguments[0], arguments[1], "0", static_cast<char*>(nullptr));
   if (end == "kill") ::raise(SIGKILL);
   if (end == "abort") std::abort();
   if (end == "wait") ::pause();

@@ -38,10 +38,10 @@ struct square : shape {
 
 [[gnu::noipa]] int sorted() {
   std::vector<int> numbers = {3, 1, 2};
-  bool once = false;
+  bool has_stopped = false;
   std::sort(numbers.begin(), numbers.end(), [&](int a, int b) {
-    if (!once) stop(base + 3);
-    once = true;
+    if (!has_stopped) stop(base + 3);
+    has_stopped = true;
     return a < b;
   });
   return numbers.front();

@@ -88,7 +88,7 @@ class Report(DropInTest):
         text = self.run_with(["--stats"], PATHS.threads, "60", "10").stderr
         self.assertIn(f"\n... and {report['heap_rows_left_out']} more\n", text)
 
-    def test_text(self):
+    def test_statistics_as_text_name_each_heap(self):
         result = self.run_with(["--stats"], PATHS.threads, "2", str(BLOCKS))
         self.assertEqual((result.returncode, result.stdout), (7, "done\n"))
         lines = result.stderr.splitlines()
@@ -107,7 +107,7 @@ class Report(DropInTest):
         self.assertEqual((again.returncode, again.stdout), (7, "done\n"))
         self.assertNotIn("beyond", again.stderr)
 
-    def test_openmetrics(self):
+    def test_statistics_in_openmetrics_name_each_heap(self):
         result = self.run_with(["--stats=openmetrics"], PATHS.threads, "2", str(BLOCKS))
         self.assertEqual(result.stderr.splitlines()[-1], "# EOF")
         self.assertRegex(result.stderr, r'(?m)^tarn_heap_allocated_blocks_total\{program="tool_threads",process="\d+",'

@@ -21,10 +21,10 @@ static void* work(void* slots) {
   return NULL;
 }
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count < 3 || count > 4) return 2;
-  const int threads = atoi(words[1]);
-  blocks = atoi(words[2]);
+  const int threads = atoi(arguments[1]);
+  blocks = atoi(arguments[2]);
   stay = count == 3;
   pthread_barrier_init(&allocated, NULL, (unsigned)threads + 1);
   void** const slots = calloc((size_t)threads * (size_t)blocks, sizeof(void*));

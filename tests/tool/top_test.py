@@ -201,7 +201,7 @@ class Terminal(TopTest):
             self.keys("q")
             self.wait_for("ended with 0")
 
-    def test_no_colour(self):
+    def test_colours_are_only_for_terminals_that_have_them(self):
         for environment, expected in ("", True), ("NO_COLOR=1", False), ("TERM=vt100", False):
             self.open("--", PATHS.busy, environment=environment)
             self.wait_for("make_temporary")

@@ -85,17 +85,17 @@ class Unwinding(unittest.TestCase):
                 self.assertTrue(any(candidate[:len(frames)] == frames for candidate in candidates),
                                 f"{bytes_}: gdb has\n{stack}\nrecorded is\n{candidates}")
 
-    def test_c(self):
+    def test_stacks_of_c_are_those_of_gdb(self):
         for options in ("-O2", "-fomit-frame-pointer"), ("-O2", "-fno-omit-frame-pointer"), ("-O0", "-no-pie"):
             with self.subTest(options=options):
                 self.compare(self.build(["cc"], "stacks.c", "-g", *options), 6)
 
-    def test_cpp(self):
+    def test_stacks_of_cpp_are_those_of_gdb(self):
         for options in ("-O2", "-fomit-frame-pointer"), ("-O0",):
             with self.subTest(options=options):
                 self.compare(self.build(["c++"], "stacks.cpp", "-g", *options), 4)
 
-    def test_rust(self):
+    def test_stacks_of_rust_are_those_of_gdb(self):
         for options in ("-O",), ():
             with self.subTest(options=options):
                 self.compare(self.build(["rustc"], "stacks.rs", "-g", *options), 2)
@@ -154,7 +154,7 @@ class Unwinding(unittest.TestCase):
         self.assertTrue({"fiber_main", "on_signal"} <= passed, passed)
         self.assertFalse({"stop", "inner", "middle"} & passed, passed)
 
-    def test_boost_context(self):
+    def test_stacks_of_fibers_of_boost_end_in_their_first_function(self):
         try:
             program = self.build(["c++"], "fibers.cpp", "-g", "-O2", "-std=c++20", "-Wl,--no-as-needed",
                                  "-lboost_context")
