@@ -29,7 +29,7 @@ struct linked_blocks {
   void grow(Front& front, std::size_t bytes, std::uint64_t seed) {
     random_numbers random(seed);
     while (bytes > 0) {
-      const std::size_t size = std::min(bytes, 16 + below(random.next(), 128) * 16);
+      const std::size_t size = std::min(bytes, 16 + draw_below(random.next(), 128) * 16);
       void* block = front.allocate(std::max(size, sizeof(link)));
       std::memset(block, 1, size);
       head = new (block) link{head, std::max(size, sizeof(link))};
@@ -40,9 +40,9 @@ struct linked_blocks {
   template <class Front>
   void free_all(Front& front) {
     while (head != nullptr) {
-      link* const gone = head;
-      head = gone->next;
-      front.deallocate(gone, gone->size);
+      link* const block = head;
+      head = block->next;
+      front.deallocate(block, block->size);
     }
   }
 };
@@ -119,12 +119,12 @@ void many_threads() {
   left_over left;
   const auto body = [](void* argument) -> void* {
     Front front_of_thread;
-    auto& mine = *static_cast<left_over*>(argument);
+    auto& leavings = *static_cast<left_over*>(argument);
     random_numbers random(3);
     for (unsigned k = 0; k < 50; ++k) {
-      mine.sizes[k] = skewed_size(random.next());
-      mine.blocks[k] = front_of_thread.allocate(mine.sizes[k]);
-      mark(mine.blocks[k], k);
+      leavings.sizes[k] = skewed_size(random.next());
+      leavings.blocks[k] = front_of_thread.allocate(leavings.sizes[k]);
+      mark(leavings.blocks[k], k);
       const std::size_t size = skewed_size(random.next());
       void* block = front_of_thread.allocate(size);
       mark(block, k);
@@ -160,14 +160,14 @@ template <class Front>
 int run_footprint(const char* kind) {
   bool is_known = false;
   const auto is_kind = [&](const char* word) {
-    const bool matches = std::strcmp(kind, word) == 0;
-    is_known = is_known || matches;
-    return matches;
+    const bool is_match = std::strcmp(kind, word) == 0;
+    is_known = is_known || is_match;
+    return is_match;
   };
   std::setvbuf(stdout, nullptr, _IOFBF, 4096);
   std::printf("{\"form\":\"%s\",\"footprint\":\"%s\",\"malloc\":\"%s\",", Front::name, kind, malloc_provider());
   if (is_kind("peak")) peak<Front>(allocated_by::main_thread);
-  if constexpr (Front::any_thread_frees) {
+  if constexpr (Front::lets_any_thread_free) {
     if (is_kind("peak-ended")) peak<Front>(allocated_by::ended_threads);
     if (is_kind("peak-sleeping")) peak<Front>(allocated_by::sleeping_threads);
     if (is_kind("threads")) many_threads<Front>();

@@ -34,8 +34,8 @@
 
 namespace bench {
 
-inline constexpr std::size_t room_bytes = 256 * 1024;
-alignas(64) inline std::byte room[room_bytes];
+inline constexpr std::size_t buffer_bytes = 256 * 1024;
+alignas(64) inline std::byte buffer[buffer_bytes];
 
 struct any_arena {
   static constexpr const char* family = "arena";
@@ -44,14 +44,14 @@ struct any_arena {
 
 /// Takes the blocks of one request from an arena that outlives it; drop() releases them.
 template <class From>
-struct borrowed {
+struct outliving_arena {
   From& source;
   [[gnu::always_inline]] void* allocate(std::size_t bytes) { return source.allocate(bytes); }
   [[gnu::always_inline]] void drop(std::span<void* const>) { source.release(); }
 };
 /// Takes the blocks of one request from an arena that is made and destroyed with it.
 template <class From>
-struct owned : From {
+struct scoped_arena : From {
   using From::From;
   [[gnu::always_inline]] void drop(std::span<void* const>) {}
 };
@@ -61,7 +61,7 @@ constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 15) & ~std::s
 struct bump_front : any_arena {
   static constexpr const char* name = "bump";
   struct blocks {
-    std::byte* top = room;
+    std::byte* top = buffer;
     [[gnu::always_inline]] void* allocate(std::size_t bytes) {
       std::byte* const block = top;
       top += rounded(bytes);
@@ -69,15 +69,15 @@ struct bump_front : any_arena {
     }
     [[gnu::always_inline]] void drop(std::span<void* const>) {}
   };
-  [[gnu::always_inline]] blocks hold() { return {}; }
+  [[gnu::always_inline]] blocks make_arena() { return {}; }
 
   struct string {
-    char* top = reinterpret_cast<char*>(room);
+    char* top = reinterpret_cast<char*>(buffer);
     [[gnu::always_inline]] void append(const char* text, std::size_t bytes) {
       std::memcpy(top, text, bytes);
       top += bytes;
     }
-    const char* data() const { return reinterpret_cast<const char*>(room); }
+    const char* data() const { return reinterpret_cast<const char*>(buffer); }
   };
   [[gnu::always_inline]] string make_string() { return {}; }
 };
@@ -85,7 +85,7 @@ struct bump_front : any_arena {
 struct bounded_bump_front : any_arena {
   static constexpr const char* name = "bump-end";
   struct bump {
-    std::byte *top = room, *end = room + room_bytes;
+    std::byte *top = buffer, *end = buffer + buffer_bytes;
     [[gnu::always_inline]] void* allocate(std::size_t bytes) {
       bytes = rounded(bytes);
       if (bytes > static_cast<std::size_t>(end - top)) [[unlikely]]
@@ -94,12 +94,12 @@ struct bounded_bump_front : any_arena {
       top += bytes;
       return block;
     }
-    [[gnu::always_inline]] void release() { top = room; }
+    [[gnu::always_inline]] void release() { top = buffer; }
   };
   bump arena;
   bump* resource = &arena;
   bounded_bump_front() { keep(resource); }
-  [[gnu::always_inline]] borrowed<bump> hold() { return {*resource}; }
+  [[gnu::always_inline]] outliving_arena<bump> make_arena() { return {*resource}; }
 };
 
 struct arena_text {
@@ -111,12 +111,12 @@ struct arena_text {
 
 struct arena_front : any_arena {
   static constexpr const char* name = "arena";
-  struct on_room : tarn::arena {
-    on_room() : tarn::arena(std::span<std::byte>(room)) {}
+  struct on_buffer : tarn::arena {
+    on_buffer() : tarn::arena(std::span<std::byte>(buffer)) {}
   };
-  [[gnu::always_inline]] owned<on_room> hold() { return {}; }
-  struct string : on_room, arena_text {
-    string() : arena_text(static_cast<on_room&>(*this)) {}
+  [[gnu::always_inline]] scoped_arena<on_buffer> make_arena() { return {}; }
+  struct string : on_buffer, arena_text {
+    string() : arena_text(static_cast<on_buffer&>(*this)) {}
     using arena_text::append, arena_text::data;
   };
   [[gnu::always_inline]] string make_string() { return {}; }
@@ -124,11 +124,11 @@ struct arena_front : any_arena {
 
 struct kept_arena_front : any_arena {
   static constexpr const char* name = "arena-reset";
-  struct kept : tarn::arena {
+  struct resettable_arena : tarn::arena {
     [[gnu::always_inline]] void release() { reset(); }
   };
-  kept arena;
-  [[gnu::always_inline]] borrowed<kept> hold() { return {arena}; }
+  resettable_arena arena;
+  [[gnu::always_inline]] outliving_arena<resettable_arena> make_arena() { return {arena}; }
   using string = arena_text;
   [[gnu::always_inline]] string make_string() {
     arena.reset();
@@ -138,7 +138,7 @@ struct kept_arena_front : any_arena {
 
 struct heap_arena_front : any_arena {
   static constexpr const char* name = "arena-heap";
-  [[gnu::always_inline]] owned<tarn::arena> hold() { return {}; }
+  [[gnu::always_inline]] scoped_arena<tarn::arena> make_arena() { return {}; }
   struct string : tarn::arena, arena_text {
     string() : arena_text(static_cast<tarn::arena&>(*this)) {}
     using arena_text::append, arena_text::data;
@@ -154,17 +154,17 @@ struct resource_text : Resource, std::pmr::string {
 
 struct monotonic_front : any_arena {
   static constexpr const char* name = "monotonic";
-  struct on_room : std::pmr::monotonic_buffer_resource {
-    on_room() : std::pmr::monotonic_buffer_resource(room, room_bytes) {}
+  struct on_buffer : std::pmr::monotonic_buffer_resource {
+    on_buffer() : std::pmr::monotonic_buffer_resource(buffer, buffer_bytes) {}
   };
-  [[gnu::always_inline]] owned<on_room> hold() { return {}; }
-  using string = resource_text<on_room>;
+  [[gnu::always_inline]] scoped_arena<on_buffer> make_arena() { return {}; }
+  using string = resource_text<on_buffer>;
   [[gnu::always_inline]] string make_string() { return {}; }
 };
 
 struct fresh_monotonic_front : any_arena {
   static constexpr const char* name = "monotonic-new";
-  [[gnu::always_inline]] owned<std::pmr::monotonic_buffer_resource> hold() { return {}; }
+  [[gnu::always_inline]] scoped_arena<std::pmr::monotonic_buffer_resource> make_arena() { return {}; }
   using string = resource_text<std::pmr::monotonic_buffer_resource>;
   [[gnu::always_inline]] string make_string() { return {}; }
 };
@@ -179,8 +179,8 @@ struct foonathan_stack_front : any_arena {
     [[gnu::always_inline]] void* allocate(std::size_t bytes) { return source.allocate(bytes, 16); }
     [[gnu::always_inline]] void drop(std::span<void* const>) { source.unwind(begin); }
   };
-  stack arena{room_bytes};
-  [[gnu::always_inline]] blocks hold() { return {arena}; }
+  stack arena{buffer_bytes};
+  [[gnu::always_inline]] blocks make_arena() { return {arena}; }
 };
 #endif
 
@@ -192,7 +192,7 @@ struct tbb_arena_front : any_arena {
     [[gnu::always_inline]] void release() { recycle(); }
   };
   pool arena;
-  [[gnu::always_inline]] borrowed<pool> hold() { return {arena}; }
+  [[gnu::always_inline]] outliving_arena<pool> make_arena() { return {arena}; }
 };
 #endif
 

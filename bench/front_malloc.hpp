@@ -10,7 +10,7 @@ namespace bench {
 
 struct malloc_front {
   static constexpr const char* name = "malloc";
-  static constexpr bool any_thread_frees = true;
+  static constexpr bool lets_any_thread_free = true;
   using string = std::string;
 
   template <std::size_t Size>

@@ -29,7 +29,7 @@ template <template <std::size_t> class Pool, bool Shared>
 class pool_front {
  public:
   static constexpr bool is_pool = true;
-  static constexpr bool any_thread_frees = Shared;
+  static constexpr bool lets_any_thread_free = Shared;
 
   template <std::size_t Size>
   [[gnu::always_inline]] void* make() {
@@ -63,13 +63,13 @@ class pool_front {
     Pool<Size>& pool = instance();
   };
   template <std::size_t Size>
-  using held = std::conditional_t<Shared, everybodys<Size>, own_pool<Size>>;
+  using pool_holder = std::conditional_t<Shared, everybodys<Size>, own_pool<Size>>;
 
   template <std::size_t Size>
   [[gnu::always_inline]] auto& pool_for() {
-    return std::get<held<Size>>(pools_).pool;
+    return std::get<pool_holder<Size>>(pools_).pool;
   }
-  std::tuple<held<16>, held<64>, held<256>, held<1024>> pools_;
+  std::tuple<pool_holder<16>, pool_holder<64>, pool_holder<256>, pool_holder<1024>> pools_;
 };
 
 /// Adapts any of our pools: they share one interface.
@@ -94,7 +94,7 @@ struct list_pool {
     link* next;
   };
   link* first = nullptr;
-  char* fresh = nullptr;
+  char* unused = nullptr;
   char* end = nullptr;
   std::size_t blocks = 32;
   void* chunks = nullptr;  // linked by their first word
@@ -105,22 +105,22 @@ struct list_pool {
     }
   }
   [[gnu::noinline]] void* take_fresh() {
-    if (fresh == end) {
+    if (unused == end) {
       char* const chunk = static_cast<char*>(std::malloc(16 + blocks * Size));
       if (chunk == nullptr) std::abort();
       *reinterpret_cast<void**>(chunk) = std::exchange(chunks, chunk);
-      fresh = chunk + 16;
-      end = fresh + blocks * Size;
+      unused = chunk + 16;
+      end = unused + blocks * Size;
       blocks *= 2;
     }
-    return std::exchange(fresh, fresh + Size);
+    return std::exchange(unused, unused + Size);
   }
   [[gnu::always_inline]] void* take() {
-    link* const taken = first;
-    if (taken == nullptr) [[unlikely]]
+    link* const block = first;
+    if (block == nullptr) [[unlikely]]
       return take_fresh();
-    first = taken->next;
-    return taken;
+    first = block->next;
+    return block;
   }
   [[gnu::always_inline]] void give(void* p) { first = ::new (p) link{first}; }
 };

@@ -14,7 +14,7 @@ namespace bench {
 
 struct pooled_front {
   static constexpr const char* name = "pooled";
-  static constexpr bool any_thread_frees = true;
+  static constexpr bool lets_any_thread_free = true;
 
   template <std::size_t Size>
   struct block : tarn::pooled<block<Size>> {
@@ -41,7 +41,7 @@ struct pooled_front {
 
 struct allocator_front {
   static constexpr const char* name = "allocator";
-  static constexpr bool any_thread_frees = true;
+  static constexpr bool lets_any_thread_free = true;
   using string = std::basic_string<char, std::char_traits<char>, tarn::allocator<char>>;
 
   template <std::size_t Size>
@@ -80,7 +80,7 @@ struct allocator_front {
 
 struct heap_front {
   static constexpr const char* name = "heap";
-  static constexpr bool any_thread_frees = false;
+  static constexpr bool lets_any_thread_free = false;
   using string = std::pmr::string;
 
   tarn::heap heap;

@@ -11,14 +11,14 @@ namespace bench {
 class idle_thread {
  public:
   ~idle_thread() {
-    done_.test_and_set();
-    done_.notify_one();
+    ends_.test_and_set();
+    ends_.notify_one();
     thread_.join();
   }
 
  private:
-  std::atomic_flag done_;
-  std::thread thread_{[this] { done_.wait(false); }};
+  std::atomic_flag ends_;
+  std::thread thread_{[this] { ends_.wait(false); }};
 };
 
 }  // namespace bench

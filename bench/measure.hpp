@@ -29,15 +29,15 @@ inline outcome measure(const row& measured, std::uint64_t repetitions) {
   std::vector<lap> laps(measured.threads);
   std::int64_t processor_start = 0;
   const auto all_are_here = [&]() noexcept { processor_start = processor_ns(); };
-  std::barrier together(static_cast<std::ptrdiff_t>(measured.threads), all_are_here);
+  std::barrier barrier(static_cast<std::ptrdiff_t>(measured.threads), all_are_here);
   const auto body = [&](unsigned thread) {
-    together.arrive_and_wait();
+    barrier.arrive_and_wait();
     measured.run({thread, measured.threads, repetitions / 16 + 1});
-    together.arrive_and_wait();
-    lap& mine = laps[thread];
-    mine.start = now_ns();
-    mine.checksum = measured.run({thread, measured.threads, repetitions});
-    mine.end = now_ns();
+    barrier.arrive_and_wait();
+    lap& own_lap = laps[thread];
+    own_lap.start = now_ns();
+    own_lap.checksum = measured.run({thread, measured.threads, repetitions});
+    own_lap.end = now_ns();
   };
 
   std::optional<idle_thread> idle;

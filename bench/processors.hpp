@@ -22,10 +22,10 @@ inline int processor_at(const cpu_set_t& processors, unsigned position) noexcept
 
 /// Binds the calling thread. Returns false, with errno, when that is not permitted.
 inline bool bind_to_processor(int processor) noexcept {
-  cpu_set_t chosen;
-  CPU_ZERO(&chosen);
-  CPU_SET(processor, &chosen);
-  return sched_setaffinity(0, sizeof chosen, &chosen) == 0;
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CPU_SET(processor, &processors);
+  return sched_setaffinity(0, sizeof processors, &processors) == 0;
 }
 
 }  // namespace bench

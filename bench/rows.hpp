@@ -78,7 +78,7 @@ void add_working_sets(table& rows) {
 
 template <class Front>
 void add_cross_thread(table& rows) {
-  if constexpr (Front::any_thread_frees) {
+  if constexpr (Front::lets_any_thread_free) {
     if constexpr (requires(Front f) { f.allocate(1); })
       for (const unsigned threads : {2u, 4u}) rows.push_back({named("server", threads), threads, 1, server_mix<Front>});
     rows.push_back({"queue-alone", 2, 1, queue_alone, 0.5, true});
@@ -93,7 +93,7 @@ void add_cross_thread(table& rows) {
     rows.push_back({"owners-64t", 64, 1000, owners<Front, 1000>});
   }
   rows.push_back({"thread", 1, 1, short_thread<Front>});
-  if constexpr (Front::any_thread_frees) rows.push_back({"orphans", 1, 1, orphans<Front>});
+  if constexpr (Front::lets_any_thread_free) rows.push_back({"orphans", 1, 1, orphans<Front>});
 }
 
 template <class Front>

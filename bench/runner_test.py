@@ -29,7 +29,7 @@ def program(text_of_script):
 
 
 class Summary(unittest.TestCase):
-    def test_geometric_mean(self):
+    def test_the_geometric_mean_of_1_and_4_is_2(self):
         self.assertAlmostEqual(averages.geometric_mean([1, 4]), 2)
 
     def test_spread_is_interquartile_over_median(self):
@@ -125,7 +125,7 @@ class Pools(unittest.TestCase):
 
 
 class Measure(unittest.TestCase):
-    def test_rounding(self):
+    def test_steps_are_rounded_to_two_digits(self):
         self.assertEqual([measure.round_to_two_digits(n) for n in (0.2, 7, 99, 123, 98765)], [1, 7, 99, 120, 99000])
 
     def test_different_checksums_are_refused(self):

@@ -40,17 +40,17 @@ inline void trace_marker(const char* text) noexcept {
 
 /// Two threads do `steps` steps of the server-like mix in all as warm-up, then `steps` again between two markers.
 template <class Front>
-int run_steady(std::uint64_t steps, bool traced) {
+int run_steady(std::uint64_t steps, bool is_traced) {
   constexpr unsigned threads = 2;
-  patient_barrier together(threads);
-  patience::is_traced = traced;
+  patient_barrier barrier(threads);
+  patience::is_traced = is_traced;
   std::array<std::uint64_t, threads> sums{};
   long faults = 0, resident = 0;
   std::int64_t wall_ns = 0;
   const auto body = [&](unsigned thread) {
     server<Front> worker({thread, threads, 0});
     std::uint64_t sum = worker.run(steps / threads);
-    together.arrive_and_wait();
+    barrier.arrive_and_wait();
     if (thread == 0) {
       resident = resident_kib();
       page_faults();  // the first call itself may touch new pages
@@ -58,16 +58,16 @@ int run_steady(std::uint64_t steps, bool traced) {
       wall_ns = now_ns();
       trace_marker("bench: steady begins");
     }
-    together.arrive_and_wait();
+    barrier.arrive_and_wait();
     sum += worker.run(steps / threads);
-    together.arrive_and_wait();
+    barrier.arrive_and_wait();
     if (thread == 0) {
       trace_marker("bench: steady ends");
       wall_ns = now_ns() - wall_ns;
       faults = page_faults() - faults;
       resident = resident_kib() - resident;
     }
-    together.arrive_and_wait();
+    barrier.arrive_and_wait();
     sums[thread] = sum + worker.finish();
   };
   std::thread second_thread(body, 1);

@@ -53,7 +53,7 @@ class random_numbers {
 };
 
 /// Returns 0 .. bound-1 for a bound below 2^32, from the upper half of a random number.
-inline std::size_t below(std::uint64_t random, std::size_t bound) noexcept {
+inline std::size_t draw_below(std::uint64_t random, std::size_t bound) noexcept {
   return static_cast<std::size_t>(((random >> 32) * bound) >> 32);
 }
 

@@ -20,23 +20,23 @@
 
 namespace {
 
-struct words {
+struct page_text {
   std::string currency = "in cents";
 };
 
 /// Holds one configuration for each way to share it.
-struct shared_words {
-  const words plain;
+struct shared_texts {
+  const page_text plain;
   std::mutex mutex;
   std::shared_mutex shared_mutex;
-  words guarded;
-  std::atomic<std::shared_ptr<const words>> counted = std::make_shared<const words>();
-  tarn::read_only<words> read_only;
-  tarn::reloadable<words> reloadable{words{}};
+  page_text guarded;
+  std::atomic<std::shared_ptr<const page_text>> by_shared_ptr = std::make_shared<const page_text>();
+  tarn::read_only<page_text> read_only;
+  tarn::reloadable<page_text> reloadable{page_text{}};
 };
 
-shared_words& all_words() {
-  static shared_words every_kind;
+shared_texts& all_texts() {
+  static shared_texts every_kind;
   return every_kind;
 }
 
@@ -68,14 +68,14 @@ void bare(std::string_view target, appserver::reply& reply) {
 
 /// `with_words(use)` calls use(const words&) in one of the ways.
 template <class Reading>
-void page(std::size_t rows, appserver::reply& reply, Reading with_words) {
+void page(std::size_t rows, appserver::reply& reply, Reading with_text) {
   reply.body += "<!doctype html><title>Tarn</title>\n<table>\n";
   for (std::size_t row = 1; row <= rows; ++row) {
     std::pmr::string name("customer number ", reply.body.get_allocator());
     append_number(name, row);
     std::pmr::string line("<tr><td>", reply.body.get_allocator());
     line.append(name).append("</td><td>balance, ");
-    with_words([&](const words& read) { line.append(read.currency); });
+    with_text([&](const page_text& read) { line.append(read.currency); });
     line.append("</td><td>");
     append_number(line, row * row % 100'000);
     line.append("</td></tr>\n");
@@ -85,7 +85,7 @@ void page(std::size_t rows, appserver::reply& reply, Reading with_words) {
 }
 
 void read(std::string_view target, appserver::reply& reply) {
-  shared_words& kinds = all_words();
+  shared_texts& kinds = all_texts();
   const std::size_t rows = rows_of(target);
   const std::string_view way = target.substr(target.find("by=") + 3);
   if (way == "const") {
@@ -101,7 +101,7 @@ void read(std::string_view target, appserver::reply& reply) {
       use(kinds.guarded);
     });
   } else if (way == "shared_ptr") {
-    page(rows, reply, [&](auto use) { use(*kinds.counted.load()); });
+    page(rows, reply, [&](auto use) { use(*kinds.by_shared_ptr.load()); });
   } else if (way == "request_lock") {
     const std::lock_guard lock(kinds.mutex);
     page(rows, reply, [&](auto use) { use(kinds.guarded); });
@@ -117,15 +117,15 @@ void read(std::string_view target, appserver::reply& reply) {
   }
 }
 
-void answer(const appserver::request& asked, appserver::objects& objects, appserver::worker_metrics& counted,
+void answer(const appserver::request& request, appserver::objects& objects, appserver::worker_metrics& metrics,
             appserver::reply& reply) noexcept {
   try {
-    if (asked.target.substr(0, 6) == "/bare?") {
-      bare(asked.target, reply);
-    } else if (asked.target.substr(0, 6) == "/read?") {
-      read(asked.target, reply);
+    if (request.target.substr(0, 6) == "/bare?") {
+      bare(request.target, reply);
+    } else if (request.target.substr(0, 6) == "/read?") {
+      read(request.target, reply);
     } else {
-      appserver::answer(asked, objects, counted, reply);
+      appserver::answer(request, objects, metrics, reply);
     }
   } catch (...) {
     std::abort();
@@ -142,7 +142,7 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
   appserver::objects everything(appserver::site_settings{});
   appserver::listeners sockets;
   server.on_initialise([&] {
-    all_words().read_only.build(words{});
+    all_texts().read_only.build(page_text{});
     everything.settings.build(settings);
     everything.metrics.emplace(settings.all_workers());
     everything.budget.emplace(settings.memory);
@@ -156,14 +156,14 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   if (count != 3) {
     std::fputs("bench-appserver PORT tarn|global\n", stderr);
     return 2;
   }
   try {
-    const std::string_view kind = words[2];
-    return serve(static_cast<std::uint16_t>(std::atoi(words[1])),
+    const std::string_view kind = arguments[2];
+    return serve(static_cast<std::uint16_t>(std::atoi(arguments[1])),
                  kind == "tarn" ? appserver::allocator_kind::tarn : appserver::allocator_kind::global);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench-appserver: %s\n", error.what());

@@ -41,7 +41,7 @@ def parse_arguments(names):
     parser.add_argument("--json", metavar="OUT", help="write every figure of every round to this file")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
-        parser.error("--rounds: at least 1")
+        parser.error(f"--rounds {arguments.rounds}: give a number of at least 1")
     if arguments.tarn and not os.path.isfile(arguments.tarn):
         parser.error(f"--tarn: no such file: {arguments.tarn}")
     if arguments.json:
@@ -82,7 +82,8 @@ class Demo:
                         continue
                     wrong = wrong_bindings(ended.output, allocator.file)
                     if not ended.output:
-                        self.problem(f"{program} on {allocator.name}: binds no malloc at all (a static program?)")
+                        self.problem(f"{program} on {allocator.name}: binds no malloc; "
+                                     "use a program that is linked dynamically")
                         continue
                     if wrong:
                         source, target, symbol = wrong[0]
@@ -192,7 +193,7 @@ def demonstrate(arguments, workloads, folder, supervisor):
         everything = {**demo.as_json(facts, notes), loop.NAME: figures_of_loop}
         Path(arguments.json).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
     if demo.problems:
-        print(f"\n{len(demo.problems)} thing(s) went wrong:")
+        print(f"\nproblems: {len(demo.problems)}")
         for text in demo.problems:
             print("  " + text)
         return 1

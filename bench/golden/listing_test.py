@@ -53,13 +53,13 @@ class Rules(unittest.TestCase):
     def refused(self, architecture, text):
         return listing.re.match(listing.RULES[architecture][3], text) is not None
 
-    def test_x86_64(self):
+    def test_calls_and_atomic_instructions_of_x86_64_are_refused(self):
         for text in ("call 0 <f>", "lock xadd %rax,(%rdi)", "xchg %rax,(%rdi)", "mfence", "syscall"):
             self.assertTrue(self.refused("x86_64", text), text)
         for text in ("mov %rax,(%rdi)", "je slow", "xchg %ax,%ax", "ret"):
             self.assertFalse(self.refused("x86_64", text), text)
 
-    def test_aarch64(self):
+    def test_calls_and_atomic_instructions_of_aarch64_are_refused(self):
         for text in ("bl 0 <f>", "blr x1", "ldaxr x0, [x1]", "casal x0, x1, [x2]", "swp x0, x1, [x2]", "dmb ish"):
             self.assertTrue(self.refused("aarch64", text), text)
         for text in ("ldr x0, [x1]", "b.eq slow", "cbz x0", "ldar x0, [x1]"):

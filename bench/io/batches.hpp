@@ -16,12 +16,12 @@ namespace bench_io {
 
 using paths = std::vector<std::string>;
 
-inline paths small_files(const settings& wanted, const folder& place) {
+inline paths small_files(const settings& parameters, const folder& work_folder) {
   paths written_paths;
-  mkdir(place.path("files").c_str(), 0777);
+  mkdir(work_folder.path("files").c_str(), 0777);
   const std::string content(1000, 'x');
-  for (std::size_t number = 0; number < wanted.files; ++number) {
-    written_paths.push_back(place.path("files/file" + std::to_string(number)));
+  for (std::size_t number = 0; number < parameters.files; ++number) {
+    written_paths.push_back(work_folder.path("files/file" + std::to_string(number)));
     tarn::io::writer output(written_paths.back());
     output.write(content);
     output.close();
@@ -44,8 +44,8 @@ inline std::uint64_t read_each(const paths& file_paths) {
   char buffer[8192];
   for (const std::string& path : file_paths) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    const ssize_t got = read(file, buffer, sizeof buffer);
-    sum += static_cast<std::uint64_t>(got) + static_cast<unsigned char>(buffer[0]);
+    const ssize_t bytes = read(file, buffer, sizeof buffer);
+    sum += static_cast<std::uint64_t>(bytes) + static_cast<unsigned char>(buffer[0]);
     close(file);
   }
   return sum;
@@ -61,11 +61,11 @@ inline std::uint64_t read_batch(const paths& file_paths, tarn::io::batch_options
   return sum;
 }
 
-inline group batch_group(const settings& wanted, const folder& place) {
-  const auto files = std::make_shared<const paths>(small_files(wanted, place));
-  group batches{std::to_string(wanted.files) + " files of 1,000 bytes", "ns a file, wall time", 1, {}, {}};
+inline group batch_group(const settings& parameters, const folder& work_folder) {
+  const auto files = std::make_shared<const paths>(small_files(parameters, work_folder));
+  group batches{std::to_string(parameters.files) + " files of 1,000 bytes", "ns a file, wall time", 1, {}, {}};
   const auto add = [&](const std::string& name, bool is_cold, auto read_all) {
-    batches.forms.push_back({name, [=, units = static_cast<double>(wanted.files)] {
+    batches.forms.push_back({name, [=, units = static_cast<double>(parameters.files)] {
                                if (is_cold) forget(*files);
                                const double start = wall_ns();
                                const std::uint64_t result = read_all(*files);

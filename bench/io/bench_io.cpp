@@ -5,7 +5,7 @@
 // In each round every form of a group runs once. The figure is the least processor time of the rounds, which keeps
 // other work on the machine out of it. Next to it are the median, and the read and write calls of one run (except
 // those of io_uring, which only strace -f -c counts). A round of two threads counts only if both had a processor all
-// the time. The results of all forms are compared.
+// the time. Forms that have a result must all have the same one.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -51,25 +51,26 @@ std::uint64_t calls() {
 }
 
 // Returns false when two forms do not agree.
-bool run(const group& rows, const settings& wanted, std::vector<result>& results) {
+bool run(const group& rows, const settings& parameters, std::vector<result>& results) {
   for (const form& row : rows.forms) results.push_back({row.name, {}, 0});
   std::uint64_t expected = 0;
-  bool is_first = true, agree = true;
-  for (int round = 0; round < wanted.rounds; ++round) {
+  bool is_first = true, agrees_with_all = true;
+  for (int round = 0; round < parameters.rounds; ++round) {
     for (std::size_t turn = 0; turn < rows.forms.size(); ++turn) {
       const std::size_t now = (turn + static_cast<std::size_t>(round)) % rows.forms.size();
       const form& row = rows.forms[now];
       if (row.is_slow && round >= 2) continue;
       const std::uint64_t before = calls();
-      outcome got = row.run();
-      for (int again = 0; again < wanted.patience && !got.is_fair; ++again) got = row.run();
+      outcome measured = row.run();
+      for (int attempt = 0; attempt < parameters.patience && !measured.is_fair; ++attempt) measured = row.run();
       results[now].calls = calls() - before - 2;  // two of them come from calls() itself
-      if (got.is_fair) results[now].ns.push_back(got.processor_ns);
+      if (measured.is_fair) results[now].ns.push_back(measured.processor_ns);
       if (!row.has_result) continue;
-      if (is_first) expected = got.result, is_first = false;
-      if (got.result != expected) {
-        fmt::print(stderr, "bench-io: {}: {} is not {}\n", row.name, got.result, expected);
-        agree = false;
+      if (is_first) expected = measured.result, is_first = false;
+      if (measured.result != expected) {
+        fmt::print(stderr, "bench-io: {}: the result is {}, and that of the first form is {}\n", row.name,
+                   measured.result, expected);
+        agrees_with_all = false;
       }
     }
   }
@@ -83,50 +84,50 @@ bool run(const group& rows, const settings& wanted, std::vector<result>& results
                row.median() / rows.scale, row.calls);
   }
   for (const goal& target : rows.goals) {
-    if (wanted.is_check) break;
+    if (parameters.is_check) break;
     const auto time = [&](const std::string& name) {
       return std::find_if(results.begin(), results.end(),
                           [&](const result& candidate) { return candidate.name == name; })
           ->least();
     };
     const double ratio = time(target.measured) / time(target.baseline);
-    const bool is_reached = target.is_most ? ratio <= target.wanted : ratio >= target.wanted;
+    const bool is_reached = target.is_most ? ratio <= target.ratio : ratio >= target.ratio;
     const bool is_known = !target.is_of_threads || time(target.measured) > 0;
-    fmt::print("  {} {}: {:.2f}, wanted {} {:.2f}\n",
+    fmt::print("  {} {}: {:.2f}, the goal is {} {:.2f}\n",
                !is_known    ? "unknown"
                : is_reached ? "reached"
                             : "MISSED ",
-               target.words, ratio, target.is_most ? "at most" : "at least", target.wanted);
+               target.description, ratio, target.is_most ? "at most" : "at least", target.ratio);
     if (!is_known)
       fmt::print("          (the machine did other work: in no round did both threads have a processor)\n");
   }
-  return agree;
+  return agrees_with_all;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  settings wanted;
+int main(int count, char** arguments) {
+  settings parameters;
   std::vector<std::string> groups;
   std::string only;
   for (int position = 1; position < count; ++position) {
-    const std::string word = words[position];
+    const std::string word = arguments[position];
     if (word == "--rounds" && position + 1 < count) {
-      wanted.rounds = std::max(1, std::atoi(words[++position]));
+      parameters.rounds = std::max(1, std::atoi(arguments[++position]));
     } else if (word == "--text" && position + 1 < count) {
-      wanted.text_bytes = std::strtoull(words[++position], nullptr, 10);
+      parameters.text_bytes = std::strtoull(arguments[++position], nullptr, 10);
     } else if (word == "--form" && position + 1 < count) {
-      only = words[++position];
+      only = arguments[++position];
     } else if (word == "--check") {
-      wanted = {.rounds = 1,
-                .is_check = true,
-                .count_bytes = 300'000,
-                .text_bytes = 300'000,
-                .lines = 200,
-                .look_ups = 2000,
-                .files = 600,
-                .kills = 10,
-                .patience = 0};
+      parameters = {.rounds = 1,
+                    .is_check = true,
+                    .count_bytes = 300'000,
+                    .text_bytes = 300'000,
+                    .lines = 200,
+                    .look_ups = 2000,
+                    .files = 600,
+                    .kills = 10,
+                    .patience = 0};
     } else if (const std::string_view all_groups = " count pipe lines log memo batch kills ";
                word[0] != '-' && all_groups.find(" " + std::string(word) + " ") != std::string_view::npos) {
       groups.push_back(word);
@@ -137,9 +138,9 @@ int main(int count, char** words) {
       return 2;
     }
   }
-  const idle_thread second;  // stdio and mutexes take short cuts in a process of one thread, and servers are none
+  const idle_thread second;  // stdio and mutexes take short cuts in a process of one thread, which servers are not
   const folder work_folder;
-  bool agree = true;
+  bool agrees_with_all = true;
   for (const auto& [name, make] :
        std::vector<std::pair<std::string, group (*)(const settings&, const folder&)>>{{"count", count_group},
                                                                                       {"pipe", pipe_group},
@@ -149,15 +150,15 @@ int main(int count, char** words) {
                                                                                       {"batch", batch_group}}) {
     if (!groups.empty() && std::find(groups.begin(), groups.end(), name) == groups.end()) continue;
     std::vector<result> results;
-    group rows = make(wanted, work_folder);
+    group rows = make(parameters, work_folder);
     if (!only.empty()) {
       std::erase_if(rows.forms, [&](const form& row) { return row.name.find(only) == std::string::npos; });
       rows.goals.clear();
     }
-    agree = run(rows, wanted, results) && agree;
+    agrees_with_all = run(rows, parameters, results) && agrees_with_all;
   }
   if (only.empty() && (groups.empty() || std::find(groups.begin(), groups.end(), "kills") != groups.end())) {
-    agree = run_kills(wanted, work_folder) && agree;
+    agrees_with_all = run_kills(parameters, work_folder) && agrees_with_all;
   }
-  return agree ? 0 : 1;
+  return agrees_with_all ? 0 : 1;
 }

@@ -74,11 +74,11 @@ class mapping {
 /// Reads until the end, a buffer at a time; `count` is called with the text of each.
 template <class Count>
 std::uint64_t count_read(int file, std::size_t buffer, Count count) {
-  const auto place = std::make_unique<char[]>(buffer);
+  const auto block = std::make_unique<char[]>(buffer);
   std::uint64_t total = 0;
-  ssize_t got;
-  while ((got = read(file, place.get(), buffer)) > 0) total += count({place.get(), static_cast<std::size_t>(got)});
-  if (got < 0) fail("read");
+  ssize_t bytes;
+  while ((bytes = read(file, block.get(), buffer)) > 0) total += count({block.get(), static_cast<std::size_t>(bytes)});
+  if (bytes < 0) fail("read");
   return total;
 }
 

@@ -30,15 +30,16 @@ inline std::string make_text(const std::string& path, std::size_t bytes) {
       line += static_cast<char>((bits >> 40) % 32 == 0 ? letter : 'a' + (bits >> 33) % 26);
     }
     // Repeats the same thousand lines: writing a gigabyte must not take longer than reading it.
-    for (int again = 0; again < 64; ++again) output.line(line);
+    for (int repetition = 0; repetition < 64; ++repetition) output.line(line);
   }
   output.close();
   return path;
 }
 
-inline group count_group(const settings& wanted, const folder& place) {
-  const std::string path = make_text(place.path("count"), wanted.count_bytes);
-  group rows{"count-a: a letter in " + std::to_string(wanted.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
+inline group count_group(const settings& parameters, const folder& work_folder) {
+  const std::string path = make_text(work_folder.path("count"), parameters.count_bytes);
+  group rows{
+      "count-a: a letter in " + std::to_string(parameters.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
   const auto add = [&](std::string name, std::function<std::uint64_t()> run, bool is_slow = false) {
     rows.forms.push_back({std::move(name), [run] { return timed(run); }, true, is_slow});
   };
@@ -84,13 +85,13 @@ outcome through_pipe(const std::string& path, Read read_all) {
     _exit(0);
   }
   close(ends[1]);
-  const outcome seen = timed([&] { return read_all(ends[0]); });
+  const outcome measured = timed([&] { return read_all(ends[0]); });
   waitpid(child, nullptr, 0);
-  return seen;
+  return measured;
 }
 
-inline group pipe_group(const settings& wanted, const folder& place) {
-  const std::string path = make_text(place.path("pipe"), wanted.count_bytes);
+inline group pipe_group(const settings& parameters, const folder& work_folder) {
+  const std::string path = make_text(work_folder.path("pipe"), parameters.count_bytes);
   group rows{"count-a from a pipe", "ms", 1e6, {}, {}};
   rows.forms.push_back({"read 64 KiB, vectors", [path] {
                           return through_pipe(path, [](int file) {
@@ -109,9 +110,9 @@ inline group pipe_group(const settings& wanted, const folder& place) {
   return rows;
 }
 
-inline group lines_group(const settings& wanted, const folder& place) {
-  const std::string path = make_text(place.path("lines"), wanted.text_bytes);
-  group rows{"lines of " + std::to_string(wanted.text_bytes) + " bytes, 80 each, in page cache", "ms", 1e6, {}, {}};
+inline group lines_group(const settings& parameters, const folder& work_folder) {
+  const std::string path = make_text(work_folder.path("lines"), parameters.text_bytes);
+  group rows{"lines of " + std::to_string(parameters.text_bytes) + " bytes, 80 each, in page cache", "ms", 1e6, {}, {}};
   const auto add = [&](std::string name, std::function<std::uint64_t()> run) {
     rows.forms.push_back({std::move(name), [run] { return timed(run); }});
   };
@@ -135,8 +136,8 @@ inline group lines_group(const settings& wanted, const folder& place) {
     std::uint64_t sum = 0;
     char* line = nullptr;
     std::size_t room = 0;
-    for (ssize_t got; (got = getline(&line, &room, input)) > 0;)
-      sum += value({line, static_cast<std::size_t>(got) - 1});
+    for (ssize_t bytes; (bytes = getline(&line, &room, input)) > 0;)
+      sum += value({line, static_cast<std::size_t>(bytes) - 1});
     free(line);
     fclose(input);
     return sum;

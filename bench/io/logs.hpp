@@ -1,4 +1,5 @@
-// Measures a log line of about a hundred bytes: the cost for its writer, and whether it survives a crash.
+// Measures what a log line of about a hundred bytes costs its writer. The names of forms say which of them lose lines
+// in a crash; kills.hpp tests that journals lose none.
 #pragma once
 
 #include <fcntl.h>
@@ -27,21 +28,21 @@ namespace bench_io {
 #define BENCH_LINE_C \
   "12:00:00 INFO order %zu of customer %zu is %s, and the rest of this line is the same for all of them\n"
 
-inline group log_group(const settings& wanted, const folder& place) {
+inline group log_group(const settings& parameters, const folder& work_folder) {
   group rows{"a line of a log", "ns a line, by thread", 1, {}, {}};
-  const std::size_t lines = wanted.lines;
+  const std::size_t lines = parameters.lines;
   const double units = static_cast<double>(lines);
-  const std::string ready(100, 'x');
+  const std::string prepared_line(100, 'x');
   const auto add = [&](std::string name, std::function<outcome()> run) {
     rows.forms.push_back({std::move(name), std::move(run), false});
   };
-  const auto fresh = [&place](const char* name) {
-    return open(place.path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+  const auto open_empty = [&work_folder](const char* name) {
+    return open(work_folder.path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
   };
 
   add("fmt + write(2)", [=] {
-    const int file = fresh("write");
-    const outcome seen = timed(
+    const int file = open_empty("write");
+    const outcome measured = timed(
         [&] {
           char line[256];
           std::uint64_t sum = 0;
@@ -53,24 +54,24 @@ inline group log_group(const settings& wanted, const folder& place) {
         },
         units);
     close(file);
-    return seen;
+    return measured;
   });
   add("write(2) of a ready line", [=] {
-    const int file = fresh("write");
-    const outcome seen = timed(
+    const int file = open_empty("write");
+    const outcome measured = timed(
         [&] {
           std::uint64_t sum = 0;
           for (std::size_t number = 0; number < lines; ++number)
-            sum += static_cast<std::uint64_t>(write(file, ready.data(), ready.size()));
+            sum += static_cast<std::uint64_t>(write(file, prepared_line.data(), prepared_line.size()));
           return sum;
         },
         units);
     close(file);
-    return seen;
+    return measured;
   });
-  add("fprintf (loses the last lines)", [=, &place] {
-    FILE* const file = fopen(place.path("stdio").c_str(), "w");
-    const outcome seen = timed(
+  add("fprintf (loses the last lines)", [=, &work_folder] {
+    FILE* const file = fopen(work_folder.path("stdio").c_str(), "w");
+    const outcome measured = timed(
         [&] {
           for (std::size_t number = 0; number < lines; ++number)
             fprintf(file, BENCH_LINE_C, number, number * 3, "paid");
@@ -78,12 +79,12 @@ inline group log_group(const settings& wanted, const folder& place) {
         },
         units);
     fclose(file);
-    return seen;
+    return measured;
   });
 #if BENCH_SPDLOG
-  add("spdlog file sink (loses the last lines)", [=, &place] {
+  add("spdlog file sink (loses the last lines)", [=, &work_folder] {
     auto log = std::make_shared<spdlog::logger>(
-        "bench", std::make_shared<spdlog::sinks::basic_file_sink_mt>(place.path("spdlog"), true));
+        "bench", std::make_shared<spdlog::sinks::basic_file_sink_mt>(work_folder.path("spdlog"), true));
     log->set_pattern("%v");
     return timed(
         [&] {
@@ -93,8 +94,8 @@ inline group log_group(const settings& wanted, const folder& place) {
         units);
   });
 #endif
-  add("tarn writer, formatted (loses the last lines)", [=, &place] {
-    tarn::io::writer output(place.path("writer"));
+  add("tarn writer, formatted (loses the last lines)", [=, &work_folder] {
+    tarn::io::writer output(work_folder.path("writer"));
     return timed(
         [&] {
           for (std::size_t number = 0; number < lines; ++number)
@@ -105,7 +106,7 @@ inline group log_group(const settings& wanted, const folder& place) {
   });
   // The journals live as long as the bench, so a round does not start at the beginning of their file.
   const auto journal =
-      std::make_shared<tarn::io::journal>(place.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
+      std::make_shared<tarn::io::journal>(work_folder.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
   add("formatting alone, fmt", [=] {
     return timed(
         [&] {
@@ -133,7 +134,7 @@ inline group log_group(const settings& wanted, const folder& place) {
     return timed(
         [&] {
           std::uint64_t sum = 0;
-          for (std::size_t number = 0; number < lines; ++number) sum += journal->append(ready);
+          for (std::size_t number = 0; number < lines; ++number) sum += journal->append(prepared_line);
           return sum;
         },
         units);
@@ -142,7 +143,7 @@ inline group log_group(const settings& wanted, const folder& place) {
     return timed_threads(
         2,
         [&](unsigned) {
-          for (std::size_t number = 0; number < lines; ++number) journal->append(ready);
+          for (std::size_t number = 0; number < lines; ++number) journal->append(prepared_line);
         },
         units);
   });
@@ -166,8 +167,8 @@ inline group log_group(const settings& wanted, const folder& place) {
         2, [&](unsigned) { log_all(*logger); }, units);
   });
 #if BENCH_SPDLOG
-  const auto file_sink = [&place] {
-    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(place.path("spdlog"), true);
+  const auto file_sink = [&work_folder] {
+    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(work_folder.path("spdlog"), true);
   };
   add("spdlog, sync (loses the last lines)", [=] {
     spdlog::logger log("bench", file_sink());

@@ -31,7 +31,7 @@ struct answers {
 };
 
 template <class Key>
-void add_look_ups(group& rows, const std::string& kind, std::vector<Key> keys, const settings& wanted) {
+void add_look_ups(group& rows, const std::string& kind, std::vector<Key> keys, const settings& parameters) {
   const auto shared_answers = std::make_shared<answers<Key>>(std::move(keys));
   const auto add = [&](const std::string& name, unsigned threads, auto look_up) {
     rows.forms.push_back({kind + ", " + name + (threads == 1 ? "" : ", 2 threads"),
@@ -41,14 +41,14 @@ void add_look_ups(group& rows, const std::string& kind, std::vector<Key> keys, c
                                 [&](unsigned thread) {
                                   std::uint32_t random = thread + 1;
                                   long sum = 0;
-                                  for (std::size_t number = 0; number < wanted.look_ups; ++number) {
+                                  for (std::size_t number = 0; number < parameters.look_ups; ++number) {
                                     random = random * 1664525 + 1013904223;
                                     sum += look_up(*shared_answers,
                                                    shared_answers->keys[(random >> 8) % shared_answers->keys.size()]);
                                   }
                                   asm volatile("" : : "r"(sum));
                                 },
-                                static_cast<double>(wanted.look_ups));
+                                static_cast<double>(parameters.look_ups));
                           },
                           false});
   };
@@ -72,7 +72,7 @@ void add_look_ups(group& rows, const std::string& kind, std::vector<Key> keys, c
                         2 / 1.7, true, true});
 }
 
-inline group memo_group(const settings& wanted, const folder&) {
+inline group memo_group(const settings& parameters, const folder&) {
   group rows{"a hit among 1,000 answers", "ns, by thread", 1, {}, {}};
   std::vector<std::string> names;
   std::vector<long> numbers;
@@ -80,8 +80,8 @@ inline group memo_group(const settings& wanted, const folder&) {
     names.push_back("host" + std::to_string(number) + ".example.org");
     numbers.push_back(number * 7919L);
   }
-  add_look_ups(rows, "text", std::move(names), wanted);
-  add_look_ups(rows, "number", std::move(numbers), wanted);
+  add_look_ups(rows, "text", std::move(names), parameters);
+  add_look_ups(rows, "number", std::move(numbers), parameters);
   return rows;
 }
 

@@ -48,8 +48,8 @@ struct form {
 
 /// Limits the figure of the form `measured`, divided by that of `baseline`.
 struct goal {
-  std::string words, measured, baseline;
-  double wanted;
+  std::string description, measured, baseline;
+  double ratio;
   bool is_most;
   bool is_of_threads = false;  // says nothing when no round was fair
 };

@@ -58,7 +58,7 @@ class Programs(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(len(set(told.values())), 1, told)
 
-    def test_wrong_words(self):
+    def test_wrong_arguments_are_refused_in_one_line(self):
         for name in NAMES:
             form = (run(name, "--forms").stdout.split() or [None])[0]
             if form is None:
@@ -69,7 +69,7 @@ class Programs(unittest.TestCase):
                     self.assertEqual(done.returncode, 2)
                     self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
-    def test_absurd_numbers(self):
+    def test_numbers_outside_of_their_range_are_refused(self):
         for number in ("0", "-1", "1000000000000000000", "many", "", "1e3"):
             with self.subTest(number):
                 done = run("list", "malloc", f"nodes={number}")

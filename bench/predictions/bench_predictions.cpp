@@ -43,11 +43,11 @@ constexpr std::array programs = {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   for (const entry& program : programs) {
-    if (count != 4 || program.name != words[1]) continue;
-    const bool is_after = std::string_view(words[2]) == "after";
-    const std::uint64_t rounds = std::strtoull(words[3], nullptr, 10);
+    if (count != 4 || program.name != arguments[1]) continue;
+    const bool is_after = std::string_view(arguments[2]) == "after";
+    const std::uint64_t rounds = std::strtoull(arguments[3], nullptr, 10);
     std::printf("%llx\n", static_cast<unsigned long long>((is_after ? program.after : program.before)(rounds)));
     return 0;
   }

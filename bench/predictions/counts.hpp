@@ -16,8 +16,8 @@ using table = std::map<std::uint64_t, std::uint64_t, std::less<>,
                        std::conditional_t<Pooled, tarn::allocator<pair>, std::allocator<pair>>>;
 
 template <bool Pooled>
-[[gnu::noinline]] void count_words(table<Pooled>& counted, numbers& random) {
-  for (int word = 0; word < 300; ++word) ++counted[random.below(400)];
+[[gnu::noinline]] void count_words(table<Pooled>& counts, numbers& random) {
+  for (int word = 0; word < 300; ++word) ++counts[random.next_below(400)];
 }
 
 template <bool Pooled>
@@ -25,9 +25,9 @@ std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    table<Pooled> words;
-    count_words<Pooled>(words, random);
-    sum = sum * 31 + words.size() + words.begin()->second;
+    table<Pooled> counts;
+    count_words<Pooled>(counts, random);
+    sum = sum * 31 + counts.size() + counts.begin()->second;
   }
   return sum;
 }

@@ -12,11 +12,11 @@
 namespace predictions::documents {
 
 template <bool Pooled>
-struct chosen {
+struct json_type {
   using type = nlohmann::json;
 };
 template <>
-struct chosen<true> {
+struct json_type<true> {
   using type = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, double,
                                     tarn::allocator>;
 };
@@ -25,9 +25,9 @@ inline std::string document(numbers& random) {
   std::string text = "{\"orders\": [";
   for (int order = 0; order < 20; ++order) {
     if (order != 0) text += ", ";
-    text += "{\"id\": " + std::to_string(random.below(100000)) + ", \"city\": \"town" +
-            std::to_string(random.below(90)) + "\", \"open\": true, \"lines\": [";
-    for (int line = 0; line < 3; ++line) text += (line != 0 ? ", " : "") + std::to_string(random.below(1000));
+    text += "{\"id\": " + std::to_string(random.next_below(100000)) + ", \"city\": \"town" +
+            std::to_string(random.next_below(90)) + "\", \"open\": true, \"lines\": [";
+    for (int line = 0; line < 3; ++line) text += (line != 0 ? ", " : "") + std::to_string(random.next_below(1000));
     text += "]}";
   }
   return text + "]}";
@@ -40,7 +40,7 @@ std::uint64_t run(std::uint64_t rounds) {
   for (int number = 0; number < 20; ++number) texts.push_back(document(random));
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const auto read = chosen<Pooled>::type::parse(texts[round % texts.size()]);
+    const auto read = json_type<Pooled>::type::parse(texts[round % texts.size()]);
     for (const auto& order : read["orders"])
       sum = sum * 31 + order["id"].template get<std::uint64_t>() + order["lines"].size();
   }

@@ -22,9 +22,9 @@ struct event : std::conditional_t<Pooled, tarn::pooled<event<Pooled>>, plain> {
 template <bool Pooled>
 [[gnu::noinline]] std::unique_ptr<event<Pooled>> make_event(std::uint64_t time, numbers& random) {
   std::unique_ptr<event<Pooled>> created(new event<Pooled>);
-  created->time = time + 1 + random.below(1000);
-  created->station = random.below(64);
-  created->customer = random.below(1'000'000);
+  created->time = time + 1 + random.next_below(1000);
+  created->station = random.next_below(64);
+  created->customer = random.next_below(1'000'000);
   return created;
 }
 

@@ -45,9 +45,9 @@ inline std::uint64_t turn(char* bytes, std::size_t count) {
 [[gnu::noinline]] inline std::uint64_t filter_by_calls(int input, const temporary& output) {
   std::uint64_t sum = 0;
   std::array<char, piece> part;
-  for (ssize_t got = 0; (got = ::read(input, part.data(), part.size())) > 0;) {
-    sum = sum * 31 + turn(part.data(), static_cast<std::size_t>(got));
-    output.put({part.data(), static_cast<std::size_t>(got)});
+  for (ssize_t bytes = 0; (bytes = ::read(input, part.data(), part.size())) > 0;) {
+    sum = sum * 31 + turn(part.data(), static_cast<std::size_t>(bytes));
+    output.put({part.data(), static_cast<std::size_t>(bytes)});
   }
   return sum;
 }
@@ -56,9 +56,9 @@ inline std::uint64_t turn(char* bytes, std::size_t count) {
   tarn::io::writer output(tarn::io::file::borrow(to_file.number(), "to"));
   std::uint64_t sum = 0;
   std::array<char, piece> part;
-  for (std::size_t got = 0; (got = input.read(part.data(), part.size())) > 0;) {
-    sum = sum * 31 + turn(part.data(), got);
-    output.write({part.data(), got});
+  for (std::size_t bytes = 0; (bytes = input.read(part.data(), part.size())) > 0;) {
+    sum = sum * 31 + turn(part.data(), bytes);
+    output.write({part.data(), bytes});
   }
   return sum;
 }

@@ -33,7 +33,7 @@ std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds * 1000; ++round)
-    sum = sum * 31 + value_of<View>(headers, names[random.below(names.size())]);
+    sum = sum * 31 + value_of<View>(headers, names[random.next_below(names.size())]);
   return sum;
 }
 

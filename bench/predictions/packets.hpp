@@ -8,7 +8,7 @@
 namespace predictions::packets {
 
 inline void unpack(std::string& packet, numbers& random) {
-  packet.resize(100 + random.below(700), static_cast<char>('a' + random.below(26)));
+  packet.resize(100 + random.next_below(700), static_cast<char>('a' + random.next_below(26)));
 }
 
 template <bool Warm>

@@ -12,11 +12,11 @@ namespace predictions::pages {
   std::string page;
   page.reserve(reserved);
   page += "<html><body><table>\n";
-  for (std::uint32_t rows = 20 + random.below(20); rows > 0; --rows) {
+  for (std::uint32_t rows = 20 + random.next_below(20); rows > 0; --rows) {
     page += "<tr><td class=\"name\">customer ";
-    page += static_cast<char>('a' + random.below(26));
+    page += static_cast<char>('a' + random.next_below(26));
     page += "</td><td class=\"value\">";
-    for (std::uint32_t digits = 3; digits > 0; --digits) page += static_cast<char>('0' + random.below(10));
+    for (std::uint32_t digits = 3; digits > 0; --digits) page += static_cast<char>('0' + random.next_below(10));
     page += "</td></tr>\n";
   }
   page += "</table></body></html>\n";

@@ -11,7 +11,7 @@ namespace predictions::pipeline {
 
 struct message {
   std::uint64_t number;
-  std::uint64_t words[10];
+  std::uint64_t payload[10];
 };
 
 inline tarn::shared_pool<message>& pool() {
@@ -39,19 +39,19 @@ std::uint64_t run(std::uint64_t rounds) {
   std::thread producer([&] {
     for (std::uint64_t number = 0; number < messages; ++number) {
       message* const created = make_message<Pooled>(number);
-      std::atomic<message*>& place = ring[number % places];
-      while (place.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
-      place.store(created, std::memory_order_release);
+      std::atomic<message*>& slot = ring[number % places];
+      while (slot.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
+      slot.store(created, std::memory_order_release);
     }
   });
   std::uint64_t sum = 0;
   for (std::uint64_t number = 0; number < messages; ++number) {
-    std::atomic<message*>& place = ring[number % places];
-    message* got;
-    while ((got = place.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
-    place.store(nullptr, std::memory_order_release);
-    sum = sum * 31 + got->number;
-    drop_message<Pooled>(got);
+    std::atomic<message*>& slot = ring[number % places];
+    message* received;
+    while ((received = slot.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+    slot.store(nullptr, std::memory_order_release);
+    sum = sum * 31 + received->number;
+    drop_message<Pooled>(received);
   }
   producer.join();
   return sum;

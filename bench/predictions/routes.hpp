@@ -31,8 +31,8 @@ std::uint64_t run(std::uint64_t rounds) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
     table<Pooled> sessions;
     sessions.reserve(256);
-    for (std::uint32_t requests = 50 + random.below(150); requests > 0; --requests)
-      add_session<Pooled>(sessions, random.below(1000));
+    for (std::uint32_t requests = 50 + random.next_below(150); requests > 0; --requests)
+      add_session<Pooled>(sessions, random.next_below(1000));
     sum = sum * 31 + sessions.size();
   }
   return sum;

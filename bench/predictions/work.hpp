@@ -8,7 +8,7 @@ namespace predictions {
 
 class numbers {
  public:
-  std::uint32_t below(std::uint32_t end) {
+  std::uint32_t next_below(std::uint32_t end) {
     state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
     return static_cast<std::uint32_t>((state_ >> 32) * end >> 32);
   }

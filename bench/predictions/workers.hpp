@@ -25,7 +25,8 @@ using book =
 
 template <bool Pooled>
 [[gnu::noinline]] void take_orders(book<Pooled>& orders, numbers& random) {
-  for (std::uint32_t number = 0; number < 40; ++number) orders.insert({random.below(500), number, random.below(1000)});
+  for (std::uint32_t number = 0; number < 40; ++number)
+    orders.insert({random.next_below(500), number, random.next_below(1000)});
 }
 
 template <bool Pooled>

@@ -81,8 +81,8 @@ void tree(long times) {
 
 }  // namespace
 
-int main(int count, char** words) {
-  const std::string_view event = count > 2 ? words[1] : "";
+int main(int count, char** arguments) {
+  const std::string_view event = count > 2 ? arguments[1] : "";
   auto* const call = event == "blocks"    ? blocks
                      : event == "locks"   ? locks
                      : event == "calls"   ? calls
@@ -93,7 +93,7 @@ int main(int count, char** words) {
     std::fputs("usage: bench-record blocks|locks|calls|threads|tree TIMES [THREADS]\n", stderr);
     return 2;
   }
-  const long times = std::atol(words[2]);
-  std::vector<std::jthread> threads(count > 3 ? static_cast<std::size_t>(std::atol(words[3])) : 1);
+  const long times = std::atol(arguments[2]);
+  std::vector<std::jthread> threads(count > 3 ? static_cast<std::size_t>(std::atol(arguments[3])) : 1);
   for (std::jthread& thread : threads) thread = std::jthread(call, times);
 }

@@ -26,7 +26,7 @@ struct without_arena {
 /// Makes 200 blocks of random sizes, drawn before the clock starts, writes and reads all, then drops them; an arena
 /// begins and ends with them. Unit: one block.
 template <class Front>
-std::uint64_t drop(const share& mine) {
+std::uint64_t drop(const share& own_share) {
   constexpr std::size_t count = 200, requests = 20;
   static const auto sizes = [] {
     std::array<std::size_t, count * requests> drawn_sizes;
@@ -36,18 +36,18 @@ std::uint64_t drop(const share& mine) {
   }();
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    const std::size_t* const wanted = sizes.data() + i % requests * count;
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    const std::size_t* const request_sizes = sizes.data() + i % requests * count;
     std::array<void*, count> blocks;
     auto arena = [&] {
-      if constexpr (requires { front.hold(); }) {
-        return front.hold();
+      if constexpr (requires { front.make_arena(); }) {
+        return front.make_arena();
       } else {
-        return without_arena<Front>{front, wanted};
+        return without_arena<Front>{front, request_sizes};
       }
     }();
     for (std::size_t k = 0; k < count; ++k) {
-      blocks[k] = arena.allocate(wanted[k]);
+      blocks[k] = arena.allocate(request_sizes[k]);
       mark(blocks[k], i + k);
     }
     for (void* const block : blocks) sum += marked(block);

@@ -43,69 +43,69 @@ class ring {
   alignas(128) std::array<void*, capacity> items_{};
 };
 
-inline ring between;
+inline ring handoff_ring;
 
 /// Blocks of one size. Unit: one block allocated, handed over, read and freed.
 template <class Front, std::size_t Size>
-std::uint64_t handoff(const share& mine) {
+std::uint64_t handoff(const share& own_share) {
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    if (mine.thread == 0) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    if (own_share.thread == 0) {
       void* block = front.template make<Size>();
       mark(block, i);
-      between.push(block);
+      handoff_ring.push(block);
     } else {
-      void* block = between.pop();
+      void* block = handoff_ring.pop();
       sum += marked(block);
       front.template unmake<Size>(block);
     }
   }
-  if (mine.thread == 0) between.flush();
+  if (own_share.thread == 0) handoff_ring.flush();
   return sum;
 }
 
 /// Blocks of 16 to 1,024 bytes, small ones more often; the second word holds the size. The unit is the same.
 template <class Front>
-std::uint64_t random_handoff(const share& mine) {
+std::uint64_t random_handoff(const share& own_share) {
   Front front;
   random_numbers random(1);
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    if (mine.thread == 0) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    if (own_share.thread == 0) {
       const std::size_t size = skewed_size(random.next());
       void* block = front.allocate(size);
       static_cast<std::uint64_t*>(block)[1] = size;
       mark(block, i);
-      between.push(block);
+      handoff_ring.push(block);
     } else {
-      void* block = between.pop();
+      void* block = handoff_ring.pop();
       sum += marked(block);
       front.deallocate(block, static_cast<std::uint64_t*>(block)[1]);
     }
   }
-  if (mine.thread == 0) between.flush();
+  if (own_share.thread == 0) handoff_ring.flush();
   return sum;
 }
 
 /// The queue alone: blocks of 64 bytes that exist already are written, handed over and read. It allocates nothing, so
 /// it shows the queue's share of the rows above. Unit: one block handed over.
-inline std::uint64_t queue_alone(const share& mine) {
+inline std::uint64_t queue_alone(const share& own_share) {
   struct alignas(64) line {
-    std::uint64_t words[8];
+    std::uint64_t block_words[8];
   };
   static std::array<line, 4096> lines;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    if (mine.thread == 0) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    if (own_share.thread == 0) {
       line& block = lines[i % lines.size()];
       mark(&block, i);
-      between.push(&block);
+      handoff_ring.push(&block);
     } else {
-      sum += marked(between.pop());
+      sum += marked(handoff_ring.pop());
     }
   }
-  if (mine.thread == 0) between.flush();
+  if (own_share.thread == 0) handoff_ring.flush();
   return sum;
 }
 

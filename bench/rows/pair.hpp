@@ -6,10 +6,10 @@ namespace bench {
 
 /// Unit: one allocation and its free.
 template <class Front, std::size_t Size>
-std::uint64_t pair(const share& mine) {
+std::uint64_t pair(const share& own_share) {
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     void* block = front.template make<Size>();
     mark(block, i);
     sum += marked(block);
@@ -22,12 +22,12 @@ enum class order { fifo, lifo };
 
 /// 64 allocations, then 64 frees: oldest first (fifo) or newest first (lifo). Unit: one allocation and its free.
 template <class Front, std::size_t Size, order Order>
-std::uint64_t burst(const share& mine) {
+std::uint64_t burst(const share& own_share) {
   constexpr unsigned count = 64;
   Front front;
   void* blocks[count];
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     for (unsigned k = 0; k < count; ++k) {
       blocks[k] = front.template make<Size>();
       mark(blocks[k], i + k);
@@ -44,17 +44,17 @@ std::uint64_t burst(const share& mine) {
 /// calloc and free. The first and the last word are read (they must be 0) and written, so that the next block at this
 /// address has to be cleared. Unit: one allocation and its free.
 template <class Front, std::size_t Size>
-std::uint64_t zeroed_pair(const share& mine) {
+std::uint64_t zeroed_pair(const share& own_share) {
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    auto* words = static_cast<std::uint64_t*>(front.allocate_zeroed(Size));
-    keep(words);
-    sum += words[0] + words[Size / 8 - 1];
-    words[0] = words[Size / 8 - 1] = ~i;
-    keep(words);
-    sum += words[0];
-    front.deallocate_c(words);
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    auto* numbers = static_cast<std::uint64_t*>(front.allocate_zeroed(Size));
+    keep(numbers);
+    sum += numbers[0] + numbers[Size / 8 - 1];
+    numbers[0] = numbers[Size / 8 - 1] = ~i;
+    keep(numbers);
+    sum += numbers[0];
+    front.deallocate_c(numbers);
   }
   return sum;
 }
@@ -62,10 +62,10 @@ std::uint64_t zeroed_pair(const share& mine) {
 /// aligned_alloc and free. The address modulo the alignment is added to the checksum: it must be 0. Unit: one
 /// allocation and its free.
 template <class Front, std::size_t Size, std::size_t Align>
-std::uint64_t aligned_pair(const share& mine) {
+std::uint64_t aligned_pair(const share& own_share) {
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     void* block = front.allocate_aligned(Size, Align);
     mark(block, i);
     sum += marked(block) + (reinterpret_cast<std::uintptr_t>(block) & (Align - 1));

@@ -25,24 +25,24 @@ class exchange {
   }
   batch* take_empty() { return take(empty_, changed_empty_); }
   batch* take_full() { return take(full_, changed_full_); }
-  void give_empty(batch* given) { give(empty_, given, changed_empty_); }
-  void give_full(batch* given) { give(full_, given, changed_full_); }
+  void give_empty(batch* item) { give(empty_, item, changed_empty_); }
+  void give_full(batch* item) { give(full_, item, changed_full_); }
 
  private:
-  static void put(batch*& stack, batch* given) noexcept {
-    given->next = stack;
-    stack = given;
+  static void put(batch*& stack, batch* item) noexcept {
+    item->next = stack;
+    stack = item;
   }
   batch* take(batch*& stack, std::condition_variable& changed) {
     std::unique_lock hold(lock_);
     changed.wait(hold, [&] { return stack != nullptr; });
-    batch* const taken = stack;
-    stack = taken->next;
-    return taken;
+    batch* const top = stack;
+    stack = top->next;
+    return top;
   }
-  void give(batch*& stack, batch* given, std::condition_variable& changed) {
+  void give(batch*& stack, batch* item, std::condition_variable& changed) {
     const std::lock_guard hold(lock_);
-    put(stack, given);
+    put(stack, item);
     changed.notify_one();
   }
 
@@ -56,12 +56,12 @@ class exchange {
 /// The even threads allocate blocks of one size, the odd ones free them; there are as many of these. Unit: one block
 /// allocated, handed over, read and freed.
 template <class Front, std::size_t Size, std::size_t Blocks, std::size_t Batches>
-std::uint64_t xmalloc(const share& mine) {
+std::uint64_t xmalloc(const share& own_share) {
   static exchange<Blocks, Batches> between_all;
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
-    if (mine.thread % 2 == 0) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
+    if (own_share.thread % 2 == 0) {
       auto* const filled = between_all.take_empty();
       for (void*& block : filled->blocks) {
         block = front.template make<Size>();
@@ -69,12 +69,12 @@ std::uint64_t xmalloc(const share& mine) {
       }
       between_all.give_full(filled);
     } else {
-      auto* const taken = between_all.take_full();
-      for (void* block : taken->blocks) {
+      auto* const full_batch = between_all.take_full();
+      for (void* block : full_batch->blocks) {
         sum += marked(block);
         front.template unmake<Size>(block);
       }
-      between_all.give_empty(taken);
+      between_all.give_empty(full_batch);
     }
   }
   return sum;
@@ -88,14 +88,14 @@ class correspondent {
  public:
   static constexpr std::uint64_t messages_at_once = 32;
 
-  explicit correspondent(const share& mine) noexcept : mine_(mine), random_(mine.thread + 1) {}
+  explicit correspondent(const share& own_share) noexcept : share_(own_share), random_(own_share.thread + 1) {}
 
   std::uint64_t run() {
-    for (std::uint64_t number = 0; number < mine_.repetitions; ++number) {
+    for (std::uint64_t number = 0; number < share_.repetitions; ++number) {
       send(number);
       read_until(number < max_lead ? 0 : number - max_lead);
     }
-    read_until(mine_.repetitions);
+    read_until(share_.repetitions);
     return sum_;
   }
 
@@ -125,7 +125,7 @@ class correspondent {
       last = last == nullptr ? created : last;
     }
     // For one number, each thread has another receiver.
-    box& target = boxes[(mine_.thread + 1 + number % (mine_.threads - 1)) % mine_.threads];
+    box& target = boxes[(share_.thread + 1 + number % (share_.threads - 1)) % share_.threads];
     message* newest = target.newest.load(std::memory_order_relaxed);
     do {
       last->next = newest;
@@ -135,7 +135,7 @@ class correspondent {
 
   /// Reads and frees all that has come, and waits until it is at least so many lists.
   void read_until(std::uint64_t lists) {
-    std::atomic<message*>& own_box = boxes[mine_.thread].newest;
+    std::atomic<message*>& own_box = boxes[share_.thread].newest;
     do {
       if (read_ < lists * messages_at_once) own_box.wait(nullptr, std::memory_order_relaxed);
       message* received = own_box.exchange(nullptr, std::memory_order_acquire);
@@ -150,7 +150,7 @@ class correspondent {
   }
 
   Front front_;
-  const share mine_;
+  const share share_;
   random_numbers random_;
   std::uint64_t read_ = 0;
   std::uint64_t sum_ = 0;
@@ -158,33 +158,34 @@ class correspondent {
 
 /// Unit: one message allocated, sent, read and freed.
 template <class Front>
-std::uint64_t messages(const share& mine) {
-  return correspondent<Front>(mine).run();
+std::uint64_t messages(const share& own_share) {
+  return correspondent<Front>(own_share).run();
 }
 
 /// Each thread allocates blocks of 64 bytes. Then thread 0 frees them: one block of each thread in turn. The others
 /// sleep meanwhile. Unit: one block allocated and freed.
 template <class Front, std::size_t Count>
-std::uint64_t owners(const share& mine) {
+std::uint64_t owners(const share& own_share) {
   static constexpr unsigned max_threads = 64;
   static std::array<std::array<void*, Count>, max_threads> blocks;
   static std::atomic<std::uint64_t> filled{0}, rounds{0};
   Front front;
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     const std::uint64_t round = rounds.load(std::memory_order_acquire);
-    for (void*& block : blocks[mine.thread]) {
+    for (void*& block : blocks[own_share.thread]) {
       block = front.template make<64>();
       mark(block, i);
     }
-    if (filled.fetch_add(1, std::memory_order_acq_rel) + 1 == mine.threads) filled.notify_one();
-    if (mine.thread != 0) {
+    if (filled.fetch_add(1, std::memory_order_acq_rel) + 1 == own_share.threads) filled.notify_one();
+    if (own_share.thread != 0) {
       rounds.wait(round, std::memory_order_acquire);
       continue;
     }
-    for (std::uint64_t seen; (seen = filled.load(std::memory_order_acquire)) != mine.threads;) filled.wait(seen);
+    for (std::uint64_t count; (count = filled.load(std::memory_order_acquire)) != own_share.threads;)
+      filled.wait(count);
     for (std::size_t number = 0; number < Count; ++number) {
-      for (unsigned owner = 0; owner < mine.threads; ++owner) {
+      for (unsigned owner = 0; owner < own_share.threads; ++owner) {
         void* const block = blocks[owner][number];
         sum += marked(block);
         front.template unmake<64>(block);

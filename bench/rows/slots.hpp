@@ -35,44 +35,44 @@ std::uint64_t empty(Front& front, working_set& set) {
 template <class Front>
 std::uint64_t replace(Front& front, working_set& set, random_numbers& random) {
   const std::uint64_t number = random.next();
-  slot& chosen = set[below(number, set.size())];
-  const std::uint64_t sum = empty(front, chosen);
-  chosen.size = skewed_size(number);
-  chosen.block = front.allocate(chosen.size);
-  mark(chosen.block, number);
+  slot& victim = set[draw_below(number, set.size())];
+  const std::uint64_t sum = empty(front, victim);
+  victim.size = skewed_size(number);
+  victim.block = front.allocate(victim.size);
+  mark(victim.block, number);
   return sum;
 }
 
 /// 1,000 slots for each thread; each step frees the block of a random slot and allocates one of 16 to 1,024 bytes,
 /// small ones more often. Unit: one step, that is one free and one allocation.
 template <class Front>
-std::uint64_t slots(const share& mine) {
+std::uint64_t slots(const share& own_share) {
   Front front;
   working_set set;
-  random_numbers random(mine.thread + 1);
+  random_numbers random(own_share.thread + 1);
   std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) sum += replace(front, set, random);
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) sum += replace(front, set, random);
   return sum + empty(front, set);
 }
 
 /// The same, all blocks of one size that is known when the program is compiled.
 template <class Front, std::size_t Size>
-std::uint64_t fixed_slots(const share& mine) {
+std::uint64_t fixed_slots(const share& own_share) {
   Front front;
   std::array<void*, 1000> set{};
-  random_numbers random(mine.thread + 1);
+  random_numbers random(own_share.thread + 1);
   std::uint64_t sum = 0;
   const auto empty_one = [&](void*& block) {
     if (block == nullptr) return;
     sum += marked(block);
     front.template unmake<Size>(block);
   };
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     const std::uint64_t number = random.next();
-    void*& chosen = set[below(number, set.size())];
-    empty_one(chosen);
-    chosen = front.template make<Size>();
-    mark(chosen, number);
+    void*& victim = set[draw_below(number, set.size())];
+    empty_one(victim);
+    victim = front.template make<Size>();
+    mark(victim, number);
   }
   for (void*& block : set) empty_one(block);
   return sum;
@@ -86,11 +86,11 @@ class server {
  public:
   static constexpr std::uint64_t steps_between_swaps = 4000;
 
-  explicit server(const share& mine) noexcept
-      : set_(&sets[mine.thread]),
-        inbox_(&boxes[mine.thread]),
-        out_(&boxes[(mine.thread + 1) % mine.threads]),
-        random_(mine.thread + 1) {}
+  explicit server(const share& own_share) noexcept
+      : set_(&sets[own_share.thread]),
+        inbox_(&boxes[own_share.thread]),
+        out_(&boxes[(own_share.thread + 1) % own_share.threads]),
+        random_(own_share.thread + 1) {}
 
   /// All threads must do the same number of steps.
   std::uint64_t run(std::uint64_t steps) {
@@ -132,9 +132,9 @@ class server {
 
 /// Unit: one step of one thread.
 template <class Front>
-std::uint64_t server_mix(const share& mine) {
-  server<Front> worker(mine);
-  const std::uint64_t sum = worker.run(mine.repetitions);
+std::uint64_t server_mix(const share& own_share) {
+  server<Front> worker(own_share);
+  const std::uint64_t sum = worker.run(own_share.repetitions);
   return sum + worker.finish();
 }
 

@@ -17,7 +17,7 @@ inline void run_thread(void* (*body)(void*), void* argument) {
 
 /// A thread is started, does 100 pairs of 64 bytes, ends and is joined. Unit: one thread.
 template <class Front>
-std::uint64_t short_thread(const share& mine) {
+std::uint64_t short_thread(const share& own_share) {
   std::uint64_t sum = 0;
   const auto body = [](void* result) -> void* {
     Front front;
@@ -29,13 +29,13 @@ std::uint64_t short_thread(const share& mine) {
     }
     return nullptr;
   };
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) run_thread(body, &sum);
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) run_thread(body, &sum);
   return sum;
 }
 
 /// A thread is started, allocates 100 blocks of 64 bytes and ends; its parent frees them. Unit: one thread.
 template <class Front>
-std::uint64_t orphans(const share& mine) {
+std::uint64_t orphans(const share& own_share) {
   using blocks = std::array<void*, 100>;
   Front front;
   blocks left{};
@@ -49,7 +49,7 @@ std::uint64_t orphans(const share& mine) {
     }
     return nullptr;
   };
-  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+  for (std::uint64_t i = 0; i < own_share.repetitions; ++i) {
     run_thread(body, &left);
     for (void* block : left) {
       sum += marked(block);

@@ -25,7 +25,7 @@ using bench_clock = std::chrono::steady_clock;
 struct settings {
   int rounds = 21;
   int ms = 20;
-} wanted;
+} options;
 
 double ns_since(bench_clock::time_point start) {
   return std::chrono::duration<double, std::nano>(bench_clock::now() - start).count();
@@ -50,8 +50,8 @@ template <class Operation>
 /// `threads` threads call operation(thread) in batches until the time is over; `meanwhile` runs beside them.
 template <class Form, class Operation, class Meanwhile>
 double run(int threads, Operation operation, Meanwhile meanwhile) {
-  std::atomic<bool> stop{false};
-  std::barrier together(threads + 1);
+  std::atomic<bool> must_stop{false};
+  std::barrier barrier(threads + 1);
   std::vector<double> ns_of_thread(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
   for (int thread = 0; thread < threads; ++thread) {
@@ -59,23 +59,23 @@ double run(int threads, Operation operation, Meanwhile meanwhile) {
       const auto member = membership<Form>();
       static_cast<void>(member);
       operation(thread);
-      together.arrive_and_wait();
-      long done = 0;
+      barrier.arrive_and_wait();
+      long operations = 0;
       const auto start = bench_clock::now();
       do {
         batch(operation, thread);
-        done += 64;
-      } while (!stop.load(std::memory_order_relaxed));
-      ns_of_thread[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(done);
+        operations += 64;
+      } while (!must_stop.load(std::memory_order_relaxed));
+      ns_of_thread[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(operations);
     });
   }
-  together.arrive_and_wait();
-  const auto end = bench_clock::now() + std::chrono::milliseconds(wanted.ms);
+  barrier.arrive_and_wait();
+  const auto end = bench_clock::now() + std::chrono::milliseconds(options.ms);
   while (bench_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     meanwhile();
   }
-  stop = true;
+  must_stop = true;
   for (std::thread& thread : running) thread.join();
   return *std::max_element(ns_of_thread.begin(), ns_of_thread.end());
 }
@@ -164,22 +164,22 @@ void all_pairs(table& results) {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   for (int position = 1; position < count; ++position) {
-    const auto number = [&] { return position + 1 < count ? std::max(1, std::atoi(words[++position])) : 1; };
-    if (std::strcmp(words[position], "--rounds") == 0) {
-      wanted.rounds = number();
-    } else if (std::strcmp(words[position], "--ms") == 0) {
-      wanted.ms = number();
-    } else if (std::strcmp(words[position], "--check") == 0) {
-      wanted = {.rounds = 1, .ms = 1};
+    const auto number = [&] { return position + 1 < count ? std::max(1, std::atoi(arguments[++position])) : 1; };
+    if (std::strcmp(arguments[position], "--rounds") == 0) {
+      options.rounds = number();
+    } else if (std::strcmp(arguments[position], "--ms") == 0) {
+      options.ms = number();
+    } else if (std::strcmp(arguments[position], "--check") == 0) {
+      options = {.rounds = 1, .ms = 1};
     } else {
       fmt::print(stderr, "usage: bench-sync [--rounds N] [--ms N] [--check]\n");
       return 2;
     }
   }
   table reads, changes, pairs;
-  for (int round = 0; round < wanted.rounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     all_reads<constant, our_read_only, our_reloadable, our_shared, our_shared_readers, std_mutex, std_shared_mutex,
 #if BENCH_PEERS
               std_atomic_shared_ptr,
@@ -194,7 +194,7 @@ int main(int count, char** words) {
 #if BENCH_PEERS && !BENCH_URCU
   fmt::print(stderr, "liburcu is skipped: it is not installed (package liburcu-dev)\n");
 #endif
-  fmt::print("ns, the least of {} rounds of {} ms (the median behind it)\n", wanted.rounds, wanted.ms);
+  fmt::print("ns, the least of {} rounds of {} ms (the median behind it)\n", options.rounds, options.ms);
   reads.print("read four words of what is replaced");
   changes.print("change under a lock");
   pairs.print("change under two locks");

@@ -14,9 +14,9 @@ namespace bench {
 
 /// The data that is read: four words of a line of eight.
 struct config {
-  explicit config(long n) : words{n, n, n, n} {}
-  alignas(64) long words[8] = {};
-  long sum() const { return words[0] + words[1] + words[2] + words[3]; }
+  explicit config(long n) : numbers{n, n, n, n} {}
+  alignas(64) long numbers[8] = {};
+  long sum() const { return numbers[0] + numbers[1] + numbers[2] + numbers[3]; }
 };
 
 }  // namespace bench
@@ -56,14 +56,14 @@ struct our_shared {
     value.with([n](config& c) { c = config(n); });
   }
   void add() {
-    value.with([](config& c) { ++c.words[0]; });
+    value.with([](config& c) { ++c.numbers[0]; });
   }
 };
 struct our_shared_spin : our_shared {
   static constexpr const char* name = "tarn::shared, spin_mutex";
   tarn::shared<config, tarn::spin_mutex> spun{1L};
   void add() {
-    spun.with([](config& c) { ++c.words[0]; });
+    spun.with([](config& c) { ++c.numbers[0]; });
   }
 };
 struct our_shared_readers {
@@ -91,7 +91,7 @@ struct plain_mutex {
   }
   void add() {
     const std::lock_guard hold(mutex);
-    ++value.words[0];
+    ++value.numbers[0];
   }
 };
 struct std_mutex : plain_mutex<std::mutex> {
@@ -114,13 +114,13 @@ struct std_atomic_shared_ptr {
 /// A slot for each thread of a candidate; at most two threads use it at a time.
 template <class Seat>
 struct seats {
-  static inline std::atomic<unsigned> taken{0};
+  static inline std::atomic<unsigned> seat_count{0};
   static inline Seat seats_of_threads[8];
-  static inline constinit thread_local Seat* mine = nullptr;
+  static inline constinit thread_local Seat* seat_of_thread = nullptr;
   static Seat& own_seat() {
-    if (mine == nullptr) [[unlikely]]
-      mine = &seats_of_threads[taken.fetch_add(1) % 8];
-    return *mine;
+    if (seat_of_thread == nullptr) [[unlikely]]
+      seat_of_thread = &seats_of_threads[seat_count.fetch_add(1) % 8];
+    return *seat_of_thread;
   }
 };
 struct alignas(128) epoch_seat {
@@ -128,7 +128,7 @@ struct alignas(128) epoch_seat {
   unsigned depth = 0;
 };
 struct alignas(128) hazard_seat {
-  std::atomic<const config*> place{nullptr};
+  std::atomic<const config*> slot{nullptr};
 };
 struct alignas(128) masked_seat {
   std::atomic<const config*> places[16] = {};
@@ -144,13 +144,13 @@ struct epochs {
   static inline std::atomic<unsigned long> epoch{1};
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    epoch_seat& mine = seats<epoch_seat>::own_seat();
-    if (mine.depth++ == 0) {
-      mine.inside_since.store(epoch.load(std::memory_order_relaxed), std::memory_order_release);
+    epoch_seat& seat = seats<epoch_seat>::own_seat();
+    if (seat.depth++ == 0) {
+      seat.inside_since.store(epoch.load(std::memory_order_relaxed), std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     const long sum = value.load(std::memory_order_acquire)->sum();
-    if (--mine.depth == 0) mine.inside_since.store(0, std::memory_order_release);
+    if (--seat.depth == 0) seat.inside_since.store(0, std::memory_order_release);
     return sum;
   }
 };
@@ -160,14 +160,14 @@ struct fenced_hazards {
   static constexpr const char* name = "candidate: hazard pointer, fence";
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    std::atomic<const config*>& place = seats<hazard_seat>::own_seat().place;
-    const config* seen = nullptr;
+    std::atomic<const config*>& slot = seats<hazard_seat>::own_seat().slot;
+    const config* version = nullptr;
     do {
-      seen = value.load(std::memory_order_relaxed);
-      place.store(seen, std::memory_order_seq_cst);
-    } while (value.load(std::memory_order_seq_cst) != seen);
-    const long sum = seen->sum();
-    place.store(nullptr, std::memory_order_release);
+      version = value.load(std::memory_order_relaxed);
+      slot.store(version, std::memory_order_seq_cst);
+    } while (value.load(std::memory_order_seq_cst) != version);
+    const long sum = version->sum();
+    slot.store(nullptr, std::memory_order_release);
     return sum;
   }
 };
@@ -177,18 +177,18 @@ struct masked_hazards {
   static constexpr const char* name = "candidate: hazard pointer, mask";
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    masked_seat& mine = seats<masked_seat>::own_seat();
-    const int place = __builtin_ctz(mine.free);
-    mine.free &= mine.free - 1;
-    const config* seen = nullptr;
+    masked_seat& seat = seats<masked_seat>::own_seat();
+    const int slot = __builtin_ctz(seat.free);
+    seat.free &= seat.free - 1;
+    const config* version = nullptr;
     do {
-      seen = value.load(std::memory_order_relaxed);
-      mine.places[place].store(seen, std::memory_order_release);
+      version = value.load(std::memory_order_relaxed);
+      seat.places[slot].store(version, std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
-    } while (value.load(std::memory_order_acquire) != seen);
-    const long sum = seen->sum();
-    mine.places[place].store(nullptr, std::memory_order_release);
-    mine.free |= 1u << place;
+    } while (value.load(std::memory_order_acquire) != version);
+    const long sum = version->sum();
+    seat.places[slot].store(nullptr, std::memory_order_release);
+    seat.free |= 1u << slot;
     return sum;
   }
 };

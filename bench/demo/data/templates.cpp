@@ -58,14 +58,14 @@ double sum_pairs() {
 
 // Containers and algorithms over one key type each.
 template <int N>
-std::size_t index_words(const std::vector<std::string>& words) {
+std::size_t index_words(const std::vector<std::string>& text) {
   std::map<std::pair<quantity<N>, std::string>, std::vector<std::tuple<int, std::string>>> ordered;
   std::unordered_map<std::string, std::function<int(quantity<N>)>> actions;
-  for (const std::string& word : words) {
+  for (const std::string& word : text) {
     ordered[{quantity<N>{double(word.size())}, word}].emplace_back(N, word);
     actions.emplace(word, [size = word.size()](quantity<N> q) { return int(size + q.value); });
   }
-  auto lengths = words | std::views::filter([](const std::string& w) { return w.size() > N; }) |
+  auto lengths = text | std::views::filter([](const std::string& w) { return w.size() > N; }) |
                  std::views::transform([](const std::string& w) { return std::optional(w.size() * N); }) |
                  std::views::take(100);
   std::vector<std::optional<std::size_t>> copy;
@@ -89,9 +89,9 @@ bool match(const std::basic_string<Character>& text, const std::basic_string<Cha
 
 double sums() { return sum_pairs<4>() + sum_pairs<8>(); }
 
-std::size_t indexes(const std::vector<std::string>& words) {
+std::size_t indexes(const std::vector<std::string>& text) {
   return [&]<int... N>(std::integer_sequence<int, N...>) {
-    return (index_words<N>(words) + ...);
+    return (index_words<N>(text) + ...);
   }(std::make_integer_sequence<int, 2>{});
 }
 

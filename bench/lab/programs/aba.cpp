@@ -1,5 +1,5 @@
-// lab-aba: breaks a lock-free list without a tag (tagged_list.hpp). First it plays the interleaving of the text step
-// by step. Then `threads` threads take two blocks and give them back, `operations` times in all, on one processor;
+// lab-aba: breaks a lock-free list without a tag (tagged_list.hpp). First it plays the interleaving described there
+// step by step. Then `threads` threads take two blocks and give them back, `operations` times in all, on one processor;
 // every 64th take yields the processor between reading and swapping. Counted: blocks that two threads held at once.
 // Unit: one operation.
 #include "bench/front_peers.hpp"
@@ -18,18 +18,18 @@ constexpr std::uint32_t block_count = 64;
 /// Records for each block whether somebody holds it.
 class owners {
  public:
-  explicit owners(std::size_t blocks) : taken_(blocks) {}
+  explicit owners(std::size_t blocks) : has_owner_(blocks) {}
   /// Returns false when somebody holds it already.
-  bool take(std::size_t block) { return !taken_[block].exchange(true, std::memory_order_relaxed); }
-  void give(std::size_t block) { taken_[block].store(false, std::memory_order_relaxed); }
+  bool take(std::size_t block) { return !has_owner_[block].exchange(true, std::memory_order_relaxed); }
+  void give(std::size_t block) { has_owner_[block].store(false, std::memory_order_relaxed); }
 
  private:
-  std::vector<std::atomic<bool>> taken_;
+  std::vector<std::atomic<bool>> has_owner_;
 };
 
 /// Returns 1 when A is given a block that B holds.
 template <class List>
-double play() {
+double play_interleaving() {
   List list(3);
   const auto seen_by_a = list.begin_take();
   const std::uint32_t first = list.take(), second = list.take();
@@ -39,11 +39,11 @@ double play() {
 }
 
 template <class Pool>
-outcome storm(const settings& wanted, Pool& pool) {
-  const std::uint64_t threads = wanted["threads"], operations_of_a_thread = wanted["operations"] / threads + 1;
+outcome take_and_give_at_once(const settings& parameters, Pool& pool) {
+  const std::uint64_t threads = parameters["threads"], operations_of_a_thread = parameters["operations"] / threads + 1;
   std::atomic<std::uint64_t> twice{0};
-  outcome done{.units = operations_of_a_thread * threads};
-  lab::repeat_together(static_cast<unsigned>(threads), operations_of_a_thread, done,
+  outcome result{.units = operations_of_a_thread * threads};
+  lab::repeat_together(static_cast<unsigned>(threads), operations_of_a_thread, result,
                        [&](unsigned thread, std::uint64_t operations) {
                          lab::pin("aba", 0, 1);
                          std::uint64_t takes = 0;
@@ -51,30 +51,30 @@ outcome storm(const settings& wanted, Pool& pool) {
                            if (++takes % 64 == 0) sched_yield();
                          };
                          bench::random_numbers random(thread + 1);
-                         typename Pool::name held[3] = {Pool::no_block(), Pool::no_block(), Pool::no_block()};
+                         typename Pool::name blocks[3] = {Pool::no_block(), Pool::no_block(), Pool::no_block()};
                          const auto give = [&](typename Pool::name& block) {
                            if (!Pool::is_none(block)) pool.give(block);
                            block = Pool::no_block();
                          };
                          for (std::uint64_t operation = 0; operation < operations; ++operation) {
-                           typename Pool::name& slot = held[bench::below(random.next(), 3)];
+                           typename Pool::name& slot = blocks[bench::draw_below(random.next(), 3)];
                            if (!Pool::is_none(slot)) {
                              give(slot);
                              continue;
                            }
-                           const auto taken = pool.take(meanwhile);
-                           if (Pool::is_none(taken)) continue;
-                           if (pool.claim(taken)) {
-                             slot = taken;
+                           const auto block = pool.take(meanwhile);
+                           if (Pool::is_none(block)) continue;
+                           if (pool.claim(block)) {
+                             slot = block;
                            } else {
                              twice.fetch_add(1, std::memory_order_relaxed);
                            }
                          }
-                         for (typename Pool::name& slot : held) give(slot);
+                         for (typename Pool::name& slot : blocks) give(slot);
                          return operations;
                        });
-  done.counts = {{"given twice", static_cast<double>(twice.load())}};
-  return done;
+  result.counts = {{"given twice", static_cast<double>(twice.load())}};
+  return result;
 }
 
 template <bool IsTagged>
@@ -118,23 +118,23 @@ struct block_pool {
 };
 
 template <bool IsTagged>
-outcome run_list(const settings& wanted) {
+outcome run_list(const settings& parameters) {
   list_pool<IsTagged> pool;
-  outcome done = storm(wanted, pool);
-  done.counts.emplace_back("as told", play<lab::free_list<IsTagged>>());
-  return done;
+  outcome result = take_and_give_at_once(parameters, pool);
+  result.counts.emplace_back("as told", play_interleaving<lab::free_list<IsTagged>>());
+  return result;
 }
 
 template <class Inner>
-outcome run_pool(const settings& wanted) {
+outcome run_pool(const settings& parameters) {
   block_pool<Inner> pool;
-  return storm(wanted, pool);
+  return take_and_give_at_once(parameters, pool);
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "aba",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "aba",
                       {{.name = "operations", .usual = 1'000'000}, {.name = "threads", .usual = 4, .maximum = 64}}, {
                         {"untagged", run_list<false>}, {"lock-free", run_list<true>},
 #if BENCH_BOOST

@@ -1,6 +1,7 @@
-// lab-appserver: the example server answers pages of `rows` rows under wrk, on loopback, for `seconds` (source 1).
-// The server runs on the preloaded malloc; wrk does not. Unit: one request, in the server's processor time. Exits
-// with 3 when there is no server (the build had no Boost) or no wrk.
+// lab-appserver: the example server answers pages of `rows` rows under wrk, on loopback, for `seconds`. It is the
+// running example of P. Sommerlad, Some Performance Patterns, EuroPLoP 2002. The server runs on the preloaded malloc;
+// wrk does not. Unit: one request, in the server's processor time. The program exits with 3 when there is no server
+// (the build had no Boost) or no wrk.
 //   global  its requests on the process's heap
 //   tarn    an arena for each request, a heap for each worker
 #include <dirent.h>
@@ -39,7 +40,7 @@ std::string find_server() {
 /// Runs a program and reads its output; ends it with this object.
 class child {
  public:
-  explicit child(std::vector<std::string> words, bool is_preloaded) {
+  explicit child(std::vector<std::string> command, bool is_preloaded) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) lab::give_up(program, "no pipe");
     posix_spawn_file_actions_t files;
@@ -47,13 +48,13 @@ class child {
     posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     std::vector<char*> arguments, variables;
-    for (std::string& variable : words) arguments.push_back(variable.data());
+    for (std::string& variable : command) arguments.push_back(variable.data());
     arguments.push_back(nullptr);
     for (char** variable = environ; *variable != nullptr; ++variable) {
       if (is_preloaded || !std::string_view(*variable).starts_with("LD_PRELOAD=")) variables.push_back(*variable);
     }
     variables.push_back(nullptr);
-    const int error = posix_spawnp(&process_, words[0].c_str(), &files, nullptr, arguments.data(), variables.data());
+    const int error = posix_spawnp(&process_, command[0].c_str(), &files, nullptr, arguments.data(), variables.data());
     posix_spawn_file_actions_destroy(&files);
     close(ends[1]);
     output_ = fdopen(ends[0], "r");
@@ -102,14 +103,14 @@ std::int64_t processor_ns_of(pid_t process) {
 }
 
 /// Returns the number behind `words` in `text`, or -1.
-double number_after(const std::string& text, const std::string& words) {
-  const std::size_t position = text.find(words);
-  return position == text.npos ? -1 : std::strtod(text.c_str() + position + words.size(), nullptr);
+double number_after(const std::string& text, const std::string& label) {
+  const std::size_t position = text.find(label);
+  return position == text.npos ? -1 : std::strtod(text.c_str() + position + label.size(), nullptr);
 }
 
 bool has_wrk() {
-  child asked({"wrk", "-v"}, false);
-  return asked.runs();
+  child wrk({"wrk", "-v"}, false);
+  return wrk.runs();
 }
 
 std::string load(const std::string& port, std::uint64_t rows, std::uint64_t seconds) {
@@ -126,7 +127,7 @@ std::string load(const std::string& port, std::uint64_t rows, std::uint64_t seco
   return text;
 }
 
-outcome serve(const settings& wanted, const char* allocator) {
+outcome serve(const settings& parameters, const char* allocator) {
   child server({find_server(), "--config", "/dev/null", "--port", "0", "--allocator", allocator}, true);
   std::string port;
   for (std::string line = server.runs() ? server.line() : ""; !line.empty() && port.empty(); line = server.line()) {
@@ -135,35 +136,35 @@ outcome serve(const settings& wanted, const char* allocator) {
     if (!port.empty()) break;
   }
   if (port.empty()) lab::give_up(program, "the server did not start");
-  load(port, wanted["rows"], 1);  // warm-up
+  load(port, parameters["rows"], 1);  // warm-up
   const std::int64_t before = processor_ns_of(server.process());
-  const std::string output = load(port, wanted["rows"], wanted["seconds"]);
-  outcome done;
-  done.ns = done.processor_ns = processor_ns_of(server.process()) - before;
+  const std::string output = load(port, parameters["rows"], parameters["seconds"]);
+  outcome result;
+  result.ns = result.processor_ns = processor_ns_of(server.process()) - before;
   // "  123456 requests in 1.00s, 2.00GB read"
   std::size_t position = output.find(" requests in ");
   const std::size_t line = output.rfind('\n', position) + 1;
-  done.units = std::strtoull(output.c_str() + (line == 0 ? 0 : line), nullptr, 10);
-  if (done.units == 0) lab::give_up(program, "no request was answered");
-  done.checksum = wanted["rows"];
-  done.counts = {{"requests a second", number_after(output, "Requests/sec:")}};
+  result.units = std::strtoull(output.c_str() + (line == 0 ? 0 : line), nullptr, 10);
+  if (result.units == 0) lab::give_up(program, "no request was answered");
+  result.checksum = parameters["rows"];
+  result.counts = {{"requests a second", number_after(output, "Requests/sec:")}};
   position = output.find("99%");
   if (position != output.npos) {
     char* unit = nullptr;
     const double number = std::strtod(output.c_str() + position + 3, &unit);
-    done.counts.emplace_back("p99 us", number * (unit[0] == 'u' ? 1 : unit[0] == 'm' ? 1e3 : 1e6));
+    result.counts.emplace_back("p99 us", number * (unit[0] == 'u' ? 1 : unit[0] == 'm' ? 1e3 : 1e6));
   }
-  return done;
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   find_server();
   if (!has_wrk()) lab::give_up(program, "no wrk (Debian package wrk)");
   return lab::main_of(
-      count, words, program,
+      count, arguments, program,
       {{.name = "rows", .usual = 256, .maximum = 100'000}, {.name = "seconds", .usual = 1, .maximum = 60}},
-      {{"global", [](const settings& wanted) { return serve(wanted, "global"); }},
-       {"tarn", [](const settings& wanted) { return serve(wanted, "tarn"); }}});
+      {{"global", [](const settings& parameters) { return serve(parameters, "global"); }},
+       {"tarn", [](const settings& parameters) { return serve(parameters, "tarn"); }}});
 }

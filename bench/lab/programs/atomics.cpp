@@ -57,7 +57,7 @@ tally follow(pid_t child) {
   wait(SIGSTOP);
   if (ptrace(PTRACE_CONT, child, nullptr, nullptr) != 0) fail(std::string("ptrace: ") + std::strerror(errno));
   wait(SIGUSR1);
-  tally counted;
+  tally counts;
   for (;;) {
     int status = 0;
     if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0 || waitpid(child, &status, 0) != child ||
@@ -66,20 +66,20 @@ tally follow(pid_t child) {
     }
     if (WSTOPSIG(status) == SIGUSR1) break;
     errno = 0;
-    const long place =
+    const long address =
         ptrace(PTRACE_PEEKUSER, child, reinterpret_cast<void*>(offsetof(user_regs_struct, rip)), nullptr);
-    const long word = ptrace(PTRACE_PEEKTEXT, child, reinterpret_cast<void*>(place), nullptr);
+    const long word = ptrace(PTRACE_PEEKTEXT, child, reinterpret_cast<void*>(address), nullptr);
     if (errno != 0) fail(std::string("the child's code cannot be read: ") + std::strerror(errno));
     unsigned char code[sizeof word];
     std::memcpy(code, &word, sizeof word);
-    ++counted.instructions;
-    if (is_atomic(code)) ++counted.atomics;
-    if (code[0] == 0x0f && code[1] == 0x05) ++counted.calls;
+    ++counts.instructions;
+    if (is_atomic(code)) ++counts.atomics;
+    if (code[0] == 0x0f && code[1] == 0x05) ++counts.calls;
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  counted.calls -= std::min<std::uint64_t>(counted.calls, 1);
-  return counted;
+  counts.calls -= std::min<std::uint64_t>(counts.calls, 1);
+  return counts;
 }
 #else
 tally follow(pid_t child) {
@@ -107,15 +107,15 @@ struct slot {
 /// Never returns. Replaces `replaced` blocks between the two signals.
 template <class Front>
 [[noreturn]] void work(std::uint64_t warm, std::uint64_t replaced, bool is_remote) {
-  static slot<Front> mine[slots], others[slots];
+  static slot<Front> own_blocks[slots], others[slots];
   static Front front;
-  std::atomic<bool> done{false};
+  std::atomic<bool> is_refilled{false};
   bench::random_numbers random(1);
   const auto turn = [&](std::uint64_t index) {
-    slot<Front>& target = (is_remote ? others : mine)[index % slots];
+    slot<Front>& target = (is_remote ? others : own_blocks)[index % slots];
     target.clear(front);
-    (is_remote ? mine[index % slots] : target).clear(front);
-    mine[index % slots].fill(front, random);
+    (is_remote ? own_blocks[index % slots] : target).clear(front);
+    own_blocks[index % slots].fill(front, random);
   };
   // The other thread refills the blocks that are freed here, and has ended before the counting starts.
   const auto refill = [&] {
@@ -143,30 +143,30 @@ template <class Front>
 }
 
 template <class Front>
-outcome run(const settings& wanted) {
-  const std::uint64_t replaced = wanted["replaced"];
-  outcome done{.units = replaced};
+outcome run(const settings& parameters) {
+  const std::uint64_t replaced = parameters["replaced"];
+  outcome result{.units = replaced};
   const lab::stopwatch watch;
   lab::pin("atomics", 0, 1);  // parent and child take turns: on one processor that is faster
   const pid_t child = fork();
   if (child < 0) lab::give_up("atomics", std::string("fork: ") + std::strerror(errno));
-  if (child == 0) work<Front>(20 * slots, replaced, wanted["remote"] != 0);
-  const tally counted = follow(child);
-  watch.stop(done);
-  done.checksum = replaced;
+  if (child == 0) work<Front>(20 * slots, replaced, parameters["remote"] != 0);
+  const tally counts = follow(child);
+  watch.stop(result);
+  result.checksum = replaced;
   const auto per_block = [&](std::uint64_t number) {
     return static_cast<double>(number) / static_cast<double>(replaced);
   };
-  done.counts = {{"atomics", per_block(counted.atomics)},
-                 {"calls", per_block(counted.calls)},
-                 {"instructions", per_block(counted.instructions)}};
-  return done;
+  result.counts = {{"atomics", per_block(counts.atomics)},
+                   {"calls", per_block(counts.calls)},
+                   {"instructions", per_block(counts.instructions)}};
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "atomics",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "atomics",
                       {{.name = "replaced", .usual = 1000, .maximum = slots},
                        {.name = "remote", .usual = 0, .minimum = 0, .maximum = 1}},
                       {{"malloc", run<bench::malloc_front>}, {"allocator", run<bench::allocator_front>}});

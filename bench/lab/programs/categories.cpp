@@ -1,6 +1,6 @@
-// lab-categories: the three kinds of objects of a server (source 1): its configuration, its sessions, and the reply
-// that grows by appends. The forms differ in how they synchronise threads; the objects and the work are the same.
-// Unit: one request. Counted: the locks taken for a request.
+// lab-categories: the three kinds of objects of a server in P. Sommerlad, Some Performance Patterns, EuroPLoP
+// 2002: its configuration, its sessions, and the reply that grows by appends. The forms differ in how they synchronise
+// threads; the objects and the work are the same. Unit: one request. Counted: the locks taken for a request.
 #include <tarn/tarn.hpp>
 
 #include <map>
@@ -48,7 +48,7 @@ thread_local std::uint64_t locks_taken = 0;
 
 /// Counts the locks that its thread takes.
 template <class Mutex>
-class counted : public Mutex {
+class counting_mutex : public Mutex {
  public:
   void lock() {
     ++locks_taken;
@@ -69,11 +69,11 @@ template <class Mutex, template <class> class Reading>
 class behind_locks {
  public:
   std::string setting(const std::string& name) {
-    const Reading<Mutex> held(configuration_mutex_);
+    const Reading<Mutex> lock(configuration_mutex_);
     return configuration_.at(name);
   }
   void touch(std::uint64_t session) {
-    const std::lock_guard held(sessions_mutex_);
+    const std::lock_guard lock(sessions_mutex_);
     ++sessions_[session];
   }
   std::uint64_t touched() const { return sum_of(sessions_); }
@@ -81,11 +81,11 @@ class behind_locks {
   class reply {
    public:
     void append(std::string_view text) {
-      const std::lock_guard held(mutex_);
+      const std::lock_guard lock(mutex_);
       text_ += text;
     }
     std::string text() {
-      const Reading<Mutex> held(mutex_);
+      const Reading<Mutex> lock(mutex_);
       return text_;
     }
 
@@ -100,8 +100,8 @@ class behind_locks {
   configuration configuration_ = make_configuration();
   sessions sessions_ = make_sessions();
 };
-using mutexes = behind_locks<counted<std::mutex>, std::lock_guard>;
-using reader_writer_locks = behind_locks<counted<std::shared_mutex>, std::shared_lock>;
+using mutexes = behind_locks<counting_mutex<std::mutex>, std::lock_guard>;
+using reader_writer_locks = behind_locks<counting_mutex<std::shared_mutex>, std::shared_lock>;
 
 /// The reply belongs to one thread, so it needs no lock and stays warm.
 class own_reply {
@@ -117,20 +117,20 @@ class own_reply {
 /// Data that never changes, or is replaced while it is read.
 class built_once {
  public:
-  built_once() { held_.build(make_configuration()); }
-  const std::string& setting(const std::string& name) const { return held_->at(name); }
+  built_once() { configuration_.build(make_configuration()); }
+  const std::string& setting(const std::string& name) const { return configuration_->at(name); }
 
  private:
-  tarn::read_only<configuration> held_;
+  tarn::read_only<configuration> configuration_;
 };
 class replaceable {
  public:
   std::string setting(const std::string& name) const {
-    return held_.with([&](const configuration& settings) { return settings.at(name); });
+    return configuration_.with([&](const configuration& settings) { return settings.at(name); });
   }
 
  private:
-  tarn::reloadable<configuration> held_{make_configuration()};
+  tarn::reloadable<configuration> configuration_{make_configuration()};
 };
 
 template <class Configuration>
@@ -147,7 +147,7 @@ class by_category {
 
  private:
   Configuration configuration_;
-  tarn::shared<sessions, counted<std::mutex>> sessions_{make_sessions()};
+  tarn::shared<sessions, counting_mutex<std::mutex>> sessions_{make_sessions()};
 };
 
 /// Uses three settings, a session, and a reply of as many pieces as the parameter says.
@@ -167,14 +167,14 @@ std::uint64_t serve(Server& server, std::uint64_t request, std::uint64_t pieces)
 }
 
 template <class Server>
-outcome run(const settings& wanted) {
-  const std::uint64_t requests = wanted["requests"], pieces = wanted["pieces"];
-  const auto threads = static_cast<unsigned>(wanted["threads"]);
+outcome run(const settings& parameters) {
+  const std::uint64_t requests = parameters["requests"], pieces = parameters["pieces"];
+  const auto threads = static_cast<unsigned>(parameters["threads"]);
   Server server;
-  outcome done{.units = requests};
+  outcome result{.units = requests};
   std::vector<std::uint64_t> sums(threads), locks(threads);
   lab::run_together(
-      threads, done,
+      threads, result,
       [&](unsigned) {
         for (std::uint64_t index = 0; index < requests / 16; ++index) static_cast<void>(serve(server, index, pieces));
         locks_taken = 0;
@@ -185,20 +185,20 @@ outcome run(const settings& wanted) {
         sums[self] = sum;
         locks[self] = locks_taken;
       });
-  std::uint64_t taken = 0;
+  std::uint64_t lock_count = 0;
   for (unsigned index = 0; index < threads; ++index) {
-    done.checksum += sums[index];
-    taken += locks[index];
+    result.checksum += sums[index];
+    lock_count += locks[index];
   }
-  done.checksum += server.touched();
-  done.counts = {{"locks", static_cast<double>(taken) / static_cast<double>(requests)}};
-  return done;
+  result.checksum += server.touched();
+  result.counts = {{"locks", static_cast<double>(lock_count) / static_cast<double>(requests)}};
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "categories",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "categories",
                       {{.name = "requests", .usual = 100'000, .maximum = 1'000'000'000},
                        {.name = "threads", .usual = 2, .maximum = 256},
                        {.name = "pieces", .usual = 40, .minimum = 0, .maximum = 100'000}},

@@ -21,14 +21,14 @@ constexpr std::string_view program = "count-a";
 void write_words(const std::string& path, std::uint64_t bytes) {
   bench::random_numbers random(1);
   tarn::io::writer output(path);
-  std::string words;
+  std::string line_text;
   for (std::uint64_t line = 0; output.offset() < bytes; ++line) {
-    words.clear();
+    line_text.clear();
     for (std::uint64_t letters = random.next() % 12 + 1, bits = random.next(); letters > 0; --letters, bits >>= 5) {
-      words += bits % 32 < 26 ? static_cast<char>('a' + bits % 32) : letter;
+      line_text += bits % 32 < 26 ? static_cast<char>('a' + bits % 32) : letter;
     }
-    words += line % 10 == 9 ? '\n' : ' ';
-    output.write(std::string_view(words).substr(0, bytes - output.offset()));
+    line_text += line % 10 == 9 ? '\n' : ' ';
+    output.write(std::string_view(line_text).substr(0, bytes - output.offset()));
   }
   output.close();
 }
@@ -56,40 +56,40 @@ std::uint64_t by_istream(const std::string& path) {
 std::uint64_t by_mmap(const std::string& path) { return one_by_one(bench::mapping(path).view()); }
 std::uint64_t mmap_vectors(const std::string& path) { return bench::count_by_vectors(bench::mapping(path).view()); }
 
-outcome make(const settings& wanted) {
-  outcome done{.units = wanted["bytes"]};
+outcome make(const settings& parameters) {
+  outcome result{.units = parameters["bytes"]};
   lab::stopwatch watch;
-  write_words(wanted.text("file"), done.units);
-  watch.stop(done);
-  done.checksum = bench::count_mapped_file(wanted.text("file"));
-  return done;
+  write_words(parameters.text("file"), result.units);
+  watch.stop(result);
+  result.checksum = bench::count_mapped_file(parameters.text("file"));
+  return result;
 }
 
 /// With threads=2 a second thread has existed, after which stdio locks each byte. With cold=1 the file's pages are
 /// dropped from the page cache first, as far as the system allows it.
 template <std::uint64_t (*Count)(const std::string&)>
-outcome run(const settings& wanted) {
-  const std::string& path = wanted.text("file");
+outcome run(const settings& parameters) {
+  const std::string& path = parameters.text("file");
   struct stat facts {};
   if (stat(path.c_str(), &facts) != 0) bench::fail(path);
-  if (wanted["threads"] > 1) std::thread([] {}).join();
-  if (wanted["cold"] != 0) {
+  if (parameters["threads"] > 1) std::thread([] {}).join();
+  if (parameters["cold"] != 0) {
     const descriptor input(path);
     fdatasync(input.number());  // dirty pages are not dropped
     posix_fadvise(input.number(), 0, 0, POSIX_FADV_DONTNEED);
   }
-  outcome done{.units = static_cast<std::uint64_t>(facts.st_size)};
+  outcome result{.units = static_cast<std::uint64_t>(facts.st_size)};
   lab::stopwatch watch;
-  done.checksum = Count(path);
-  watch.stop(done);
-  return done;
+  result.checksum = Count(path);
+  watch.stop(result);
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   try {
-    return lab::main_of(count, words, program,
+    return lab::main_of(count, arguments, program,
                         {{.name = "file", .is_text = true},
                          {.name = "bytes", .usual = 408'850, .maximum = 10'000'000'000},
                          {.name = "threads", .usual = 1, .maximum = 2},

@@ -1,5 +1,5 @@
 // lab-false-sharing: two threads on two processors each write to their own blocks; the forms differ only in the
-// addresses of the blocks (source 2 warns of blocks of two threads on one cache line). Unit: one write of one thread.
+// addresses of the blocks. Blocks of two threads on one cache line slow both down. Unit: one write of one thread.
 // Counted: the share of the blocks that lie on a line with a block of the other thread.
 #include <tarn/heap.hpp>
 
@@ -50,59 +50,60 @@ void write(const places& blocks_written, std::uint64_t times) {
 
 /// Each thread calls `place` with its number and its array to fill.
 template <class Place>
-outcome write_both(const settings& wanted, Place place) {
-  const std::uint64_t times = wanted["writes"];
-  outcome done{.units = times};
+outcome write_both(const settings& parameters, Place assign) {
+  const std::uint64_t times = parameters["writes"];
+  outcome result{.units = times};
   places blocks_of_threads[2];
   lab::run_together(
-      2, done,
+      2, result,
       [&](unsigned self) {
         lab::pin("false-sharing", self, 2);  // two threads on one processor share its cache
-        place(self, blocks_of_threads[self]);
+        assign(self, blocks_of_threads[self]);
         write(blocks_of_threads[self], times / 16);
       },
       [&](unsigned self) { write(blocks_of_threads[self], times); });
   for (const places& blocks_of_thread : blocks_of_threads) {
-    for (const word* block : blocks_of_thread) done.checksum += *block;
+    for (const word* block : blocks_of_thread) result.checksum += *block;
   }
-  done.counts = {{"on_common_lines", share_on_common_lines(blocks_of_threads[0], blocks_of_threads[1])}};
-  return done;
+  result.counts = {{"on_common_lines", share_on_common_lines(blocks_of_threads[0], blocks_of_threads[1])}};
+  return result;
 }
 
 /// Takes blocks of one array in turn for the two threads; `Apart` is the distance in bytes.
 template <std::size_t Apart>
-outcome by_turns(const settings& wanted) {
+outcome by_turns(const settings& parameters) {
   struct alignas(line_bytes) array {
-    std::array<word, 2 * blocks * Apart / sizeof(word)> words = {};
+    std::array<word, 2 * blocks * Apart / sizeof(word)> machine_words = {};
   };
   array blocks_of_both;
-  return write_both(wanted, [&](unsigned self, places& mine) {
+  return write_both(parameters, [&](unsigned self, places& own_blocks) {
     for (std::size_t index = 0; index < blocks; ++index)
-      mine[index] = &blocks_of_both.words[(2 * index + self) * Apart / sizeof(word)];
+      own_blocks[index] = &blocks_of_both.machine_words[(2 * index + self) * Apart / sizeof(word)];
   });
 }
 
 /// One thread allocates all blocks, in turn for the two threads, as a thread that distributes work does.
-outcome handed_out(const settings& wanted) {
+outcome handed_out(const settings& parameters) {
   places blocks_of_threads[2];
   for (std::size_t index = 0; index < blocks; ++index) {
     for (places& blocks_of_thread : blocks_of_threads) blocks_of_thread[index] = made_by_malloc();
   }
-  return write_both(wanted, [&](unsigned self, places& mine) { mine = blocks_of_threads[self]; });
+  return write_both(parameters, [&](unsigned self, places& own_blocks) { own_blocks = blocks_of_threads[self]; });
 }
 
 /// Each thread allocates its own blocks.
 template <word* (*Make)()>
-outcome own_heaps(const settings& wanted) {
-  return write_both(wanted, [](unsigned, places& mine) { std::generate(mine.begin(), mine.end(), Make); });
+outcome own_heaps(const settings& parameters) {
+  return write_both(parameters,
+                    [](unsigned, places& own_blocks) { std::generate(own_blocks.begin(), own_blocks.end(), Make); });
 }
 
 word* made_by_heap() { return ::new (tarn::current().allocate(block_bytes)) word(0); }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "false-sharing", {{.name = "writes", .usual = 20'000'000}},
+int main(int count, char** machine_words) {
+  return lab::main_of(count, machine_words, "false-sharing", {{.name = "writes", .usual = 20'000'000}},
                       {{"one-array", by_turns<block_bytes>},
                        {"lines-apart", by_turns<2 * line_bytes>},
                        {"handed-out", handed_out},

@@ -43,7 +43,7 @@ class blocks {
   std::uint64_t replace(std::uint64_t steps) {
     std::uint64_t sum = 0;
     for (std::uint64_t step = 0; step < steps; ++step) {
-      const std::size_t index = bench::below(random_.next(), count_);
+      const std::size_t index = bench::draw_below(random_.next(), count_);
       sum += lab::marked(list_[index]);
       front_.deallocate(list_[index], size_);
       list_[index] = marked_block(index);
@@ -66,13 +66,13 @@ class blocks {
 };
 
 template <class Front>
-outcome run(const settings& wanted) {
-  const auto threads = static_cast<unsigned>(wanted["threads"]);
-  const std::uint64_t size = wanted["size"], wanted_live = wanted["live"];
-  const std::uint64_t live = std::max<std::uint64_t>(1, (wanted_live == 0 ? all_bytes / size : wanted_live) / threads);
-  const std::uint64_t steps = wanted["steps"] / threads + 1;
+outcome run(const settings& parameters) {
+  const auto threads = static_cast<unsigned>(parameters["threads"]);
+  const std::uint64_t size = parameters["size"], max_live = parameters["live"];
+  const std::uint64_t live = std::max<std::uint64_t>(1, (max_live == 0 ? all_bytes / size : max_live) / threads);
+  const std::uint64_t steps = parameters["steps"] / threads + 1;
   check_room(live * threads * size);
-  outcome done{.units = lab::units_of_a_core(steps, threads)};
+  outcome result{.units = lab::units_of_a_core(steps, threads)};
   std::vector<std::optional<blocks<Front>>> lists(threads);
   std::atomic<std::uint64_t> sum{0};
   std::atomic<long> before{0}, after{0};
@@ -80,7 +80,7 @@ outcome run(const settings& wanted) {
   if (threads == 1) idle.emplace();
   std::atomic<unsigned> listed{0};
   lab::run_together(
-      threads, done,
+      threads, result,
       [&](unsigned thread) {
         lists[thread].emplace(live, size, thread);
         const auto meet = [&](unsigned expected) {
@@ -95,16 +95,16 @@ outcome run(const settings& wanted) {
       },
       [&](unsigned thread) { sum.fetch_add(lists[thread]->replace(steps), std::memory_order_relaxed); });
   after = bench::resident_kib();
-  done.checksum = sum.load();
+  result.checksum = sum.load();
   const double blocks_made = static_cast<double>(live) * threads;
-  done.counts = {{"bytes a block", std::max(0.0, static_cast<double>(after - before) * 1024 / blocks_made)}};
-  return done;
+  result.counts = {{"bytes a block", std::max(0.0, static_cast<double>(after - before) * 1024 / blocks_made)}};
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "growth",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "growth",
                       {{.name = "threads", .usual = 1, .maximum = 256},
                        {.name = "live", .usual = 100'000, .minimum = 0, .maximum = 1'000'000'000},
                        {.name = "size", .usual = 64, .minimum = 16, .maximum = 1 << 24},

@@ -1,7 +1,8 @@
-// lab-heapdemo: `threads` threads only allocate and free blocks of `size` bytes, `allocations` times each (source 3).
-// Unit: one allocation and its free, in time of one processor.
+// lab-heapdemo: `threads` threads only allocate and free blocks of `size` bytes, `allocations` times each,
+// after "Improving Performance with Thread-Private Heaps", C/C++ Users Journal 9/1999. Unit: one allocation and its
+// free, in time of one processor.
 //   malloc        the process's heap, whichever is preloaded
-//   one-lock      the same behind one lock, as in the article
+//   one-lock      the same behind one lock, as in that article
 //   private-heap  a tarn::heap for each thread
 //   private-pmr   a std::pmr::unsynchronized_pool_resource for each thread
 //   private-tbb   a oneTBB memory pool for each thread
@@ -48,11 +49,11 @@ struct tbb_pool {
 #endif
 
 template <class Heap>
-outcome run(const settings& wanted) {
-  const std::uint64_t threads = wanted["threads"], size = wanted["size"];
-  outcome done{.units = lab::units_of_a_core(wanted["allocations"], threads)};
+outcome run(const settings& parameters) {
+  const std::uint64_t threads = parameters["threads"], size = parameters["size"];
+  outcome result{.units = lab::units_of_a_core(parameters["allocations"], threads)};
   std::vector<std::optional<Heap>> heaps(threads);
-  lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
+  lab::repeat_together(static_cast<unsigned>(threads), parameters["allocations"], result,
                        [&](unsigned thread, std::uint64_t repetitions) {
                          std::optional<Heap>& own_heap = heaps[thread];
                          if (!own_heap) own_heap.emplace();  // its thread makes it, in the warm-up
@@ -66,13 +67,13 @@ outcome run(const settings& wanted) {
                          }
                          return sum;
                        });
-  return done;
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "heapdemo",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "heapdemo",
                       {{.name = "threads", .usual = 4, .maximum = 256},
                        {.name = "allocations", .usual = 200'000},
                        {.name = "size", .usual = 1024, .minimum = 8, .maximum = 1 << 30}},

@@ -1,5 +1,6 @@
-// lab-heapdemo2: `threads` threads create and destroy an object of 1,024 bytes, `allocations` times each (source 3,
-// listing 3). Unit: one object, in time of one processor.
+// lab-heapdemo2: `threads` threads create and destroy an object of 1,024 bytes, `allocations` times each, as in
+// listing 3 of "Improving Performance with Thread-Private Heaps", C/C++ Users Journal 9/1999. Unit: one object, in time
+// of one processor.
 //   malloc     without the base class: operator new, on the process's heap
 //   one-lock   the same behind one lock
 //   pooled     with the base class: tarn::pooled
@@ -78,22 +79,22 @@ struct by_recycling {
 };
 
 template <class Make>
-outcome run(const settings& wanted) {
-  const std::uint64_t threads = wanted["threads"];
-  outcome done{.units = lab::units_of_a_core(wanted["allocations"], threads)};
-  lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
+outcome run(const settings& parameters) {
+  const std::uint64_t threads = parameters["threads"];
+  outcome result{.units = lab::units_of_a_core(parameters["allocations"], threads)};
+  lab::repeat_together(static_cast<unsigned>(threads), parameters["allocations"], result,
                        [](unsigned, std::uint64_t repetitions) {
                          std::uint64_t sum = 0;
                          for (std::uint64_t number = 0; number < repetitions; ++number) sum += Make()(number);
                          return sum;
                        });
-  return done;
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "heapdemo2",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "heapdemo2",
                       {{.name = "threads", .usual = 4, .maximum = 256}, {.name = "allocations", .usual = 200'000}},
                       {{"malloc", run<by_new<plain>>},
                        {"one-lock", run<by_new<locked>>},

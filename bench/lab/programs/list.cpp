@@ -1,5 +1,5 @@
-// lab-list: builds and deletes a linked list of `nodes` nodes of two words, repeatedly until `total` nodes were made
-// (source 4). Unit: one node. The malloc form uses the preloaded malloc.
+// lab-list: builds and deletes a linked list of `nodes` nodes of two words, repeatedly until `total` nodes were made,
+// as the manual page Pool(3C++) of UnixWare 7 does. Unit: one node. The malloc form uses the preloaded malloc.
 #include "bench/front_arenas.hpp"
 #include "bench/front_malloc.hpp"
 #include "bench/front_peers.hpp"
@@ -21,13 +21,13 @@ struct node {
 template <class From>
 void give_all(From& allocator, node* head, std::uint64_t& sum) {
   while (head != nullptr) {
-    node* const gone = head;
-    head = gone->next;
-    sum += gone->value;
+    node* const first = head;
+    head = first->next;
+    sum += first->value;
     if constexpr (requires { allocator.drop(std::span<void* const>()); }) {
       lab::keep(head);  // an arena ends with the list
     } else {
-      allocator.template destroy<sizeof(node)>(gone);
+      allocator.template destroy<sizeof(node)>(first);
     }
   }
 }
@@ -53,10 +53,10 @@ template <class Front>
 std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
   std::uint64_t sum = 0;
   for (std::uint64_t index = 0; index < times; ++index) {
-    if constexpr (requires { front.hold(); }) {
-      auto held = front.hold();
-      give_all(held, build(held, nodes, index), sum);
-      held.drop({});
+    if constexpr (requires { front.make_arena(); }) {
+      auto arena = front.make_arena();
+      give_all(arena, build(arena, nodes, index), sum);
+      arena.drop({});
     } else {
       give_all(front, build(front, nodes, index), sum);
     }
@@ -67,16 +67,16 @@ std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
 /// A second thread sleeps meanwhile: some allocators take short cuts in a process of one thread, and no server is
 /// one.
 template <class Front>
-outcome run(const settings& wanted) {
-  const std::uint64_t nodes = wanted["nodes"], times = std::max<std::uint64_t>(1, wanted["total"] / nodes);
+outcome run(const settings& parameters) {
+  const std::uint64_t nodes = parameters["nodes"], times = std::max<std::uint64_t>(1, parameters["total"] / nodes);
   const bench::idle_thread idle;
   Front front;
   lists(front, nodes, times / 16 + 1);
-  outcome done{.units = nodes * times};
+  outcome result{.units = nodes * times};
   lab::stopwatch watch;
-  done.checksum = lists(front, nodes, times);
-  watch.stop(done);
-  return done;
+  result.checksum = lists(front, nodes, times);
+  watch.stop(result);
+  return result;
 }
 
 template <template <std::size_t> class Pool, bool Shared = false>
@@ -84,8 +84,8 @@ struct of_pool : bench::pool_front<Pool, Shared> {};
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "list",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "list",
                       {{.name = "nodes", .usual = 1000, .maximum = 10'000'000},
                        {.name = "total", .usual = 1'000'000, .maximum = 1'000'000'000}},
                       {

@@ -1,7 +1,7 @@
-// lab-lock-cost: one thread allocates, another frees (source 5). Only the time inside the calls is counted, in
-// batches of 32, which excludes the queue between the threads and the clock. Then it times Lock() and Unlock(), or
-// the one compare-and-swap, while two threads call them. Unit: one Alloc() and its Free(). cores=1: both threads
-// share one processor.
+// lab-lock-cost: one thread allocates, another frees, as in a note of Bulka, Mayhew and Michael on a lock-free
+// pool (about 2008). Only the time inside the calls is counted, in batches of 32, which excludes the queue between the
+// threads and the clock. Then it times Lock() and Unlock(), or the one compare-and-swap, while two threads call them.
+// Unit: one Alloc() and its Free(). cores=1: both threads share one processor.
 #include <pthread.h>
 #include <cerrno>
 #include <cstring>
@@ -56,11 +56,13 @@ struct lock_free_pool {
   lab::free_list<true> free{max_blocks};
   std::unique_ptr<block[]> blocks = std::make_unique<block[]>(max_blocks + 1);
   void* take() {
-    const std::uint32_t taken = free.take();
-    if (taken == 0) std::abort();
-    return &blocks[taken];
+    const std::uint32_t number = free.take();
+    if (number == 0) std::abort();
+    return &blocks[number];
   }
-  void give(void* given) { free.give(static_cast<std::uint32_t>(static_cast<block*>(given) - blocks.get())); }
+  void give(void* block_address) {
+    free.give(static_cast<std::uint32_t>(static_cast<block*>(block_address) - blocks.get()));
+  }
 };
 
 struct process_heap {
@@ -85,8 +87,8 @@ double clock_ns() {
 
 /// Thread 0 calls Alloc() and thread 1 calls Free(); returns the ns of all calls.
 template <class Pool>
-pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, outcome& done) {
-  bench::ring between;
+pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, outcome& result) {
+  bench::ring handoff_ring;
   pair_of_times times;
   const double clock = clock_ns();
   const auto body = [&](unsigned thread, std::uint64_t batches) {
@@ -103,10 +105,10 @@ pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, 
           lab::mark(block, repetition);
         }
         thread_ns += static_cast<double>(bench::now_ns() - start) - clock;
-        for (void* const block : blocks) between.push(block);
+        for (void* const block : blocks) handoff_ring.push(block);
       } else {
         for (void*& block : blocks) {
-          block = between.pop();
+          block = handoff_ring.pop();
           sum += lab::marked(block);
         }
         const std::int64_t start = bench::now_ns();
@@ -117,15 +119,15 @@ pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, 
         thread_ns += static_cast<double>(bench::now_ns() - start) - clock;
       }
     }
-    if (thread == 0) between.flush();
+    if (thread == 0) handoff_ring.flush();
     return sum;
   };
   const std::uint64_t batches = pairs / batch + 1;
-  lab::repeat_together(2, batches, done, body);
-  done.units = batches * batch;
-  done.ns = static_cast<std::int64_t>(times.first + times.second);
-  times.first /= static_cast<double>(done.units);
-  times.second /= static_cast<double>(done.units);
+  lab::repeat_together(2, batches, result, body);
+  result.units = batches * batch;
+  result.ns = static_cast<std::int64_t>(times.first + times.second);
+  times.first /= static_cast<double>(result.units);
+  times.second /= static_cast<double>(result.units);
   return times;
 }
 
@@ -188,16 +190,16 @@ lock_times lock_and_unlock(std::uint64_t pairs, unsigned on_cores, Lock lock, Un
 }
 
 template <class Pool>
-outcome run(const settings& wanted) {
-  const auto on_cores = static_cast<unsigned>(wanted["cores"]);
-  const std::uint64_t pairs = wanted["pairs"];
-  outcome done;
+outcome run(const settings& parameters) {
+  const auto on_cores = static_cast<unsigned>(parameters["cores"]);
+  const std::uint64_t pairs = parameters["pairs"];
+  outcome result;
   pair_of_times times;
   lock_times locks;
   bool has_lock = true;
   {
     Pool pool;
-    times = take_and_give(pool, pairs, on_cores, done);
+    times = take_and_give(pool, pairs, on_cores, result);
   }
   if constexpr (requires(Pool pool) { pool.lock; }) {
     Pool pool;
@@ -208,18 +210,19 @@ outcome run(const settings& wanted) {
     locks = lock_and_unlock(
         20 * pairs, on_cores,
         [&] {
-          std::uint64_t seen = head.load(std::memory_order_relaxed);
-          head.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel, std::memory_order_relaxed);
+          std::uint64_t value = head.load(std::memory_order_relaxed);
+          head.compare_exchange_strong(value, value + 1, std::memory_order_acq_rel, std::memory_order_relaxed);
         },
         [] {});
     locks.unlock = 0;
   } else {
     has_lock = false;
   }
-  if (has_lock) done.counts = {{"Lock ns", locks.lock}, {"Unlock ns", locks.unlock}, {"lock cpu ns", locks.processor}};
-  done.counts.emplace_back("Alloc ns", times.first);
-  done.counts.emplace_back("Free ns", times.second);
-  return done;
+  if (has_lock)
+    result.counts = {{"Lock ns", locks.lock}, {"Unlock ns", locks.unlock}, {"lock cpu ns", locks.processor}};
+  result.counts.emplace_back("Alloc ns", times.first);
+  result.counts.emplace_back("Free ns", times.second);
+  return result;
 }
 
 using bench::free_pool;
@@ -227,9 +230,9 @@ using bench::wide_pool;
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   return lab::main_of(
-      count, words, "lock-cost",
+      count, arguments, "lock-cost",
       {{.name = "cores", .usual = 2, .maximum = 2}, {.name = "pairs", .usual = 100'000, .maximum = 1'000'000'000}}, {
         {"malloc", run<process_heap>}, {"mutex", run<locked_pool<std::mutex>>}, {"spin", run<locked_pool<spin_lock>>},
             {"lock-free", run<lock_free_pool>},

@@ -1,5 +1,6 @@
-// lab-m-string: a server of a line protocol splits `requests` requests of one client and answers each (source 2). The
-// forms hold its strings in different ways. Unit: one request. valgrind counts the allocations from outside.
+// lab-m-string: a server of a line protocol splits `requests` requests of one client and answers each, as a student
+// project with an allocation cache for each thread did. The forms hold its strings in different ways. Unit: one
+// request. valgrind counts the allocations from outside.
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -44,13 +45,13 @@ struct m_string {
 /// The usual way to write it.
 struct without_cache {
   static m_string* make() {
-    void* const place = std::malloc(sizeof(m_string));
-    if (place == nullptr) std::abort();
-    return ::new (place) m_string;
+    void* const storage = std::malloc(sizeof(m_string));
+    if (storage == nullptr) std::abort();
+    return ::new (storage) m_string;
   }
-  static void end(m_string* gone) {
-    std::free(gone->data);
-    std::free(gone);
+  static void end(m_string* text) {
+    std::free(text->data);
+    std::free(text);
   }
 };
 
@@ -58,16 +59,16 @@ struct without_cache {
 class with_cache {
  public:
   static m_string* make() {
-    cache* const mine = of_thread();
-    if (mine->count == 0) return without_cache::make();
-    m_string* const again = mine->strings[--mine->count];
-    again->length = 0;
-    return again;
+    cache* const own_cache = of_thread();
+    if (own_cache->count == 0) return without_cache::make();
+    m_string* const reused = own_cache->strings[--own_cache->count];
+    reused->length = 0;
+    return reused;
   }
-  static void end(m_string* gone) {
-    cache* const mine = of_thread();
-    if (mine->count == mine->strings.size()) return without_cache::end(gone);
-    mine->strings[mine->count++] = gone;
+  static void end(m_string* text) {
+    cache* const own_cache = of_thread();
+    if (own_cache->count == own_cache->strings.size()) return without_cache::end(text);
+    own_cache->strings[own_cache->count++] = text;
   }
 
  private:
@@ -85,17 +86,17 @@ class with_cache {
     return created;
   }
   static cache* of_thread() {
-    void* mine = pthread_getspecific(key());
-    if (mine == nullptr) {
-      mine = new cache;
-      pthread_setspecific(key(), mine);
+    void* value = pthread_getspecific(key());
+    if (value == nullptr) {
+      value = new cache;
+      pthread_setspecific(key(), value);
     }
-    return static_cast<cache*>(mine);
+    return static_cast<cache*>(value);
   }
   static void empty(void* thread_cache) {
-    auto* const mine = static_cast<cache*>(thread_cache);
-    while (mine->count > 0) without_cache::end(mine->strings[--mine->count]);
-    delete mine;
+    auto* const own_cache = static_cast<cache*>(thread_cache);
+    while (own_cache->count > 0) without_cache::end(own_cache->strings[--own_cache->count]);
+    delete own_cache;
   }
 };
 
@@ -190,10 +191,10 @@ constexpr std::uint64_t at_once = 32;  // requests that the client sends before 
 template <class Form>
 void serve(int connection) {
   std::string buffer, replies;
-  for (char place[16 * 1024];;) {
-    const ssize_t got = read(connection, place, sizeof place);
-    if (got <= 0) return;
-    buffer.append(place, static_cast<std::size_t>(got));
+  for (char part[16 * 1024];;) {
+    const ssize_t bytes = read(connection, part, sizeof part);
+    if (bytes <= 0) return;
+    buffer.append(part, static_cast<std::size_t>(bytes));
     std::size_t begin = 0;
     for (std::size_t end; (end = buffer.find('\n', begin)) != std::string::npos; begin = end + 1) {
       Form::answer(std::string_view(buffer).substr(begin, end - begin),
@@ -227,11 +228,11 @@ std::uint64_t ask(int connection, std::uint64_t requests) {
     }
     write_all(connection, lines);
     for (std::size_t left = lines.size(); left > 0;) {  // replies are as long as their requests
-      char place[16 * 1024];
-      const ssize_t got = read(connection, place, std::min(left, sizeof place));
-      if (got <= 0) lab::give_up(program, "the connection broke");
-      sum = sum_of({place, static_cast<std::size_t>(got)}, sum);
-      left -= static_cast<std::size_t>(got);
+      char part[16 * 1024];
+      const ssize_t bytes = read(connection, part, std::min(left, sizeof part));
+      if (bytes <= 0) lab::give_up(program, "the connection broke");
+      sum = sum_of({part, static_cast<std::size_t>(bytes)}, sum);
+      left -= static_cast<std::size_t>(bytes);
     }
   }
   return sum;
@@ -239,25 +240,25 @@ std::uint64_t ask(int connection, std::uint64_t requests) {
 
 /// The server's thread starts before the clock, and has answered one batch by then.
 template <class Form>
-outcome run(const settings& wanted) {
+outcome run(const settings& parameters) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) lab::give_up(program, "no sockets");
   std::thread server(serve<Form>, ends[1]);
   ask(ends[0], at_once);
-  outcome done{.units = wanted["requests"]};
+  outcome result{.units = parameters["requests"]};
   lab::stopwatch watch;
-  done.checksum = ask(ends[0], done.units);
-  watch.stop(done);
+  result.checksum = ask(ends[0], result.units);
+  watch.stop(result);
   close(ends[0]);
   server.join();
   close(ends[1]);
-  return done;
+  return result;
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, program, {{.name = "requests", .usual = 100'000, .maximum = 100'000'000}},
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, program, {{.name = "requests", .usual = 100'000, .maximum = 100'000'000}},
                       {{"m-string", run<of_m_strings<without_cache>>},
                        {"m-string-cache", run<of_m_strings<with_cache>>},
                        {"std-string", run<of_std_strings>},

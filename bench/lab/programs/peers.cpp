@@ -46,21 +46,21 @@ std::array<one_row, 6> pool_rows() {
 
 outcome measured(const one_row& row, std::uint64_t percent) {
   const std::uint64_t repetitions = std::max<std::uint64_t>(1, row.repetitions * percent / 100);
-  const bench::outcome told = bench::measure(row.bench_row, repetitions);
+  const bench::outcome measured_times = bench::measure(row.bench_row, repetitions);
   return {.units = repetitions * row.bench_row.units,
-          .ns = told.wall_ns,
-          .processor_ns = told.processor_ns,
-          .checksum = told.checksum};
+          .ns = measured_times.wall_ns,
+          .processor_ns = measured_times.processor_ns,
+          .checksum = measured_times.checksum};
 }
 
 template <class Front, bool HasHeapRows>
-outcome run(const settings& wanted) {
-  const std::uint64_t heap = wanted["heap"], pool = wanted["pool"];
+outcome run(const settings& parameters) {
+  const std::uint64_t heap = parameters["heap"], pool = parameters["pool"];
   if constexpr (HasHeapRows) {
-    if (heap != 0) return measured(heap_rows<Front>().at(heap - 1), wanted["percent"]);
+    if (heap != 0) return measured(heap_rows<Front>().at(heap - 1), parameters["percent"]);
   }
   if (pool == 0) lab::give_up("peers", "it has no such row");
-  return measured(pool_rows<Front>().at(pool - 1), wanted["percent"]);
+  return measured(pool_rows<Front>().at(pool - 1), parameters["percent"]);
 }
 
 template <template <std::size_t> class Pool, bool Shared>
@@ -68,8 +68,8 @@ struct of_pool : bench::pool_front<Pool, Shared> {};
 
 }  // namespace
 
-int main(int count, char** words) {
-  return lab::main_of(count, words, "peers",
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "peers",
                       {{.name = "heap", .usual = 0, .minimum = 0, .maximum = 7},
                        {.name = "pool", .usual = 0, .minimum = 0, .maximum = 6},
                        {.name = "percent", .usual = 100, .maximum = 10'000}},

@@ -1,5 +1,5 @@
-// The free list of source 5: threads take and give blocks by a compare-and-swap on the list's head, which also holds
-// a tag that counts the takes. Without the tag it breaks:
+// A free list, after a note of Bulka, Mayhew and Michael (about 2008): threads take and give blocks by a
+// compare-and-swap on the list's head, which also holds a tag that counts the takes. Without the tag it breaks:
 //   1. A reads the head, block a, and the next one, b; A is interrupted.
 //   2. B takes a, takes b, gives a back: the head is a again, and b is B's.
 //   3. A's compare-and-swap finds a, as it expects, and makes b the head: b is free and B's at once.
@@ -31,10 +31,10 @@ class free_list {
     return {head, next_[block_of(head)].load(std::memory_order_relaxed)};
   }
   /// Returns true when the block of `seen` belongs to the caller now.
-  bool end_take(const taking& seen) noexcept {
-    std::uint64_t expected = seen.head;
-    const std::uint64_t tag = IsTagged ? (seen.head >> 32) + 1 : 0;
-    return head_.compare_exchange_strong(expected, tag << 32 | seen.next, std::memory_order_acquire,
+  bool end_take(const taking& started) noexcept {
+    std::uint64_t expected = started.head;
+    const std::uint64_t tag = IsTagged ? (started.head >> 32) + 1 : 0;
+    return head_.compare_exchange_strong(expected, tag << 32 | started.next, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
   static number block_of(std::uint64_t head) noexcept { return static_cast<number>(head); }
@@ -43,10 +43,10 @@ class free_list {
   template <class Meanwhile>
   number take(Meanwhile meanwhile) noexcept {
     for (;;) {
-      const taking seen = begin_take();
-      if (block_of(seen.head) == 0) return 0;
+      const taking started = begin_take();
+      if (block_of(started.head) == 0) return 0;
       meanwhile();
-      if (end_take(seen)) return block_of(seen.head);
+      if (end_take(started)) return block_of(started.head);
     }
   }
   number take() noexcept {

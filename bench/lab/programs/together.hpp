@@ -19,7 +19,7 @@ namespace lab {
 template <class Prepare, class Work>
 void run_together(unsigned threads, outcome& result, Prepare prepare, Work work) {
   struct times {
-    std::int64_t began, ended, processor;
+    std::int64_t began, end, processor;
   };
   std::vector<times> times_of_threads(threads);
   std::atomic<unsigned> ready = 0;
@@ -38,8 +38,8 @@ void run_together(unsigned threads, outcome& result, Prepare prepare, Work work)
   run(0);
   for (std::thread& thread : others) thread.join();
   const auto earlier = [](const times& first, const times& second) { return first.began < second.began; };
-  const auto ends_earlier = [](const times& first, const times& second) { return first.ended < second.ended; };
-  result.ns = std::max_element(times_of_threads.begin(), times_of_threads.end(), ends_earlier)->ended -
+  const auto ends_earlier = [](const times& first, const times& second) { return first.end < second.end; };
+  result.ns = std::max_element(times_of_threads.begin(), times_of_threads.end(), ends_earlier)->end -
               std::min_element(times_of_threads.begin(), times_of_threads.end(), earlier)->began;
   result.processor_ns = 0;
   for (const times& thread : times_of_threads) result.processor_ns += thread.processor;

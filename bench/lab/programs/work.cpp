@@ -18,9 +18,9 @@ std::string quoted(std::string_view word) { return '"' + std::string(word) + '"'
 }  // namespace
 
 settings::settings(std::string_view program, std::initializer_list<parameter> parameters,
-                   const std::vector<std::string_view>& words) {
+                   const std::vector<std::string_view>& assignments) {
   for (const parameter& parameter : parameters) values_.push_back({parameter, parameter.usual, {}});
-  for (const std::string_view word : words) {
+  for (const std::string_view word : assignments) {
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
     value* entry = nullptr;
@@ -55,9 +55,9 @@ const std::string& settings::text(std::string_view name) const { return find(nam
 
 void give_up(std::string_view program, std::string_view why) { leave(program, std::string(why), 3); }
 
-int main_of(int count, char** words, std::string_view program, std::initializer_list<parameter> parameters,
+int main_of(int count, char** arguments_of_main, std::string_view program, std::initializer_list<parameter> parameters,
             std::initializer_list<form> forms) {
-  const std::vector<std::string_view> arguments(words + (count > 0 ? 1 : 0), words + count);
+  const std::vector<std::string_view> arguments(arguments_of_main + (count > 0 ? 1 : 0), arguments_of_main + count);
   if (arguments.size() == 1 && arguments[0] == "--forms") {
     for (const form& candidate : forms) std::printf("%s\n", std::string(candidate.name).c_str());
     return 0;
@@ -65,15 +65,15 @@ int main_of(int count, char** words, std::string_view program, std::initializer_
   if (arguments.empty()) leave(program, "usage: lab-" + std::string(program) + " --forms | FORM KEY=VALUE…", 2);
   for (const form& candidate : forms) {
     if (candidate.name != arguments[0]) continue;
-    const settings wanted(program, parameters, {arguments.begin() + 1, arguments.end()});
-    const outcome done = candidate.run(wanted);
+    const settings values(program, parameters, {arguments.begin() + 1, arguments.end()});
+    const outcome result = candidate.run(values);
     nlohmann::ordered_json counts = nlohmann::ordered_json::object();
-    for (const auto& [name, number] : done.counts) counts[name] = number;
+    for (const auto& [name, number] : result.counts) counts[name] = number;
     char checksum[17];  // a text, because JSON's numbers end at 53 bits
-    std::snprintf(checksum, sizeof checksum, "%016llx", static_cast<unsigned long long>(done.checksum));
-    const nlohmann::ordered_json line = {{"units", done.units},
-                                         {"ns", done.ns},
-                                         {"processor_ns", done.processor_ns},
+    std::snprintf(checksum, sizeof checksum, "%016llx", static_cast<unsigned long long>(result.checksum));
+    const nlohmann::ordered_json line = {{"units", result.units},
+                                         {"ns", result.ns},
+                                         {"processor_ns", result.processor_ns},
                                          {"checksum", checksum},
                                          {"malloc", bench::malloc_provider()},
                                          {"counts", counts}};

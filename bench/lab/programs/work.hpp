@@ -34,7 +34,7 @@ class settings {
  public:
   /// Ends the program with one line and exit 2 when the words do not match `parameters`.
   settings(std::string_view program, std::initializer_list<parameter> parameters,
-           const std::vector<std::string_view>& words);
+           const std::vector<std::string_view>& assignments);
 
   /// Both end the program when it has no such key.
   std::uint64_t operator[](std::string_view name) const;
@@ -77,12 +77,12 @@ class stopwatch {
 
 struct form {
   std::string_view name;
-  outcome (*run)(const settings& wanted);
+  outcome (*run)(const settings& parameters);
 };
 
 /// Does everything of a program except its work: reads the command line, runs the form, prints its line. Returns the
 /// exit code. `program` is the name after "lab-".
-int main_of(int count, char** words, std::string_view program, std::initializer_list<parameter> parameters,
+int main_of(int count, char** arguments, std::string_view program, std::initializer_list<parameter> parameters,
             std::initializer_list<form> forms);
 
 /// Prints one line on standard error and exits with 3: something that the form needs is missing.
