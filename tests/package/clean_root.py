@@ -83,7 +83,7 @@ def namespace_command():
     """The command that gives a program mounts and processes of its own; None where the kernel refuses them."""
     for user in ([], ["--map-root-user"]):
         command = ["unshare", *user, "--mount", "--pid", "--fork"]
-        if shutil.which("unshare") and subprocess.run([*command, "true"], check=False,
+        if shutil.which("unshare") and subprocess.run([*command, "mount", "-t", "proc", "proc", "/proc"], check=False,
                                                       stderr=subprocess.DEVNULL).returncode == 0:
             return command
     return None

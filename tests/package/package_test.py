@@ -18,6 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "packaging/package.py"
 CONSUMER = PROJECT / "tests/install/consumer"
 OWN = {"libtarn-dev", "tarn-lab", "tarn-malloc", "tarn-tools"}
+EPOCH = "1767225600"  # so that a checkout which git refuses can be packed, too
 LATEST_GLIBC = (2, 35)  # of which the programs need symbols: docs/guide/packages.md says so
 BUILD = None
 
@@ -25,7 +26,7 @@ BUILD = None
 def run(*command, expect=0, **settings):
     """The output of a command that must exit as expected."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    environment = {**os.environ, "PATH": path, **settings.pop("environment", {})}
+    environment = {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": EPOCH, **settings.pop("environment", {})}
     result = subprocess.run([str(word) for word in command], check=False, text=True, env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
     if result.returncode != expect:
