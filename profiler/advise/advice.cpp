@@ -19,7 +19,7 @@ namespace {
 struct container {
   std::string_view prefix;
   allocated_kind kind;
-  const char* shown;
+  const char* display_name;
 };
 constexpr std::array containers = {
     container{"std::__cxx11::basic_string<", allocated_kind::text, "std::basic_string"},
@@ -73,7 +73,8 @@ void set_type(allocation_info& allocation, const container& container, std::stri
     case allocated_kind::vector:
     case allocated_kind::deque:
     case allocated_kind::list:
-      if (!allocation.element.empty()) allocation.type = std::string(container.shown) + "<" + allocation.element + ">";
+      if (!allocation.element.empty())
+        allocation.type = std::string(container.display_name) + "<" + allocation.element + ">";
       break;
     case allocated_kind::shared_object:
     case allocated_kind::unique_object: allocation.type = allocation.element; break;
@@ -88,8 +89,8 @@ bool read_name(allocation_info& allocation, std::string_view function) {
     if (!name.starts_with(container.prefix)) continue;
     set_type(allocation, container, argument_of(name, container.prefix));
     const std::string_view copied_from = name.substr(std::min(name.size(), name.rfind('(')));
-    allocation.copies = copied_from.find(std::string(container.shown).substr(5)) != std::string_view::npos &&
-                        copied_from.find("const&") != std::string_view::npos;
+    allocation.was_copied = copied_from.find(std::string(container.display_name).substr(5)) != std::string_view::npos &&
+                            copied_from.find("const&") != std::string_view::npos;
     return true;
   }
   for (const std::string_view prefix : {"std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::allocator<"}) {
@@ -188,7 +189,7 @@ bool is_container(allocated_kind kind) {
 }
 
 advice advise_hoist(const allocation_info& allocation) {
-  if (allocation.copies) {
+  if (allocation.was_copied) {
     return {"do not copy it: take it by reference, or as a view",
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
             "only if the copy is never changed; the original must outlive the view"};
@@ -201,8 +202,8 @@ advice advise_hoist(const allocation_info& allocation) {
           allocation.type.empty() ? "" : allocation.type + " reused;", ""};
 }
 
-advice advise_pooled(const allocation_info& allocation, bool shared) {
-  const std::string risk = shared ? "blocks that another thread frees are still sent back to their owner" : "";
+advice advise_pooled(const allocation_info& allocation, bool is_shared) {
+  const std::string risk = is_shared ? "blocks that another thread frees are still sent back to their owner" : "";
   switch (allocation.kind) {
     case allocated_kind::text:
       return {"take its memory from the thread's own heap",
@@ -269,9 +270,9 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     names_type = names_type || read_name(allocation, location.function);
     // A copying constructor's frame is above the frame that allocates.
     if (allocation.kind == allocated_kind::text)
-      allocation.copies |= name.find("_M_construct<char") != std::string_view::npos;
+      allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
     for (const char* const name_part : growing)
-      allocation.grows = allocation.grows || name.find(name_part) != std::string_view::npos;
+      allocation.has_grown = allocation.has_grown || name.find(name_part) != std::string_view::npos;
   }
   allocation.element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
   // If all frames are the library's, the innermost is as good as any.

@@ -28,39 +28,39 @@ std::string line_of(const site_view& view) {
 
 // Sites that change together, because the code to change is the same line, or the same type in the same function.
 struct common_change {
-  std::vector<std::uint32_t> chosen;  // their site numbers
+  std::vector<std::uint32_t> site_numbers;
   std::vector<const site*> sites;
   site sums;
-  bool is_copied_text = false, is_filled = false, by_new = false;
+  bool is_copied_text = false, is_filled = false, uses_new = false;
   std::uint64_t grows_to = 0;  // the most bytes that one site grows to
 
-  void add(const site& site, const site_view& shown, const std::vector<code_location>& frames) {
+  void add(const site& site, const site_view& view, const std::vector<code_location>& frames) {
     sites.push_back(&site);
-    add_site(sums, shown.facts);
-    sums.grows = sums.grows || shown.facts.grows;
-    sums.element_bytes = shown.facts.element_bytes;
-    grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
-    chosen.push_back(site.number);
-    chosen.insert(chosen.end(), site.merged_sites.begin(), site.merged_sites.end());
-    is_copied_text = shown.allocation.kind == allocated_kind::text && shown.allocation.copies;
-    is_filled = shown.allocation.kind == allocated_kind::text || shown.allocation.kind == allocated_kind::vector;
-    by_new = std::any_of(frames.begin(), frames.end(),
-                         [](const code_location& location) { return location.function.starts_with("operator new"); });
+    add_site(sums, view.facts);
+    sums.has_grown = sums.has_grown || view.facts.has_grown;
+    sums.element_bytes = view.facts.element_bytes;
+    grows_to = std::max(grows_to, growth_of(view.facts).bytes);
+    site_numbers.push_back(site.number);
+    site_numbers.insert(site_numbers.end(), site.merged_sites.begin(), site.merged_sites.end());
+    is_copied_text = view.allocation.kind == allocated_kind::text && view.allocation.was_copied;
+    is_filled = view.allocation.kind == allocated_kind::text || view.allocation.kind == allocated_kind::vector;
+    uses_new = std::any_of(frames.begin(), frames.end(),
+                           [](const code_location& location) { return location.function.starts_with("operator new"); });
   }
   replay_job completed(replay_job job) const {
     job.is_copied_text = is_copied_text;
     job.is_filled = is_filled;
-    job.by_new = by_new;
+    job.uses_new = uses_new;
     const growth buffers = growth_of(sums);
     reserve(job, buffers.steps == 0 ? grows_to : buffers.bytes);
     return job;
   }
 };
-std::string key_of(const site_view& shown) {
-  const code_location& location = *shown.location();
+std::string key_of(const site_view& view) {
+  const code_location& location = *view.location();
   std::string key = location.module + '\n' + location.function + '\n';
   key += location.function.empty() ? std::to_string(location.offset) : location.file;
-  return key + '\n' + (shown.allocation.type.empty() ? std::to_string(location.line) : shown.allocation.type);
+  return key + '\n' + (view.allocation.type.empty() ? std::to_string(location.line) : view.allocation.type);
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ site_view analysis::view(const site& site) {
     skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
   view.allocation = allocation_at(frames, skipped);
   read_source(view.allocation, frames, recording_.program.started);
-  view.facts.grows = view.allocation.grows;
+  view.facts.has_grown = view.allocation.has_grown;
   view.facts.element_bytes = static_cast<std::uint32_t>(view.allocation.element_bytes);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   growth grown = growth_of(view.facts);
@@ -180,7 +180,7 @@ site_view analysis::view(const site& site) {
   if (replayed != replayed_.end())
     correct(view.predicted, view.facts, replayed->second.result, misprediction_rate_of(recording_));
   for (prediction& prediction : view.predicted.remedies) {
-    prediction.at_least = saves_unmodelled_work(prediction.remedy, view.allocation);
+    prediction.saves_more = saves_unmodelled_work(prediction.remedy, view.allocation);
     // A remedy cannot save more than the site costs.
     range& saved_ns = prediction.saved_ns;
     saved_ns = {std::min(saved_ns.low, view.predicted.now_ns.low), std::min(saved_ns.high, view.predicted.now_ns.high)};
@@ -188,10 +188,10 @@ site_view analysis::view(const site& site) {
   const std::size_t depth = frames.size(), own_frame = view.allocation.frame;
   view.stack = stack_of(std::move(frames));
   // The index has to skip the frames that stack_of removed; it is 0 if those include the deciding frame.
-  const std::size_t taken = depth - view.stack.size();
-  view.frame_index = own_frame >= taken ? own_frame - taken : 0;
+  const std::size_t removed_frames = depth - view.stack.size();
+  view.frame_index = own_frame >= removed_frames ? own_frame - removed_frames : 0;
   view.callers = callers_of(site);
-  if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::kept) {
+  if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::retained) {
     for (const prediction& prediction : view.predicted.remedies) {
       if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
       if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
@@ -200,7 +200,7 @@ site_view analysis::view(const site& site) {
   }
   const auto saves = [&](const offer& offer) {
     const range saved = share(offer.predicted.saved_ns);
-    return (offer.predicted.at_least ? saved.high : saved.middle()) >= min_saved_share;
+    return (offer.predicted.saves_more ? saved.high : saved.middle()) >= min_saved_share;
   };
   view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
@@ -219,15 +219,15 @@ first_remedies analysis::all_first_remedies() {
   for (const site& site : grouped_sites()) {
     if (++looked_at > max_summed_sites) break;
     if (knows_processor_time() && share(predictor_.predict(site).now_ns).high < min_saved_share) break;
-    const site_view shown = view(site);
-    if (!shown.is_worth_it || shown.remedy.empty()) continue;
-    if (shown.offers.empty()) {
+    const site_view details = view(site);
+    if (!details.is_worth_it || details.remedy.empty()) continue;
+    if (details.offers.empty()) {
       ++sum.unpredicted;
       continue;
     }
-    const prediction& first = shown.offers.front().predicted;
+    const prediction& first = details.offers.front().predicted;
     sum.saved_ns += first.saved_ns;
-    sum.is_at_least = sum.is_at_least || first.at_least;
+    sum.is_at_least = sum.is_at_least || first.saves_more;
     ++sum.count;
   }
   return sum;
@@ -240,14 +240,15 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     const site& site = sites[index];
     if (site.sums[format::blocks] < min_allocations || site.category != heap_category::transient) continue;
     if (predictor_.is_on_drop_in(site)) continue;
-    const site_view shown = view(site);
-    if (shown.location() != nullptr) changes[key_of(shown)].add(site, shown, frames_of(recording_, site, symbols_));
+    const site_view details = view(site);
+    if (details.location() != nullptr)
+      changes[key_of(details)].add(site, details, frames_of(recording_, site, symbols_));
   }
   std::vector<replay_job> jobs;
   std::vector<const common_change*> replayed_changes;
   for (auto& [key, change] : changes) {
-    std::sort(change.chosen.begin(), change.chosen.end());
-    replay_job job = job_of(recording_, change.chosen);
+    std::sort(change.site_numbers.begin(), change.site_numbers.end());
+    replay_job job = job_of(recording_, change.site_numbers);
     if (job.plans.empty()) continue;
     jobs.push_back(change.completed(std::move(job)));
     replayed_changes.push_back(&change);

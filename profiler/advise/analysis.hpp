@@ -89,9 +89,9 @@ class analysis {
   // expensive first.
   const std::vector<site>& grouped_sites();
   const lock_findings& locks();
-  const order_findings& orders() { return kept(orders_, find_orders); }
-  const call_findings& calls() { return kept(calls_, find_calls); }
-  const std::vector<quiet_view>& quiet_regions() { return kept(quiet_regions_, find_quiet_regions); }
+  const order_findings& orders() { return find_once(orders_, find_orders); }
+  const call_findings& calls() { return find_once(calls_, find_calls); }
+  const std::vector<quiet_view>& quiet_regions() { return find_once(quiet_regions_, find_quiet_regions); }
   const memory_findings& memory();  // of grouped_sites()
   const cpu_findings& cpu();
   // Reads the whole content of the file each time. The history is empty if that content is not known.
@@ -123,7 +123,7 @@ class analysis {
 
  private:
   template <class Findings>
-  const Findings& kept(std::optional<Findings>& findings, Findings find_in(const format::recording&)) {
+  const Findings& find_once(std::optional<Findings>& findings, Findings find_in(const format::recording&)) {
     if (!findings) findings = find_in(recording_);
     return *findings;
   }

@@ -27,9 +27,8 @@ struct acquiring_function {
 };
 
 bool is_own(const std::vector<code_location>& places) {
-  return std::any_of(places.begin(), places.end(), [](const code_location& location) {
-    return !is_wrapper(location) && !is_of_the_language_at(location);
-  });
+  return std::any_of(places.begin(), places.end(),
+                     [](const code_location& location) { return !is_wrapper(location) && !is_runtime_code(location); });
 }
 
 // Returns no function for a stack without a frame of the program.

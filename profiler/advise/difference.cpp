@@ -32,10 +32,10 @@ void match(matching& candidates, std::vector<change>& changes) {
   std::erase(candidates.before, nullptr);
   std::erase(candidates.after, nullptr);
   // An edit moves lines and may remove one; if one was removed, nothing tells which one.
-  const bool moved = candidates.before.size() == candidates.after.size();
-  for (std::size_t index = 0; moved && index < candidates.before.size(); ++index)
+  const bool has_moved = candidates.before.size() == candidates.after.size();
+  for (std::size_t index = 0; has_moved && index < candidates.before.size(); ++index)
     changes.push_back({*candidates.before[index], *candidates.after[index], false});
-  if (moved) return;
+  if (has_moved) return;
   for (const location_sums* candidate : candidates.before) changes.push_back({*candidate, std::nullopt, false});
   for (const location_sums* candidate : candidates.after) changes.push_back({std::nullopt, *candidate, false});
 }
@@ -137,8 +137,8 @@ double share_in_common(const std::vector<location_sums>& before, const std::vect
 range change::achieved_ns() const {
   // Compares bounds of the same kind: both low ends, and both high ends.
   const range earlier = before ? before->now_ns : range(), later = after ? after->now_ns : range();
-  const double near = earlier.low - later.low, far = earlier.high - later.high;
-  return {std::min(near, far), std::max(near, far)};
+  const double low_difference = earlier.low - later.low, high_difference = earlier.high - later.high;
+  return {std::min(low_difference, high_difference), std::max(low_difference, high_difference)};
 }
 
 const offer* change::judged() const {
@@ -149,8 +149,8 @@ const offer* change::judged() const {
 bool change::is_as_predicted() const {
   const offer* const offer = judged();
   if (offer == nullptr) return false;
-  const range said = offer->predicted.saved_ns, got = achieved_ns();
-  return is_taken && got.high >= said.low && (got.low <= said.high || offer->predicted.at_least);
+  const range said = offer->predicted.saved_ns, achieved = achieved_ns();
+  return is_taken && achieved.high >= said.low && (achieved.low <= said.high || offer->predicted.saves_more);
 }
 
 namespace {
@@ -183,17 +183,17 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
   };
   std::map<std::tuple<std::string, std::string, int>, sums> places;
   for (const site_view& view : views) {
-    location_sums place;
+    location_sums entry;
     if (const code_location* const location = view.location()) {
-      place.function = without_arguments(location->function);
-      place.file = location->file.empty() ? location->module : location->file;
-      place.line = location->line;
-      if (place.function.empty() && place.line == 0) place.line = static_cast<int>(location->offset);
+      entry.function = without_arguments(location->function);
+      entry.file = location->file.empty() ? location->module : location->file;
+      entry.line = location->line;
+      if (entry.function.empty() && entry.line == 0) entry.line = static_cast<int>(location->offset);
     }
-    sums& sums_here = places[{place.function, place.file, place.line}];
-    sums_here.total.function = place.function;
-    sums_here.total.file = place.file;
-    sums_here.total.line = place.line;
+    sums& sums_here = places[{entry.function, entry.file, entry.line}];
+    sums_here.total.function = entry.function;
+    sums_here.total.file = entry.file;
+    sums_here.total.line = entry.line;
     sums_here.total.allocations += view.facts.sums[format::blocks];
     sums_here.total.bytes += view.facts.sums[format::bytes];
     sums_here.total.copied += view.facts.sums[format::copied];
@@ -260,8 +260,9 @@ std::vector<change> memory_changes(const std::vector<location_sums>& before, con
     return std::fabs(value(change.after, bytes) - value(change.before, bytes));
   };
   const auto peak_of = [](const std::vector<location_sums>& places) {
-    return std::accumulate(places.begin(), places.end(), 0.0,
-                           [](double sum, const location_sums& place) { return sum + as_double(place.peak_bytes); });
+    return std::accumulate(places.begin(), places.end(), 0.0, [](double sum, const location_sums& location) {
+      return sum + as_double(location.peak_bytes);
+    });
   };
   const double largest_peak = std::max(peak_of(before), peak_of(after));
   const auto differs = [&](const change& change, amount bytes, double least) {

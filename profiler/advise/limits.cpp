@@ -14,22 +14,22 @@ namespace {
 using metric_kind = limit::metric_kind;
 
 std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
+  std::vector<std::string_view> parts;
   while (!text.empty()) {
     const std::size_t start = text.find_first_not_of(" \t");
     if (start == std::string_view::npos) break;
     const std::size_t end = std::min(text.find_first_of(" \t", start), text.size());
-    words.push_back(text.substr(start, end - start));
+    parts.push_back(text.substr(start, end - start));
     text.remove_prefix(end);
   }
-  return words;
+  return parts;
 }
 
-// Removes the words of `phrase` from the front of `words`; returns false if they are not there.
-bool take(std::vector<std::string_view>& words, std::string_view phrase) {
-  const std::vector<std::string_view> wanted = words_of(phrase);
-  if (words.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), words.begin())) return false;
-  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
+// Removes the words of `phrase` from the front of `parts`; returns false if they are not there.
+bool take(std::vector<std::string_view>& parts, std::string_view phrase) {
+  const std::vector<std::string_view> expected = words_of(phrase);
+  if (parts.size() < expected.size() || !std::equal(expected.begin(), expected.end(), parts.begin())) return false;
+  parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(expected.size()));
   return true;
 }
 
@@ -80,13 +80,13 @@ bool is_meant(const limit& limit, const location_sums& sums) {
 
 }  // namespace
 
-limit limit_of(std::string_view words, double maximum) {
+limit limit_of(std::string_view text, double maximum) {
   limit limit;
-  limit.text = words;
+  limit.text = text;
   limit.maximum = maximum;
-  std::vector<std::string_view> left = words_of(words);
+  std::vector<std::string_view> left = words_of(text);
   for (const auto candidate :
-       {heap_category::transient, heap_category::shared, heap_category::start_up, heap_category::kept}) {
+       {heap_category::transient, heap_category::shared, heap_category::start_up, heap_category::retained}) {
     if (!limit.category && take(left, name(candidate))) limit.category = candidate;
   }
   constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},
@@ -106,25 +106,24 @@ limit limit_of(std::string_view words, double maximum) {
       std::find_if(metrics.begin(), metrics.end(), [&](const auto& candidate) { return take(left, candidate.first); });
   if (metric == metrics.end()) {
     throw wrong_limit(
-        "\"" + std::string(words) +
+        "\"" + std::string(text) +
         "\" begins with none of: allocations, bytes, copied bytes, remote frees, sites, peak, live at end, "
         "never freed, growth (a category may stand before these), heap share, lock waits, system calls, violations");
   }
   limit.metric = metric->second;
   for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
     if (!take(left, keyword)) continue;
-    if (left.empty()) throw wrong_limit("\"" + std::string(words) + "\": " + keyword + " what?");
+    if (left.empty()) throw wrong_limit("\"" + std::string(text) + "\": " + keyword + " what?");
     *destination = left.front();
     left.erase(left.begin());
   }
-  limit.per_request = take(left, "per request");
-  if (!left.empty())
-    throw wrong_limit("\"" + std::string(words) + "\": what is \"" + std::string(left.front()) + "\"?");
+  limit.is_per_request = take(left, "per request");
+  if (!left.empty()) throw wrong_limit("\"" + std::string(text) + "\": what is \"" + std::string(left.front()) + "\"?");
   const bool is_of_a_part = limit.category || !limit.function.empty() || !limit.file.empty();
-  if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.per_request))) {
+  if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.is_per_request))) {
     throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
   }
-  if (limit.per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth))
+  if (limit.is_per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth))
     throw wrong_limit("\"" + std::string(metric->first) + "\" has no value per request");
   return limit;
 }
@@ -134,11 +133,11 @@ limit limit_of(std::string_view expression) {
   if (sign == std::string_view::npos) {
     throw wrong_limit("\"" + std::string(expression) + "\" has no <=, as in 'transient allocations <= 1000'");
   }
-  std::string_view words = expression.substr(0, sign), number = expression.substr(sign + 2);
+  std::string_view subject = expression.substr(0, sign), number = expression.substr(sign + 2);
   while (number.starts_with(' ')) number.remove_prefix(1);
   while (number.ends_with(' ')) number.remove_suffix(1);
-  while (words.ends_with(' ')) words.remove_suffix(1);
-  std::string complete(words);
+  while (subject.ends_with(' ')) subject.remove_suffix(1);
+  std::string complete(subject);
   constexpr std::string_view unit = " per request";
   if (number.ends_with(unit)) {
     number.remove_suffix(unit.size());
@@ -174,7 +173,7 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const st
       check.error = whole.system_call_error;
     }
     if (limit.metric == metric_kind::violations) check.value = whole.violations;
-    if (limit.per_request) {
+    if (limit.is_per_request) {
       if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");
       check.value /= requests;
     }

@@ -47,7 +47,7 @@ struct limit {
   metric_kind metric = metric_kind::allocations;
   std::optional<heap_category> category;
   std::string function, file;  // empty: any
-  bool per_request = false;
+  bool is_per_request = false;
   double maximum = 0;
 };
 
@@ -57,8 +57,8 @@ class wrong_limit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Parses `words` and throws wrong_limit if they are not a limit.
-limit limit_of(std::string_view words, double maximum);
+// Parses `text`, and throws wrong_limit if it is not a limit.
+limit limit_of(std::string_view text, double maximum);
 // Parses an expression that contains its number after "<=".
 limit limit_of(std::string_view expression);
 

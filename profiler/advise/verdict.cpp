@@ -68,7 +68,7 @@ verdict verdict_of_calls(analysis& analysis) {
     }
     ++result.remedies;
     result.saved_ns += saving.ns;
-    result.is_at_least = result.is_at_least || saving.at_least;
+    result.is_at_least = result.is_at_least || saving.saves_more;
   }
   if (result.remedies != 0) {
     result.judged = judged_by(analysis, result.saved_ns);

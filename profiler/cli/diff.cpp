@@ -35,7 +35,7 @@ struct diff_request {
   std::vector<double> cpu_seconds;  // processor time of both programs without a recorder; empty: not known
   bool as_json = false;
   std::string page;  // file to write the HTML report to; empty: none
-  bool redact = false;
+  bool hides_names = false;
   std::size_t top = 10;
 };
 
@@ -73,8 +73,8 @@ range predicted_of(const analyse::difference& difference) {
 std::string warning_of(const side& before, const side& after, const analyse::difference& difference) {
   constexpr double min_common_share = 0.5;
   const auto name_of = [](const side& side) {
-    const std::vector<std::string>& words = side.analysis.recorded().program.arguments;
-    return words.empty() ? std::string() : analyse::file_name(words.front());
+    const std::vector<std::string>& arguments = side.analysis.recorded().program.arguments;
+    return arguments.empty() ? std::string() : analyse::file_name(arguments.front());
   };
   const std::string earlier = name_of(before), later = name_of(after);
   if (earlier == later || difference.common_share >= min_common_share) return {};
@@ -97,8 +97,8 @@ std::string verdict(const change& change) {
 
 // `before` gives the CPU time that the shares refer to.
 void print_change(const analyse::analysis& before, const change& change, std::size_t rank, const paint& style) {
-  const location_sums shown = change.after ? *change.after : change.before.value_or(location_sums());
-  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), text_width - 6)));
+  const location_sums sums = change.after ? *change.after : change.before.value_or(location_sums());
+  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(sums), text_width - 6)));
   const auto number = [](const std::optional<location_sums>& side) { return grouped(side ? side->allocations : 0); };
   const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
   fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
@@ -139,13 +139,13 @@ void print_uses(const analyse::use_difference& uses, const char* title, const ch
              unit, durations_text(uses.before.nanoseconds, uses.after.nanoseconds), time);
   for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
     const analyse::use_change& change = uses.changes[index];
-    const analyse::use shown = change.after ? *change.after : change.before.value_or(analyse::use());
-    const std::string file = analyse::file_name(shown.file);
+    const analyse::use use = change.after ? *change.after : change.before.value_or(analyse::use());
+    const std::string file = analyse::file_name(use.file);
     const std::string counts = fmt::format(
         " {} → {}, {}", grouped(change.before ? change.before->count : 0),
         grouped(change.after ? change.after->count : 0),
         durations_text(change.before ? change.before->nanoseconds : 0, change.after ? change.after->nanoseconds : 0));
-    const std::string location = fmt::format("{} in {} {}", shown.operation, file, shown.function);
+    const std::string location = fmt::format("{} in {} {}", use.operation, file, use.function);
     fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
   }
 }
@@ -169,19 +169,19 @@ std::string bytes_change(std::uint64_t before, std::uint64_t after) {
 void print_memory(const memory_difference& memory, std::size_t top, const paint& style) {
   if (memory.earlier.sites.empty() && memory.later.sites.empty()) return;
   const bool has_peaks = memory.earlier.peak_bytes != 0 && memory.later.peak_bytes != 0;
-  const auto words = [&](std::uint64_t peak_before, std::uint64_t peak_after, std::uint64_t end_before,
-                         std::uint64_t end_after) {
+  const auto change_text = [&](std::uint64_t peak_before, std::uint64_t peak_after, std::uint64_t end_before,
+                               std::uint64_t end_after) {
     return (has_peaks ? bytes_change(peak_before, peak_after) + " at the peak; " : "") +
            bytes_change(end_before, end_after) + " at the end";
   };
-  fmt::print(
-      "\n{}: {}\n", style.bold("Memory"),
-      words(memory.earlier.peak_bytes, memory.later.peak_bytes, memory.earlier.end_bytes, memory.later.end_bytes));
+  fmt::print("\n{}: {}\n", style.bold("Memory"),
+             change_text(memory.earlier.peak_bytes, memory.later.peak_bytes, memory.earlier.end_bytes,
+                         memory.later.end_bytes));
   for (std::size_t index = 0; index < std::min(top, memory.changes.size()); ++index) {
     const change& change = memory.changes[index];
     const location_sums before = change.before.value_or(location_sums()),
                         after = change.after.value_or(location_sums());
-    const std::string amounts = words(before.peak_bytes, after.peak_bytes, before.end_bytes, after.end_bytes);
+    const std::string amounts = change_text(before.peak_bytes, after.peak_bytes, before.end_bytes, after.end_bytes);
     fmt::print("   {}  {}\n", cut(location_text(change.after ? after : before), text_width - 5 - amounts.size()),
                amounts);
   }
@@ -357,10 +357,10 @@ void redact(json& changes, html_names& names) {
 
 // Writes an HTML report that has nothing but the difference in it.
 void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
-  difference["before"] = request.redact ? "program" : command_line_of(before.analysis.recorded());
-  difference["after"] = request.redact ? "program" : command_line_of(after.analysis.recorded());
-  html_names names(request.redact);
-  if (request.redact) {
+  difference["before"] = request.hides_names ? "program" : command_line_of(before.analysis.recorded());
+  difference["after"] = request.hides_names ? "program" : command_line_of(after.analysis.recorded());
+  html_names names(request.hides_names);
+  if (request.hides_names) {
     difference.erase("warning");  // it names the programs
     for (json* const changes : {&difference["changes"], &difference["memory"]["changes"],
                                 &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
@@ -368,7 +368,7 @@ void write_difference(json difference, const side& before, const side& after, co
   }
   names.compact(difference);
   html_file page(request.page);
-  page.add(json{{"kind", "difference"}, {"redacted", request.redact}, {"difference", difference}}.dump(
+  page.add(json{{"kind", "difference"}, {"redacted", request.hides_names}, {"difference", difference}}.dump(
       -1, ' ', false, json::error_handler_t::replace));
   page.end();
 }
@@ -377,7 +377,7 @@ void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
     fail(exit_code::usage, "--cpu needs two numbers, such as --cpu 12.3,10.9");
   }
-  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (request.hides_names && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
   if (!request.page.empty()) require_template();
   const bool has_cpu_seconds = !request.cpu_seconds.empty();
   const analyse::cost_model costs = machine_costs(false);
@@ -411,7 +411,7 @@ void add_diff(CLI::App& application) {
   command->add_option("--html", request->page, "write an HTML report of all changes, in one file")
       ->type_name("OUT")
       ->excludes(as_json);
-  command->add_flag("--redact", request->redact,
+  command->add_flag("--redact", request->hides_names,
                     "leave paths, arguments, your names and the text of remedies out of the HTML report");
   command->add_option("--top", request->top, "number of changes to show; default 10")->type_name("N");
   command

@@ -53,9 +53,10 @@ constexpr std::array export_formats = {
 // Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
 exports::measure measure_of(const export_request& request, const exports::profile& profile) {
   const auto has = [&](exports::measure measure) {
-    return std::find(profile.used().begin(), profile.used().end(), measure) != profile.used().end();
+    return std::find(profile.used_measures().begin(), profile.used_measures().end(), measure) !=
+           profile.used_measures().end();
   };
-  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : profile.used().front();
+  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : profile.used_measures().front();
   const auto match = std::find_if(exports::measures.begin(), exports::measures.end(),
                                   [&](const auto& measure) { return measure.name == request.measure; });
   return static_cast<exports::measure>(match - exports::measures.begin());

@@ -46,13 +46,13 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
     const toml::table* const maxima = file["max"].as_table();
     if (maxima == nullptr) fail(exit_code::io_error, "{}: the table [max] is missing", path);
     for (const auto& [key, value] : *maxima) {
-      const std::string words(key.str());
+      const std::string key_text(key.str());
       if (const auto text = value.value_exact<std::string>()) {
-        limits.push_back(analyse::limit_of(words + " <= " + *text));
+        limits.push_back(analyse::limit_of(key_text + " <= " + *text));
       } else if (const auto number = value.value<double>()) {
-        limits.push_back(analyse::limit_of(words, *number));
+        limits.push_back(analyse::limit_of(key_text, *number));
       } else {
-        fail(exit_code::io_error, "{}: the limit of \"{}\" is not a number", path, words);
+        fail(exit_code::io_error, "{}: the limit of \"{}\" is not a number", path, key_text);
       }
     }
   } catch (const toml::parse_error& error) {
@@ -71,7 +71,7 @@ std::string remedy_of(const limit_check& check) {
 std::string limit_text(const limit& limit, double value) {
   if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
   const std::string number =
-      limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
+      limit.is_per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
   if (!analyse::is_of_memory(limit.metric)) return number;
   return number + (number == "1" ? " byte" : " bytes") + (limit.metric == limit::metric_kind::growth ? "/s" : "");
 }
@@ -101,16 +101,16 @@ json json_of(const limit_check& check) {
           {"maximum", check.checked.maximum}, {"holds", !check.is_broken()}, {"largest", largest}};
 }
 
-void print_json(const std::vector<limit_check>& checks, bool holds) {
+void print_json(const std::vector<limit_check>& checks, bool holds_all) {
   json limits = json::array();
   for (const limit_check& check : checks) limits.push_back(json_of(check));
-  const json text = {{"version", 2}, {"holds", holds}, {"limits", limits}};
+  const json text = {{"version", 2}, {"holds", holds_all}, {"limits", limits}};
   fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
 }
 
 void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
-  if (broken == 0) fmt::print("Passed: {} keeps {}.\n", path, counted(limits, "limit"));
-  if (broken != 0) fmt::print("Failed: {} breaks {} of {}.\n", path, broken, counted(limits, "limit"));
+  if (broken == 0) fmt::print("Passed: {} keeps {}.\n", path, count_text(limits, "limit"));
+  if (broken != 0) fmt::print("Failed: {} breaks {} of {}.\n", path, broken, count_text(limits, "limit"));
 }
 
 analyse::totals totals_of(analyse::analysis& analysis) {

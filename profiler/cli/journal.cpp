@@ -129,7 +129,7 @@ class tail_output {
   void add(std::uint64_t number, condition state, std::string_view text) {
     if (state != condition::whole) {
       put({fmt::format("tarn: {}: line {} {}\n", request_.path, number, reason(state)), false});
-    } else if (std::optional<std::string> line = request_.selection.shown(number, text)) {
+    } else if (std::optional<std::string> line = request_.selection.format_line(number, text)) {
       put({std::move(*line), true});
     }
   }
@@ -137,7 +137,7 @@ class tail_output {
   // Prints the kept lines; from now on, lines are printed at once.
   void print_kept() {
     max_lines_.reset();
-    for (const output_line& line : std::exchange(kept_, {})) put(line);
+    for (const output_line& line : std::exchange(last_lines_, {})) put(line);
   }
 
   void flush() { out_.flush(); }
@@ -151,8 +151,8 @@ class tail_output {
 
   void put(const output_line& line) {
     if (max_lines_) {
-      kept_.push_back(line);
-      if (kept_.size() > *max_lines_) kept_.pop_front();
+      last_lines_.push_back(line);
+      if (last_lines_.size() > *max_lines_) last_lines_.pop_front();
     } else if (line.is_line) {
       out_.line(line.text);
     } else {
@@ -163,7 +163,7 @@ class tail_output {
 
   const journal_request& request_;
   std::optional<std::size_t> max_lines_;
-  std::deque<output_line> kept_;
+  std::deque<output_line> last_lines_;
   io::writer out_ = output();
 };
 
@@ -196,12 +196,12 @@ void follow(const journal_request& request, tail_output& lines) {
   lines.close();
 }
 
-void tail(const journal_request& given) {
-  journal_request request = given;
+void tail(const journal_request& base_request) {
+  journal_request request = base_request;
   if (!request.since.empty()) request.selection.since = parse_since(request.since);
   if (!request.level.empty()) request.selection.level = parse_level(request.level);
   request.selection.has_numbers = request.has_numbers;
-  if (request.selection.with_other_lines && !request.selection.is_filter())
+  if (request.selection.includes_other_lines && !request.selection.is_filter())
     fail(exit_code::usage, "--other-lines: needs --level or --since");
   constexpr std::size_t usual = 10;
   tail_output lines(request);
@@ -216,9 +216,9 @@ void tail(const journal_request& given) {
   lines.close();
 }
 
-void export_lines(const journal_request& given) {
-  journal_request request = given;
-  request.selection.otlp_service = given.service;
+void export_lines(const journal_request& base_request) {
+  journal_request request = base_request;
+  request.selection.otlp_service = base_request.service;
   tail(request);
 }
 
@@ -283,7 +283,7 @@ void add_journal(CLI::App& application) {
         "--since", request->since,
         "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d");
     chooser.add_option("--level", request->level, "only lines of a logger of this level or above");
-    chooser.add_flag("--other-lines", request->selection.with_other_lines,
+    chooser.add_flag("--other-lines", request->selection.includes_other_lines,
                      "with --since or --level, also print lines that no logger wrote");
   };
   add_selection(*last);

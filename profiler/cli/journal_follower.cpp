@@ -23,16 +23,16 @@ bool journal_follower::is_at(const std::string& path) const {
 
 // Reads so many bytes, or those that there are.
 std::size_t journal_follower::read_at(void* target, std::size_t bytes, std::uint64_t offset) const {
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t count =
-        ::pread(file_.descriptor(), static_cast<char*>(target) + done, bytes - done, static_cast<off_t>(offset + done));
+  std::size_t read_bytes = 0;
+  while (read_bytes < bytes) {
+    const ssize_t count = ::pread(file_.descriptor(), static_cast<char*>(target) + read_bytes, bytes - read_bytes,
+                                  static_cast<off_t>(offset + read_bytes));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw io::error(errno, file_.name(), "cannot be read", offset + done);
+    if (count < 0) throw io::error(errno, file_.name(), "cannot be read", offset + read_bytes);
     if (count == 0) break;
-    done += static_cast<std::size_t>(count);
+    read_bytes += static_cast<std::size_t>(count);
   }
-  return done;
+  return read_bytes;
 }
 
 // Returns false while the file has no header: it was created, or truncated, just now.
@@ -52,7 +52,7 @@ bool journal_follower::read_header() {
 void journal_follower::take_chunk(std::uint64_t slot, std::vector<followed_line>& new_lines) {
   const std::uint64_t start = header_bytes + slot * header_.chunk_bytes;
   chunk_position& position = positions_[slot];
-  chunk_header head{}, again{};
+  chunk_header head{}, second_head{};
   if (read_at(&head, sizeof head, start) < sizeof head || !is_chunk_of(head, slot, header_.chunks, header_.key)) {
     position = {};
     return;
@@ -66,8 +66,8 @@ void journal_follower::take_chunk(std::uint64_t slot, std::vector<followed_line>
   // The kernel copies from low to high addresses, so the text of a line is read after its mark, which is stored last.
   chunk_.assign(header_.chunk_bytes, '\0');
   if (read_at(chunk_.data(), chunk_.size(), start) < chunk_.size() ||
-      read_at(&again, sizeof again, start) < sizeof again || std::memcmp(chunk_.data(), &again, sizeof again) != 0 ||
-      again.number != position.number) {
+      read_at(&second_head, sizeof second_head, start) < sizeof second_head ||
+      std::memcmp(chunk_.data(), &second_head, sizeof second_head) != 0 || second_head.number != position.number) {
     return;  // the next call finds another chunk here
   }
   chunk_walk lines(chunk_.data(), chunk_.size());

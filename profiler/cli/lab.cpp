@@ -41,7 +41,7 @@ struct lab_request {
   std::vector<std::string> names, set;
   std::string json, html, record;
   std::uint64_t rounds = 0;  // 0: as the experiments define
-  bool is_quick = false, lists = false;
+  bool is_quick = false, lists_experiments = false;
 };
 
 std::string joined(const std::vector<std::uint64_t>& numbers) {
@@ -64,7 +64,7 @@ void list_experiments() {
   }
 }
 
-std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names) {
+std::vector<const lab::experiment*> select_experiments(const std::vector<std::string>& names) {
   std::vector<const lab::experiment*> selected;
   std::string names_known;
   for (const lab::experiment& experiment : lab::experiments()) {
@@ -119,22 +119,22 @@ class progress_line {
   bool is_shown_ = ::isatty(STDERR_FILENO) == 1;
 };
 
-int run_lab(const lab_request& wanted) {
-  if (wanted.lists) {
+int run_lab(const lab_request& request) {
+  if (request.lists_experiments) {
     list_experiments();
     return 0;
   }
-  if (!wanted.html.empty()) require_template(lab_template());
-  const std::vector<const lab::experiment*> experiments = chosen(wanted.names);
+  if (!request.html.empty()) require_template(lab_template());
+  const std::vector<const lab::experiment*> experiments = select_experiments(request.names);
   std::map<std::string, lab::settings> settings;
   try {
-    settings = lab::read_settings(experiments, wanted.set);
+    settings = lab::read_settings(experiments, request.set);
   } catch (const lab::problem& problem) {
     fail(exit_code::usage, "{}", problem.what());
   }
   const lab::places places = find_places(experiments.front()->program);
   const auto machine = lab::machine_facts();
-  const bool shows_text = wanted.json != "-";
+  const bool shows_text = request.json != "-";
   if (shows_text) {
     std::string facts;
     for (const auto& [name, value] : machine) facts += (facts.empty() ? "" : "; ") + fmt::format("{} {}", name, value);
@@ -143,11 +143,11 @@ int run_lab(const lab_request& wanted) {
   std::vector<lab::result> results;
   bool is_broken = false;
   for (const lab::experiment* const experiment : experiments) {
-    lab::request request{wanted.is_quick, {}, settings[experiment->name]};
-    if (wanted.rounds != 0) request.rounds = wanted.rounds;
+    lab::request options{request.is_quick, {}, settings[experiment->name]};
+    if (request.rounds != 0) options.rounds = request.rounds;
     {
       progress_line line;
-      results.push_back(lab::run(*experiment, request, places, [&](const std::string& text) { line(text); }));
+      results.push_back(lab::run(*experiment, options, places, [&](const std::string& text) { line(text); }));
     }
     is_broken = is_broken || !results.back().failure.empty();
     if (shows_text) {
@@ -155,16 +155,16 @@ int run_lab(const lab_request& wanted) {
       std::fflush(stdout);
     }
   }
-  const nlohmann::ordered_json document = lab::as_json(results, wanted.is_quick, machine);
-  if (!wanted.json.empty()) write_text(wanted.json, document.dump(1) + "\n");
-  if (!wanted.html.empty()) {
-    html_file page(wanted.html, lab_template());
+  const nlohmann::ordered_json document = lab::as_json(results, request.is_quick, machine);
+  if (!request.json.empty()) write_text(request.json, document.dump(1) + "\n");
+  if (!request.html.empty()) {
+    html_file page(request.html, lab_template());
     page.add(document.dump());
     page.end();
   }
-  if (!wanted.record.empty()) {
+  if (!request.record.empty()) {
     try {
-      const std::string folder = lab::record(wanted.record, results, machine, wanted.is_quick);
+      const std::string folder = lab::record(request.record, results, machine, request.is_quick);
       if (shows_text) fmt::print("stored in {}\n", folder);
     } catch (const lab::problem& problem) {
       fail(exit_code::io_error, "{}", problem.what());
@@ -195,7 +195,7 @@ void add_lab(CLI::App& application) {
       application.add_subcommand("lab", "Repeat published experiments on allocators beside their figures.");
   const auto request = std::make_shared<lab_request>();
   command->add_option("EXPERIMENT", request->names, "experiments to run; default all");
-  command->add_flag("--list", request->lists, "list the experiments and their parameters, and exit");
+  command->add_flag("--list", request->lists_experiments, "list the experiments and their parameters, and exit");
   command->add_flag("--quick", request->is_quick, "smaller parameters: about a minute for all experiments");
   command->add_option("--rounds", request->rounds, "repetitions of each measurement; default 5, with --quick 3")
       ->type_name("N")

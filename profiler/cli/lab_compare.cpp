@@ -19,14 +19,14 @@ struct pair_of_runs {
 };
 
 std::string machine_text(const lab::kept_run& before, const lab::kept_run& after) {
-  std::string words;
+  std::string text;
   for (const auto& [name, value] : after.machine) {
     for (const auto& [other_name, other_value] : before.machine) {
       if (name == other_name && value != other_value)
-        words += wrapped(fmt::format("{}: {} → {}", name, other_value, value), "  ", text_width);
+        text += wrapped(fmt::format("{}: {} → {}", name, other_value, value), "  ", text_width);
     }
   }
-  return words;
+  return text;
 }
 
 enum class speed_change { unclear, slower, faster };
@@ -44,11 +44,11 @@ std::string line_of(const std::string& form, const pair_of_runs& runs, const pai
   const double mean = lab::geometric_mean(runs.ratios);
   const auto [lowest, highest] = std::minmax_element(runs.ratios.begin(), runs.ratios.end());
   const speed_change speed = change_of(runs);
-  const char* const words = speed == speed_change::slower   ? "slower"
-                            : speed == speed_change::faster ? "faster"
-                                                            : "no change";
+  const char* const change_name = speed == speed_change::slower   ? "slower"
+                                  : speed == speed_change::faster ? "faster"
+                                                                  : "no change";
   const std::string line = fmt::format("  {:<26}{:>8}{:>9} to {:<8}{}", cut(form, 25), lab::two_digits(mean),
-                                       lab::two_digits(*lowest), lab::two_digits(*highest), words);
+                                       lab::two_digits(*lowest), lab::two_digits(*highest), change_name);
   return (speed == speed_change::slower   ? style.bad(line)
           : speed == speed_change::faster ? style.good(line)
                                           : line) +

@@ -48,12 +48,12 @@ class experiment_text {
       text_ += wrapped("Failed: " + result_.failure, "  ", text_width);
     } else {
       using lab::holds;
-      const holds held = result_.judgement.outcome;
-      const std::string word = held == holds::yes      ? "The claim holds. "
-                               : held == holds::partly ? "The claim holds in part. "
-                               : held == holds::no     ? "The claim does not hold. "
-                                                       : "";
-      text_ += wrapped(word + result_.judgement.words, "  ", text_width);
+      const holds outcome = result_.judgement.outcome;
+      const std::string word = outcome == holds::yes      ? "The claim holds. "
+                               : outcome == holds::partly ? "The claim holds in part. "
+                               : outcome == holds::no     ? "The claim does not hold. "
+                                                          : "";
+      text_ += wrapped(word + result_.judgement.text, "  ", text_width);
     }
     for (std::size_t sweep_index = 0; sweep_index < result_.axes.size(); ++sweep_index) table(sweep_index);
     for (const std::string& note : result_.skipped) text_ += wrapped(note, "  ", text_width);
@@ -126,9 +126,9 @@ class experiment_text {
       largest = std::max(largest, mean_over_base(sweep_index, compared_form.name));
     const double ratio = mean_over_base(sweep_index, form);
     if (ratio <= 0) return {};
-    const std::size_t used = 2 + name_columns + value_columns * columns + 9;
+    const std::size_t used_columns = 2 + name_columns + value_columns * columns + 9;
     return fmt::format("   {:>5} ", lab::two_digits(ratio)) +
-           bar(ratio / largest, std::min(bar_columns, text_width - used));
+           bar(ratio / largest, std::min(bar_columns, text_width - used_columns));
   }
 
   double mean_over_base(std::size_t sweep_index, const std::string& form) const {
@@ -160,10 +160,10 @@ class experiment_text {
   void counts(std::size_t sweep_index) {
     std::vector<std::string> names;  // those that some form has
     for (const std::string& name : result_.definition->counts) {
-      const bool has = std::any_of(result_.rows.begin(), result_.rows.end(), [&](const lab::row& row) {
+      const bool is_counted = std::any_of(result_.rows.begin(), result_.rows.end(), [&](const lab::row& row) {
         return row.sweep == sweep_index && row.counts.contains(name);
       });
-      if (has) names.push_back(name);
+      if (is_counted) names.push_back(name);
     }
     if (names.empty()) return;
     const std::size_t columns = std::min<std::size_t>(17, (text_width - 2 - name_columns) / names.size());

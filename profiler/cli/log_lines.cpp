@@ -158,12 +158,12 @@ ordered_json otlp_attribute(std::string_view name, const ordered_json& value) {
 
 // Sets an attribute. Readers may drop a record that has two attributes of one name, so the newer one replaces it.
 void set_attribute(ordered_json& attributes, std::string_view name, const ordered_json& value) {
-  const auto place = std::find_if(attributes.begin(), attributes.end(),
-                                  [&](const ordered_json& attribute) { return attribute["key"] == name; });
-  if (place == attributes.end()) {
+  const auto position = std::find_if(attributes.begin(), attributes.end(),
+                                     [&](const ordered_json& attribute) { return attribute["key"] == name; });
+  if (position == attributes.end()) {
     attributes.push_back(otlp_attribute(name, value));
   } else {
-    *place = otlp_attribute(name, value);
+    *position = otlp_attribute(name, value);
   }
 }
 
@@ -221,11 +221,11 @@ std::optional<log_record> parse_log_line(std::string_view line) {
   return std::nullopt;
 }
 
-std::optional<std::string> log_selection::shown(std::uint64_t number, std::string_view line) const {
+std::optional<std::string> log_selection::format_line(std::uint64_t number, std::string_view line) const {
   std::optional<log_record> record;
   if (is_filter() || as_json || otlp_service) record = parse_log_line(line);
   if (is_filter()) {
-    if (!record && !with_other_lines) return std::nullopt;
+    if (!record && !includes_other_lines) return std::nullopt;
     if (record && (record->time < since || (level && record->level < *level))) return std::nullopt;
   }
   if (otlp_service) return otlp_line(*otlp_service, number, line, record);
@@ -258,9 +258,9 @@ std::string parse_since(const std::string& text) {
   time += start.substr(size);
   std::tm parts{};
   const char* const end = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  const std::tm asked = parts;
+  const std::tm written = parts;
   // A day that the month does not have becomes a day of the next one.
-  if (end == nullptr || ::timegm(&parts) == -1 || parts.tm_mday != asked.tm_mday) refuse_since(text);
+  if (end == nullptr || ::timegm(&parts) == -1 || parts.tm_mday != written.tm_mday) refuse_since(text);
   return time;
 }
 

@@ -22,9 +22,9 @@ std::optional<log_record> parse_log_line(std::string_view line);
 
 // Chooses lines, and says how they are printed.
 struct log_selection {
-  std::string since;                 // lines of this time and later; empty: of any time
-  std::optional<std::size_t> level;  // lines of this level and above
-  bool with_other_lines = false;     // also those that no logger wrote, although time or level are chosen
+  std::string since;                  // lines of this time and later; empty: of any time
+  std::optional<std::size_t> level;   // lines of this level and above
+  bool includes_other_lines = false;  // also those that no logger wrote, although time or level are chosen
   bool as_json = false;
   bool has_numbers = false;
   std::optional<std::string> otlp_service;  // each line is a LogsData of OTLP/JSON, of a service of this name
@@ -32,7 +32,7 @@ struct log_selection {
   bool is_filter() const { return !since.empty() || level.has_value(); }
 
   // Returns the line as it is printed; nothing if it is not chosen.
-  std::optional<std::string> shown(std::uint64_t number, std::string_view line) const;
+  std::optional<std::string> format_line(std::uint64_t number, std::string_view line) const;
 };
 
 // Returns a time as loggers write it. `text` is a date with or without a time of the day, in UTC, or how long ago it

@@ -35,10 +35,10 @@ std::string one_line(std::string message) {
   return message;
 }
 
-int run(std::vector<std::string> words) {
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  const std::vector<std::string> after_dashes(dashes, words.end());
-  words.erase(dashes, words.end());
+int run(std::vector<std::string> arguments) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  const std::vector<std::string> after_dashes(dashes, arguments.end());
+  arguments.erase(dashes, arguments.end());
 
   CLI::App application("Find and fix where threads wait: heap, locks, system calls.", "tarn");
   application.set_version_flag(
@@ -64,21 +64,22 @@ int run(std::vector<std::string> words) {
       "  tarn record -- PROGRAM    # writes tarn.rec\n"
       "  tarn report               # shows what it holds\n");
 
-  if (!words.empty() && !words.front().starts_with('-') &&
-      application.get_subcommands([&](const CLI::App* subcommand) { return subcommand->check_name(words.front()); })
+  if (!arguments.empty() && !arguments.front().starts_with('-') &&
+      application.get_subcommands([&](const CLI::App* subcommand) { return subcommand->check_name(arguments.front()); })
           .empty()) {
-    tarn::command::fail(exit_code::usage, "there is no subcommand '{}'; see tarn --help", words.front());
+    tarn::command::fail(exit_code::usage, "there is no subcommand '{}'; see tarn --help", arguments.front());
   }
-  std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
+  std::reverse(arguments.begin(), arguments.end());  // the order in which CLI11 takes a vector
   try {
-    application.parse(std::move(words));
+    application.parse(std::move(arguments));
   } catch (const CLI::Success& success) {  // --help and --version
     return application.exit(success);
-  } catch (const CLI::RuntimeError& ended) {  // a subcommand ended and has printed its message
-    return ended.get_exit_code();
+  } catch (const CLI::RuntimeError& subcommand_exit) {  // a subcommand ended and has printed its message
+    return subcommand_exit.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    const auto chosen = application.get_subcommands();
-    const std::string help = chosen.empty() ? "tarn --help" : fmt::format("tarn {} --help", chosen.front()->get_name());
+    const auto subcommands = application.get_subcommands();
+    const std::string help =
+        subcommands.empty() ? "tarn --help" : fmt::format("tarn {} --help", subcommands.front()->get_name());
     return report(exit_code::usage, fmt::format("{}; see {}", one_line(error.what()), help).c_str());
   }
   return 0;
@@ -86,9 +87,9 @@ int run(std::vector<std::string> words) {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   try {
-    const int code = run(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+    const int code = run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), "standard output");
   } catch (const tarn::command::failure& failure) {

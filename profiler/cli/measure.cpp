@@ -135,13 +135,13 @@ void even_out_busy(cost_model& model) {
 cost_model measure_parts() {
   cost_model model;
   c_blocks library = library_blocks();
-  const auto measure_library = [&](allocator_kind kind, bool other_threads) {
+  const auto measure_library = [&](allocator_kind kind, bool has_other_threads) {
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
       library.bytes = analyse::sample_bytes(bucket);
-      measure_pairs(model, kind, bucket, library, other_threads);
+      measure_pairs(model, kind, bucket, library, has_other_threads);
     }
   };
-  measure_library(allocator_kind::alone, false);
+  measure_library(allocator_kind::single_threaded, false);
   std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
   measure_library(allocator_kind::malloc, true);
   [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
@@ -152,7 +152,7 @@ cost_model measure_parts() {
   }
   measure_recycled(model);
   even_out_busy(model);
-  model.copy_ns = analyse::between(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
+  model.copy_ns = analyse::ordered_range(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
   return model;
 }
 

@@ -21,9 +21,9 @@ std::string value_text(const base::option_info& option) {
     case base::option_kind::path: return "a file";
     case base::option_kind::choice: break;
   }
-  std::string words;
-  for (const char letter : option.choices) words += letter == '|' ? std::string(", ") : std::string(1, letter);
-  return words;
+  std::string text;
+  for (const char letter : option.choices) text += letter == '|' ? std::string(", ") : std::string(1, letter);
+  return text;
 }
 
 std::string default_text(const base::option_info& option) {
@@ -36,8 +36,8 @@ std::string option_list(std::size_t width) {
   for (const base::option_info& option : all_options()) {
     list += fmt::format("  {}: {}; default {}", option.name, value_text(option), default_text(option));
     std::size_t column = width;  // the help starts on a line of its own
-    std::istringstream words{std::string(option.help)};
-    for (std::string word; words >> word; column += word.size() + 1) {
+    std::istringstream help_text{std::string(option.help)};
+    for (std::string word; help_text >> word; column += word.size() + 1) {
       if (column + 1 + word.size() > width) {
         list += '\n' + std::string(indent, ' ');
         column = indent;
@@ -53,8 +53,8 @@ std::string option_list(std::size_t width) {
 
 const base::option_info& option_named(const std::string& name) {
   if (const auto id = base::find_option(name)) return base::info(*id);
-  if (const auto near = base::nearest_option(name)) {
-    fail(exit_code::usage, "unknown option {}; did you mean {}?", name, base::info(*near).name);
+  if (const auto nearest = base::nearest_option(name)) {
+    fail(exit_code::usage, "unknown option {}; did you mean {}?", name, base::info(*nearest).name);
   }
   fail(exit_code::usage, "unknown option {}; see tarn options", name);
 }

@@ -116,10 +116,10 @@ bool can_dispatch() {
 std::uint32_t sources_of(const record_request& request) {
   using enum format::kind;
   std::uint32_t sources = 0;
-  if (request.heap) sources |= source_bit(heap_kind);
-  if (request.locks) sources |= source_bit(lock_kind);
-  if (request.syscalls) sources |= source_bit(call_kind);
-  if (sources == 0 && request.cpu) return 0;
+  if (request.records_heap) sources |= source_bit(heap_kind);
+  if (request.records_locks) sources |= source_bit(lock_kind);
+  if (request.records_syscalls) sources |= source_bit(call_kind);
+  if (sources == 0 && request.records_cpu) return 0;
   const bool is_default = sources == 0;
   if (is_default) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
@@ -142,7 +142,8 @@ std::vector<std::string> names_of(std::uint32_t sources) {
 
 }  // namespace
 
-format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval) {
+format::program_facts facts_of(const std::vector<std::string>& arguments, std::uint32_t sources,
+                               std::uint64_t interval) {
   utsname machine{};
   ::uname(&machine);
   return {0,
@@ -151,7 +152,7 @@ format::program_facts facts_of(const std::vector<std::string>& words, std::uint3
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
           interval == 0 ? "full" : "sampled",
           names_of(sources),
-          words,
+          arguments,
           0,
           interval};
 }
@@ -215,25 +216,25 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  bool all_calls = true, all_locks = true;  // each was counted
+  bool counts_all_calls = true, counts_all_locks = true;
   for (const auto& [key, value] : recording.calls) {
     calls += value[format::calls];
-    all_calls = all_calls && value[format::call_spread] == 0;
+    counts_all_calls = counts_all_calls && value[format::call_spread] == 0;
   }
-  std::string words;
+  std::string text;
   const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
-    if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
+    if ((sources & source_bit(source)) != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, noun);
   };
   for (const auto& [key, value] : recording.acquisitions) {
     acquisitions += value[format::acquisitions];
-    all_locks = all_locks && value[format::lock_spread] == 0;
+    counts_all_locks = counts_all_locks && value[format::lock_spread] == 0;
   }
   add_count(heap_kind, blocks, "allocations");
-  add_count(lock_kind, acquisitions, all_locks ? "locks taken" : "locks taken (estimated)");
+  add_count(lock_kind, acquisitions, counts_all_locks ? "locks taken" : "locks taken (estimated)");
   std::uint64_t samples = 0;
   for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
-  if (recording.cpu.interval_ns != 0) words += fmt::format("{}{} CPU samples", words.empty() ? "" : ", ", samples);
-  add_count(call_kind, calls, all_calls ? "system calls" : "system calls (estimated)");
+  if (recording.cpu.interval_ns != 0) text += fmt::format("{}{} CPU samples", text.empty() ? "" : ", ", samples);
+  add_count(call_kind, calls, counts_all_calls ? "system calls" : "system calls (estimated)");
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites, threads;
   const auto add_users = [&](const auto& cells, auto thread) {
@@ -250,7 +251,7 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
     if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
   }
   sites.erase(0);  // stands for all beyond the limit
-  return words + fmt::format(" at {} sites by {} threads", sites.size(), threads.size());
+  return text + fmt::format(" at {} sites by {} threads", sites.size(), threads.size());
 }
 
 }  // namespace
@@ -314,12 +315,12 @@ namespace {
   ::_exit(WEXITSTATUS(status));
 }
 
-[[noreturn]] void start_program(const std::vector<std::string>& words, const std::string& program, start method,
+[[noreturn]] void start_program(const std::vector<std::string>& arguments, const std::string& program, start method,
                                 const signals& arranged) {
   try {
     set_environment(format::process_variable, std::to_string(::getpid()));
     arranged.in_child();
-    execute(words, program, method);
+    execute(arguments, program, method);
   } catch (const failure& reason) {
     fmt::print(stderr, "tarn: {}\n", reason.what());
     ::_exit(static_cast<int>(reason.code()));
@@ -343,22 +344,24 @@ recording_bounds bounds_of(const record_request& request) {
 
 namespace {
 
-[[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
+[[noreturn]] void record(const record_request& request, const std::vector<std::string>& arguments) {
   constexpr auto file = "libtarn-record.so";
   const std::string library = find_library(file, request.library);
-  const std::string program = find_program(words.front());
-  const start method = check_preloadable(words.front(), program, file);
+  const std::string program = find_program(arguments.front());
+  const start method = check_preloadable(arguments.front(), program, file);
   const std::uint32_t sources = sources_of(request);
-  const std::uint64_t interval = request.full || request.leaks ? 0 : request.interval;
+  const std::uint64_t interval = request.records_all || request.searches_leaks ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
-  const bool launches = !request.follow && request.every.empty() && request.duration.empty() && is_launcher(program);
-  const region_sizes sizes = sizes_within_limits(interval == 0, request.follow || launches);
+  const bool starts_launcher =
+      !request.follows_children && request.every.empty() && request.duration.empty() && is_launcher(program);
+  const region_sizes sizes = sizes_within_limits(interval == 0, request.follows_children || starts_launcher);
   process_recording first(sources, interval, sizes.first);
-  format::program_facts facts = facts_of(words, sources, interval);
-  const std::unique_ptr<cpu::sampler> sampler = request.cpu ? add_cpu_source(facts, 0) : nullptr;
+  format::program_facts facts = facts_of(arguments, sources, interval);
+  const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, 0) : nullptr;
   if (sampler != nullptr) first.use_sampler(*sampler);
   children child_processes;
-  if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
+  if (request.follows_children || starts_launcher)
+    child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
   recorder_prices prices(library, sources, interval == 0);
   bounded_recording files(first, prices, request.output, bounds_of(request));
   try {
@@ -367,20 +370,20 @@ namespace {
     fail(exit_code::io_error, "{}", error.what());
   }
   std::optional<recorder_control> control;
-  if (!request.follow && !launches) control.emplace(first.region());
-  if (request.leaks && control) first.region().leaks().step.store(format::leak_step::requested);
+  if (!request.follows_children && !starts_launcher) control.emplace(first.region());
+  if (request.searches_leaks && control) first.region().leaks().step.store(format::leak_step::requested);
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
   // With --follow the counts would belong to several recordings together.
-  processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follow);
+  processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follows_children);
   const signals arranged;
   const auto begun = steady::now();
   const pid_t process = ::fork();
-  if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
-  if (process == 0) start_program(words, program, method, arranged);
+  if (process < 0) fail(exit_code::cannot_run, "{}: {}", arguments.front(), system_error_text(errno));
+  if (process == 0) start_program(arguments, program, method, arranged);
   arranged.in_parent(process);
-  if (sampler != nullptr && !request.follow && !launches) sampler->keep_only(process);
+  if (sampler != nullptr && !request.follows_children && !starts_launcher) sampler->keep_only(process);
 
   facts.process = static_cast<std::uint64_t>(process);
   files.begin(facts);
@@ -397,7 +400,7 @@ namespace {
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (control) obey(*control, files, first);
     take_samples(sampler.get());
-    if (request.leaks) first.search_leaks();
+    if (request.searches_leaks) first.search_leaks();
     files.write_changes();
     if (files.is_over()) {
       first.region().stop();
@@ -411,7 +414,7 @@ namespace {
       end_like(status);
     }
     constexpr std::chrono::milliseconds longest_exit{20};  // that it waits for the search to begin
-    const auto next_look = request.leaks ? steady::now() + longest_exit : steady::time_point::max();
+    const auto next_look = request.searches_leaks ? steady::now() + longest_exit : steady::time_point::max();
     next =
         std::min({next_look, files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
     if (sampler != nullptr) next = std::min(next, sampler->next());
@@ -430,12 +433,12 @@ namespace {
       input_output.reads,
       input_output.writes};
   files.end(ending);
-  if (request.leaks && first.region().leaks().step.load() <= format::leak_step::requested)
+  if (request.searches_leaks && first.region().leaks().step.load() <= format::leak_step::requested)
     fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n",
-               launches ? "the program starts others" : "the program did not end by exit()");
+               starts_launcher ? "the program starts others" : "the program did not end by exit()");
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
-  while (request.follow && child_processes.has_running() && stopped == 0) {
+  while (request.follows_children && child_processes.has_running() && stopped == 0) {
     std::vector<pollfd> running = child_processes.running();
     ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
     take_samples(sampler.get());
@@ -445,7 +448,7 @@ namespace {
   child_processes.write_changes(request.output, facts, true);
   if (!files.is_paused()) first.write_work(prices);
   child_processes.write_work(prices);
-  if (launches) {
+  if (starts_launcher) {
     const process_recording& kept_recording = child_processes.keep_longest_running(first);
     if (&kept_recording != &first)
       fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
@@ -472,13 +475,14 @@ namespace {
 
 // Returns the command to a running recording that the command line is, if it is one.
 recording_command command_in(const CLI::App& command) {
-  const std::vector<std::string> words = command.remaining();
-  if (words.size() != 1 || (words.front() != "start" && words.front() != "stop")) return recording_command::no_command;
+  const std::vector<std::string> arguments = command.remaining();
+  if (arguments.size() != 1 || (arguments.front() != "start" && arguments.front() != "stop"))
+    return recording_command::no_command;
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() != 0 && option->get_name() != "--pid")
-      fail(exit_code::usage, "{} takes no {}; a recording goes on as it began", words.front(), option->get_name());
+      fail(exit_code::usage, "{} takes no {}; a recording goes on as it began", arguments.front(), option->get_name());
   }
-  return words.front() == "start" ? recording_command::start : recording_command::stop;
+  return arguments.front() == "start" ? recording_command::start : recording_command::stop;
 }
 
 }  // namespace
@@ -490,17 +494,18 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   command->prefix_command();
   const auto request = std::make_shared<record_request>();
   command->add_option("-o,--output", request->output, "recording to write; default tarn.rec")->type_name("FILE");
-  command->add_flag("--heap", request->heap,
+  command->add_flag("--heap", request->records_heap,
                     "record allocations; without --heap, --locks and --syscalls, record all three");
-  command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
-  CLI::Option* const calls =
-      command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
-  command->add_flag("--cpu", request->cpu,
+  command->add_flag("--locks", request->records_locks,
+                    "record mutexes, reader-writer and spin locks, condition variables");
+  CLI::Option* const calls = command->add_flag("--syscalls", request->records_syscalls,
+                                               "record system calls, including those of the C library");
+  command->add_flag("--cpu", request->records_cpu,
                     "sample the stacks of threads on the processor, 199 times in each second that one runs");
-  CLI::Option* const full =
-      command->add_flag("--full", request->full, "count every allocation, lock and system call instead of sampling");
+  CLI::Option* const full = command->add_flag("--full", request->records_all,
+                                              "count every allocation, lock and system call instead of sampling");
   CLI::Option* const leaks = command->add_flag(
-      "--leaks", request->leaks,
+      "--leaks", request->searches_leaks,
       "when the program exits, look for blocks that no pointer reaches; counts every allocation, as with --full");
   command
       ->add_option("--sample", request->interval,
@@ -510,7 +515,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->type_name("BYTES")
       ->excludes(full)
       ->excludes(leaks);
-  CLI::Option* const follow = command->add_flag("--follow", request->follow,
+  CLI::Option* const follow = command->add_flag("--follow", request->follows_children,
                                                 "also record child processes, each in a file of its own: FILE.PID");
   leaks->excludes(follow);
   command
@@ -552,14 +557,16 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->excludes(calls);
   command->callback([request, command, &after_dashes] {
     if (request->process != 0) {
-      if (const recording_command wanted = command_in(*command); wanted != recording_command::no_command) {
-        return command_recorder(request->process, wanted);
+      if (const recording_command control_command = command_in(*command);
+          control_command != recording_command::no_command) {
+        return command_recorder(request->process, control_command);
       }
       if (!command->remaining().empty() || !after_dashes.empty())
         fail(exit_code::usage, "--pid and PROGRAM exclude each other; see tarn record --help");
       return record_attached(*request);
     }
-    if (request->leaks && !request->heap && (request->locks || request->syscalls || request->cpu))
+    if (request->searches_leaks && !request->records_heap &&
+        (request->records_locks || request->records_syscalls || request->records_cpu))
       fail(exit_code::usage, "--leaks needs --heap");
     record(*request, program_arguments(*command, after_dashes));
   });

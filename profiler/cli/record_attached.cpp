@@ -47,9 +47,9 @@ void detach_on_signals() {
 
 std::vector<std::string> words_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/cmdline", process), std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
+  std::vector<std::string> arguments;
+  for (std::string word; std::getline(file, word, '\0');) arguments.push_back(word);
+  return arguments;
 }
 
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
@@ -75,14 +75,14 @@ std::unique_ptr<process_recording> open_region(const std::string& path, bool is_
 format::end_facts end_of(const process_recording& recording, const watched_process& process) {
   format::end_facts end = recording.so_far();
   const std::optional<int> status = process.status();
-  const auto seen = recording.region().ending();
+  const auto ending = recording.region().ending();
   if (status) {
     end.is_running = false;
     end.status_is_signal = WIFSIGNALED(*status);
     end.status = static_cast<std::uint32_t>(end.status_is_signal ? WTERMSIG(*status) : WEXITSTATUS(*status));
-  } else if (seen) {
+  } else if (ending) {
     end.is_running = false;
-    end.status = seen->status;
+    end.status = ending->status;
   }
   return end;
 }
@@ -100,9 +100,9 @@ void record_attached(const record_request& request) {
   const pid_t process = request.process;
   const recording_bounds bounds = bounds_of(request);
   const std::string library = find_library("libtarn-record.so", request.library);
-  std::uint32_t sources = request.heap ? source_bit(heap_kind) : 0;
-  if (request.locks) sources |= source_bit(lock_kind);
-  if (sources == 0 && !request.cpu) sources = source_bit(heap_kind) | source_bit(lock_kind);
+  std::uint32_t sources = request.records_heap ? source_bit(heap_kind) : 0;
+  if (request.records_locks) sources |= source_bit(lock_kind);
+  if (sources == 0 && !request.records_cpu) sources = source_bit(heap_kind) | source_bit(lock_kind);
   if (::kill(process, 0) == 0 && locked(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
     fail_in_use(process);
   require_attachable(process);
@@ -113,7 +113,7 @@ void record_attached(const record_request& request) {
   } catch (const std::system_error& error) {
     fail(exit_code::io_error, "{}", error.what());
   }
-  const std::unique_ptr<cpu::sampler> sampler = request.cpu ? add_cpu_source(facts, process) : nullptr;
+  const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, process) : nullptr;
   const watched_process watched(static_cast<std::uint32_t>(process));
   detach_on_signals();
   std::unique_ptr<process_recording> recording;

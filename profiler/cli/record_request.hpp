@@ -21,8 +21,8 @@ constexpr std::uint64_t default_interval = 128 * 1024;
 struct record_request {
   std::string output = "tarn.rec";
   std::string library;
-  bool heap = false, locks = false, syscalls = false, cpu = false;
-  bool full = false, leaks = false, follow = false;
+  bool records_heap = false, records_locks = false, records_syscalls = false, records_cpu = false;
+  bool records_all = false, searches_leaks = false, follows_children = false;
   std::uint64_t interval = default_interval;
   std::string duration, every;
   std::size_t keep = 0;
@@ -31,7 +31,8 @@ struct record_request {
 
 recording_bounds bounds_of(const record_request& request);
 // Returns the facts without the number of the process.
-format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, std::uint64_t interval);
+format::program_facts facts_of(const std::vector<std::string>& arguments, std::uint32_t sources,
+                               std::uint64_t interval);
 // Begins to sample the processor, for the next program or (not 0) for a process that runs, and adds that to the
 // sources. Returns null where the kernel refuses it, and says so; throws a failure where nothing else is recorded.
 std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process);

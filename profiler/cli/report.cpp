@@ -76,7 +76,7 @@ void replay(analyse::analysis& analysis, const report_request& request) {
 }
 
 void report(const report_request& request) {
-  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (request.hides_names && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
   if (!request.page.empty()) require_template();
   std::string bytes = recording_content(request.path);
   format::recording recording = parse_recording(request.path, bytes);
@@ -87,13 +87,13 @@ void report(const report_request& request) {
   }
   keep_only(request.sources, recording);
   if (whole) bytes.clear();  // a part has no timeline
-  analyse::analysis analysis(std::move(recording), machine_costs(request.calibrate),
+  analyse::analysis analysis(std::move(recording), machine_costs(request.must_calibrate),
                              {.bytes = std::move(bytes),
                               .measured_cpu_ns = request.cpu_seconds * 1e9,
                               .whole = whole ? &*whole : nullptr,
                               .wrappers = request.wrappers});
   whole.reset();
-  if (!request.quick) replay(analysis, request);
+  if (!request.is_quick) replay(analysis, request);
   if (!request.page.empty()) return write_html(analysis, request);
   request.as_json ? print_json(analysis, request) : print_text(analysis, request);
 }
@@ -110,7 +110,7 @@ void add_report(CLI::App& application) {
   command->add_option("--html", request->page, "write an HTML report of all sites, in one file")
       ->type_name("OUT")
       ->excludes(as_json);
-  command->add_flag("--redact", request->redact,
+  command->add_flag("--redact", request->hides_names,
                     "leave paths, arguments, your names and source lines out of the HTML report");
   command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
   std::vector<std::string> categories;
@@ -142,12 +142,12 @@ void add_report(CLI::App& application) {
       ->take_all()
       ->allow_extra_args(false)  // as above
       ->type_name("NAME");
-  command->add_flag("--stacks", request->by_stack, "show one site for each call stack, not for each function");
+  command->add_flag("--stacks", request->separates_stacks, "show one site for each call stack, not for each function");
   command
       ->add_option("--cpu", request->cpu_seconds, "CPU seconds of the program in a run without tarn, for exact shares")
       ->type_name("SECONDS");
-  command->add_flag("--calibrate", request->calibrate, "measure the cost model of this machine again");
-  command->add_flag("--quick", request->quick, "predict with the cost model only, without replaying trace excerpts");
+  command->add_flag("--calibrate", request->must_calibrate, "measure the cost model of this machine again");
+  command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");
   command->callback([request] { report(*request); });
 }
 

@@ -49,41 +49,42 @@ std::vector<setting> settings_of(const run_request& request) {
     settings.push_back(checked_setting("stats_file", request.stats_file));
   }
   if (!request.stats.empty()) settings.push_back(checked_setting("stats", request.stats));
-  for (const std::string& given : request.settings) {
-    const std::size_t equals = given.find('=');
+  for (const std::string& text : request.settings) {
+    const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      const base::option_info& option = option_named(given);
-      fail(exit_code::usage, "option {} needs a value, such as {}={}", given, given, default_text(option));
+      const base::option_info& option = option_named(text);
+      fail(exit_code::usage, "option {} needs a value, such as {}={}", text, text, default_text(option));
     }
-    settings.push_back(checked_setting(given.substr(0, equals), given.substr(equals + 1)));
+    settings.push_back(checked_setting(text.substr(0, equals), text.substr(equals + 1)));
   }
   return settings;
 }
 
 // Empties the file now, so that a wrong name is an error and an old report is gone; each process appends its own
 // report.
-std::string prepared_stats_file(const std::string& given) {
-  if (given.empty()) return given;
-  const std::string path = std::filesystem::absolute(given).string();  // the program may start others in another folder
+std::string prepared_stats_file(const std::string& file_name) {
+  if (file_name.empty()) return file_name;
+  const std::string path =
+      std::filesystem::absolute(file_name).string();  // the program may start others in another folder
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-  if (file < 0) fail(exit_code::io_error, "stats_file {}: {}", given, system_error_text(errno));
+  if (file < 0) fail(exit_code::io_error, "stats_file {}: {}", file_name, system_error_text(errno));
   ::close(file);
   return path;
 }
 
-[[noreturn]] void run(const run_request& request, const std::vector<std::string>& words) {
+[[noreturn]] void run(const run_request& request, const std::vector<std::string>& arguments) {
   std::vector<setting> settings = settings_of(request);
   constexpr auto file = "libtarn-malloc.so";
   const std::string library = find_library(file, request.library);
-  const std::string program = find_program(words.front());
-  const start method = check_preloadable(words.front(), program, file);
+  const std::string program = find_program(arguments.front());
+  const start method = check_preloadable(arguments.front(), program, file);
 
   for (setting& setting : settings) {
     if (setting.option->id == base::option_id::stats_file) setting.value = prepared_stats_file(setting.value);
     set_environment(environment_text(*setting.option), setting.value);
   }
   preload(library);
-  execute(words, program, method);
+  execute(arguments, program, method);
 }
 
 // Prints CLI11's help, with the facts it cannot know: the program's arguments never reach it, and --stats takes a

@@ -43,9 +43,9 @@ void stop(int) { stopped = 1; }
 // Runs our own `tarn record`. Its program ends with us.
 class own_recorder {
  public:
-  own_recorder(const top_request& request, const std::vector<std::string>& words) {
+  own_recorder(const top_request& request, const std::vector<std::string>& program_line) {
     std::vector<std::string> command_line = {"tarn", "record", "-o", request.output, "--"};
-    command_line.insert(command_line.end(), words.begin(), words.end());
+    command_line.insert(command_line.end(), program_line.begin(), program_line.end());
     std::vector<char*> arguments;
     for (const std::string& argument : command_line) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
@@ -62,7 +62,7 @@ class own_recorder {
     const int error = ::posix_spawn(&process_, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
-    if (error != 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(error));
+    if (error != 0) fail(exit_code::cannot_run, "{}: {}", program_line.front(), system_error_text(error));
   }
   own_recorder(const own_recorder&) = delete;
   own_recorder& operator=(const own_recorder&) = delete;
@@ -74,15 +74,15 @@ class own_recorder {
 
   pid_t process() const { return process_; }
   bool has_ended() {
-    if (!ended_) ended_ = ::waitpid(process_, &status_, WNOHANG) == process_;
-    return ended_;
+    if (!has_ended_) has_ended_ = ::waitpid(process_, &status_, WNOHANG) == process_;
+    return has_ended_;
   }
   int code() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_); }
 
  private:
   pid_t process_ = 0;
   int status_ = 0;
-  bool ended_ = false;
+  bool has_ended_ = false;
 };
 
 // Waits until the program has its first thread. Throws if it ended before.
@@ -109,15 +109,15 @@ void show(const top_request& request, pid_t process, const std::string& title, s
   const auto pause = std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(request.interval));
   auto last = steady::now(), due = last;
   bool is_first = true;
-  bool ended = false;  // the last refresh after the end is done
+  bool has_shown_end = false;  // the last refresh after the end is done
   while (!state.wants_to_quit() && stopped == 0) {
-    if (steady::now() >= due && !ended) {
+    if (steady::now() >= due && !has_shown_end) {
       const auto begun = steady::now();
       const process_facts facts = facts_of(process);
       state.look(std::chrono::duration<double>(begun - last).count(), facts);
       if (!state.is_paused()) last = begun;
       if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be reaped
-      ended = !facts.runs && !state.is_paused();
+      has_shown_end = !facts.is_running && !state.is_paused();
       // A large recording takes a while to read: at most a tenth of a processor goes into it.
       due = begun +
             std::max(std::exchange(is_first, false) ? std::min<steady::duration>(pause, milliseconds(500)) : pause,
@@ -125,7 +125,7 @@ void show(const top_request& request, pid_t process, const std::string& title, s
     }
     screen.draw(state);
     const auto left = std::chrono::ceil<milliseconds>(due - steady::now()).count();
-    screen.wait(state, ended ? 1000 : static_cast<int>(std::clamp<std::int64_t>(left, 1, 1000)));
+    screen.wait(state, has_shown_end ? 1000 : static_cast<int>(std::clamp<std::int64_t>(left, 1, 1000)));
   }
 }
 
@@ -151,15 +151,15 @@ void show_running(const top_request& request) {
   show(request, request.process, title, std::move(source), nullptr);
 }
 
-void top(const top_request& request, const std::vector<std::string>& words) {
+void top(const top_request& request, const std::vector<std::string>& arguments) {
   struct sigaction action {};
   action.sa_handler = stop;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   if (request.process != 0) return show_running(request);
   if (::isatty(STDOUT_FILENO) != 1)
     fail(exit_code::missing, "tarn top needs a terminal; without one use tarn record and tarn report");
-  own_recorder recorder(request, words);
-  show(request, wait_for_program(recorder, words.front()), &recorder);
+  own_recorder recorder(request, arguments);
+  show(request, wait_for_program(recorder, arguments.front()), &recorder);
 }
 
 class top_formatter : public CLI::Formatter {

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> places_in_order(const std::vector<std::string>& names
   std::map<std::string_view, std::uint32_t> order;
   for (const std::string& name : names) order.try_emplace(name);
   std::uint32_t next = 0;
-  for (auto& [name, place] : order) place = next++;
+  for (auto& [name, index] : order) index = next++;
   std::vector<std::uint32_t> places;
   for (const std::string& name : names) places.push_back(order.at(name));
   return places;
@@ -39,7 +39,7 @@ void write_collapsed(const profile& profile, measure which, const sink& output) 
   frames frames(profile);
   std::vector<std::vector<std::uint32_t>> stacks;
   for (const sample& sample : profile.samples()) {
-    stacks.push_back(sample.counted[which] == 0 ? std::vector<std::uint32_t>() : frames.stack_of(sample));
+    stacks.push_back(sample.sums[which] == 0 ? std::vector<std::uint32_t>() : frames.stack_of(sample));
   }
   std::vector<std::string> names;
   for (const frame& frame : frames.list()) names.push_back(one_frame(frame.name));
@@ -52,13 +52,13 @@ void write_collapsed(const profile& profile, measure which, const sink& output) 
   for (std::size_t index = 0; index < stacks.size(); ++index) {
     if (stacks[index].empty()) continue;
     for (std::uint32_t& number : stacks[index]) number = places[number];
-    lines[std::move(stacks[index])] += profile.samples()[index].counted[which];
+    lines[std::move(stacks[index])] += profile.samples()[index].sums[which];
   }
   for (const auto& [stack, count] : lines) {
     std::string line;
-    for (const std::uint32_t place : stack) {
+    for (const std::uint32_t index : stack) {
       if (!line.empty()) line += ';';
-      line += *in_order[place];
+      line += *in_order[index];
     }
     output(line + ' ' + std::to_string(count) + '\n');
   }

@@ -122,7 +122,7 @@ std::size_t firefox::library(std::size_t module) {
   if (module == no_module) return no_entry;
   const auto [library_number, is_new] = number(libraries_, module);
   if (is_new) {
-    const format::module_facts& facts = profile_.recorded().modules[module];
+    const format::module_facts& facts = profile_.recording().modules[module];
     const std::string name = analyse::file_name(facts.path);
     libs_.push_back({{"arch", ""},
                      {"name", name},
@@ -191,8 +191,8 @@ std::size_t firefox::stack(std::size_t frame, std::size_t outer) {
 std::size_t firefox::stack_of(const sample& sample) {
   std::size_t stack_number = no_entry;
   const std::vector<std::uint32_t>& places = profile_.stacks()[sample.site];
-  for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    const location& location = profile_.locations()[*place];
+  for (auto index = places.rbegin(); index != places.rend(); ++index) {
+    const location& location = profile_.locations()[*index];
     const std::size_t resource = library(location.module);
     std::size_t depth = 0;  // depth of inlining
     for (auto line = location.lines->rbegin(); line != location.lines->rend(); ++line) {
@@ -208,7 +208,7 @@ std::size_t firefox::stack_of(const sample& sample) {
 }
 
 json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first) {
-  const auto count = [&](std::size_t index) { return profile_.samples()[index].counted[which]; };
+  const auto count = [&](std::size_t index) { return profile_.samples()[index].sums[which]; };
   std::stable_sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) { return count(a) > count(b); });
   json stacks = json::array(), times = json::array(), weights = json::array();
   for (const std::size_t index : samples) {
@@ -221,7 +221,7 @@ json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t
   const char* const type = measures[which].value_unit == unit::bytes         ? "bytes"
                            : measures[which].value_unit == unit::nanoseconds ? "tracing-ms"
                                                                              : "samples";
-  const std::string name = profile_.recorded().threads.empty() ? "" : thread_name(profile_.recorded(), thread);
+  const std::string name = profile_.recording().threads.empty() ? "" : thread_name(profile_.recording(), thread);
   return {{"processType", "default"},
           {"processName", measures[which].description},
           {"processStartupTime", 0},
@@ -250,14 +250,14 @@ json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t
 }
 
 std::string firefox::file() {
-  const format::recording& recording = profile_.recorded();
+  const format::recording& recording = profile_.recording();
   for (const sample& sample : profile_.samples()) stack_of_sample_.push_back(stack_of(sample));
   json threads = json::array();
-  for (const measure which : profile_.used()) {
+  for (const measure which : profile_.used_measures()) {
     std::map<std::uint32_t, std::vector<std::size_t>> by_thread;
     for (std::size_t index = 0; index < profile_.samples().size(); ++index) {
       const sample& sample = profile_.samples()[index];
-      if (sample.counted[which] != 0) by_thread[sample.thread].push_back(index);
+      if (sample.sums[which] != 0) by_thread[sample.thread].push_back(index);
     }
     if (by_thread.empty()) by_thread[0];
     bool is_first = true;

@@ -10,10 +10,10 @@ std::uint32_t frames::number_of(frame frame) {
   return number->second;
 }
 
-const std::vector<std::uint32_t>& frames::of_location(std::uint32_t place) {
-  std::vector<std::uint32_t>& numbers = of_location_[place];
+const std::vector<std::uint32_t>& frames::of_location(std::uint32_t index) {
+  std::vector<std::uint32_t>& numbers = of_location_[index];
   if (!numbers.empty()) return numbers;
-  const std::vector<analyse::code_location>& lines = *profile_.locations()[place].lines;
+  const std::vector<analyse::code_location>& lines = *profile_.locations()[index].lines;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     numbers.push_back(number_of({frame_name(*line), line->file, line->line}));
   }
@@ -22,11 +22,11 @@ const std::vector<std::uint32_t>& frames::of_location(std::uint32_t place) {
 
 std::vector<std::uint32_t> frames::stack_of(const sample& sample) {
   const auto [thread, is_new] = of_thread_.try_emplace(sample.thread);
-  if (is_new) thread->second = number_of({thread_name(profile_.recorded(), sample.thread), {}, 0});
+  if (is_new) thread->second = number_of({thread_name(profile_.recording(), sample.thread), {}, 0});
   std::vector<std::uint32_t> stack = {thread->second};
   const std::vector<std::uint32_t>& places = profile_.stacks()[sample.site];
-  for (auto place = places.rbegin(); place != places.rend(); ++place) {
-    const std::vector<std::uint32_t>& numbers = of_location(*place);
+  for (auto index = places.rbegin(); index != places.rend(); ++index) {
+    const std::vector<std::uint32_t>& numbers = of_location(*index);
     stack.insert(stack.end(), numbers.begin(), numbers.end());
   }
   if (places.empty()) stack.push_back(number_of({std::string(no_stack), {}, 0}));

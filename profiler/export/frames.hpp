@@ -28,7 +28,7 @@ class frames {
 
  private:
   std::uint32_t number_of(frame frame);
-  const std::vector<std::uint32_t>& of_location(std::uint32_t place);
+  const std::vector<std::uint32_t>& of_location(std::uint32_t index);
 
   const profile& profile_;
   std::vector<frame> list_;

@@ -22,10 +22,10 @@ constexpr pbf_tag_type timestamp = 8, sequence = 10, track_event = 11, interned 
 }
 namespace interned {
 constexpr pbf_tag_type functions = 5, frames = 6, callstacks = 7, mapping_paths = 17, source_paths = 18, mappings = 19;
-constexpr pbf_tag_type iid = 1, text = 2;                                           // string
-constexpr pbf_tag_type end = 5, path = 7;                                           // mapping
-constexpr pbf_tag_type function = 2, mapping = 3, place = 4, source = 5, line = 6;  // frame
-constexpr pbf_tag_type frame_iids = 2;                                              // call stack
+constexpr pbf_tag_type iid = 1, text = 2;                                                 // string
+constexpr pbf_tag_type end = 5, path = 7;                                                 // mapping
+constexpr pbf_tag_type function = 2, mapping = 3, relative_pc = 4, source = 5, line = 6;  // frame
+constexpr pbf_tag_type frame_iids = 2;                                                    // call stack
 }  // namespace interned
 namespace heap {
 constexpr pbf_tag_type dumps = 5;
@@ -60,9 +60,9 @@ class perfetto {
   static constexpr std::uint64_t process_track = 1;
   std::uint64_t track_of(std::uint32_t thread) const { return 2 + thread; }
   std::uint64_t track_of(std::uint32_t thread, sample_source source) const {
-    return track_of(thread) + profile_.recorded().threads.size() * static_cast<std::uint64_t>(source);
+    return track_of(thread) + profile_.recording().threads.size() * static_cast<std::uint64_t>(source);
   }
-  std::int32_t process() const { return static_cast<std::int32_t>(profile_.recorded().program.process); }
+  std::int32_t process() const { return static_cast<std::int32_t>(profile_.recording().program.process); }
 
   template <class Write>
   void add_packet(Write write, std::uint64_t time = 0) {
@@ -73,7 +73,7 @@ class perfetto {
   }
 
   void add_process() {
-    const format::recording& recording = profile_.recorded();
+    const format::recording& recording = profile_.recording();
     add_packet([&](pbf_writer& message) {
       message.add_uint32(packet::flags, starts_anew);
       pbf_writer track(message, packet::track);
@@ -113,7 +113,7 @@ class perfetto {
     add_packet([&](pbf_writer& message) {
       pbf_writer interned_data(message, packet::interned);
       // Readers want each frame in a mapping; ours are resolved already.
-      add_text(interned_data, interned::mapping_paths, 1, program_name(profile_.recorded()));
+      add_text(interned_data, interned::mapping_paths, 1, program_name(profile_.recording()));
       {
         pbf_writer whole(interned_data, interned::mappings);
         whole.add_uint64(interned::iid, 1);
@@ -139,7 +139,7 @@ class perfetto {
       dump.add_string(heap::name, "libc.malloc");
       std::uint64_t number = 0;
       for (const sample& number_in_file : profile_.samples()) {
-        if (number_in_file.source == sample_source::heap) add_sample(dump, ++number, number_in_file.counted);
+        if (number_in_file.source == sample_source::heap) add_sample(dump, ++number, number_in_file.sums);
       }
     });
   }
@@ -157,23 +157,23 @@ class perfetto {
     message.add_uint64(interned::iid, index + 1);
     message.add_uint64(interned::function, index + 1);
     message.add_uint64(interned::mapping, 1);
-    message.add_uint64(interned::place, index + 1);
+    message.add_uint64(interned::relative_pc, index + 1);
     if (file != 0) message.add_uint64(interned::source, file);
     if (frame.line > 0) message.add_uint32(interned::line, static_cast<std::uint32_t>(frame.line));
   }
 
-  static void add_sample(pbf_writer& parent, std::uint64_t stack, const values& counted) {
-    const std::uint64_t frees = counted[freed_by_same_thread] + counted[remote_frees];
+  static void add_sample(pbf_writer& parent, std::uint64_t stack, const values& sums) {
+    const std::uint64_t frees = sums[freed_by_same_thread] + sums[remote_frees];
     pbf_writer message(parent, heap::samples);
     message.add_uint64(heap::callstack, stack);
-    message.add_uint64(heap::allocated, counted[bytes]);
+    message.add_uint64(heap::allocated, sums[bytes]);
     // The recording has no freed bytes; this uses the mean size of the site's blocks.
     const double mean =
-        counted[allocations] == 0 ? 0 : static_cast<double>(counted[bytes]) / static_cast<double>(counted[allocations]);
-    const std::uint64_t gone = counted[allocations] - std::min(counted[in_use], counted[allocations]);
+        sums[allocations] == 0 ? 0 : static_cast<double>(sums[bytes]) / static_cast<double>(sums[allocations]);
+    const std::uint64_t freed_blocks = sums[allocations] - std::min(sums[in_use], sums[allocations]);
     message.add_uint64(heap::freed,
-                       std::min(counted[bytes], static_cast<std::uint64_t>(mean * static_cast<double>(gone))));
-    message.add_uint64(heap::allocations, counted[allocations]);
+                       std::min(sums[bytes], static_cast<std::uint64_t>(mean * static_cast<double>(freed_blocks))));
+    message.add_uint64(heap::allocations, sums[allocations]);
     message.add_uint64(heap::frees, frees);
   }
 
@@ -197,11 +197,11 @@ class perfetto {
                                                                       : "running, in total");
       });
       std::stable_sort(samples.begin(), samples.end(),
-                       [&](const sample* a, const sample* b) { return a->counted[time] > b->counted[time]; });
+                       [&](const sample* a, const sample* b) { return a->sums[time] > b->sums[time]; });
       std::uint64_t now = 0;
       for (const sample* sample : samples) {
         add_packet([&](pbf_writer& message) { add_begin(message, track_number, *sample); }, now);
-        now += sample->counted[time];
+        now += sample->sums[time];
         add_packet(
             [&](pbf_writer& message) {
               pbf_writer end(message, packet::track_event);
@@ -228,10 +228,10 @@ class perfetto {
       note.add_string(event::text, well_formed(stack));
     }
     for (std::size_t which = 0; which < measure_count; ++which) {
-      if (sample.counted[which] == 0) continue;
+      if (sample.sums[which] == 0) continue;
       pbf_writer note(begin, event::annotation);
       note.add_string(event::key, std::string(measures[which].name));
-      note.add_uint64(event::number, sample.counted[which]);
+      note.add_uint64(event::number, sample.sums[which]);
     }
   }
 

@@ -43,60 +43,61 @@ enum : protozero::pbf_tag_type { id = 1, name, system_name, filename };
 
 class pprof {
  public:
-  explicit pprof(const profile& profile) : profile_(profile), writer_(file_) { string({}); }
+  explicit pprof(const profile& profile) : profile_(profile), writer_(file_) { add_string({}); }
 
   std::string file() {
-    types();
+    write_types();
     for (const sample& sample : profile_.samples()) add(sample);
-    mappings();
+    write_mappings();
     for (std::size_t index = 0; index < profile_.locations().size(); ++index)
       add(profile_.locations()[index], index + 1);
-    facts();
+    write_facts();
     for (const std::string* text : strings_) writer_.add_string(profile_field::string_table, *text);
     return std::move(file_);
   }
 
  private:
-  std::int64_t string(std::string_view text) {
+  std::int64_t add_string(std::string_view text) {
     const auto [number, is_new] = string_numbers_.try_emplace(well_formed(text), strings_.size());
     if (is_new) strings_.push_back(&number->first);
     return static_cast<std::int64_t>(number->second);
   }
 
-  void types() {
-    for (const measure measure : profile_.used()) {
+  void write_types() {
+    for (const measure measure : profile_.used_measures()) {
       pbf_writer type(writer_, profile_field::sample_type);
-      type.add_int64(value_type_field::type, string(measures[measure].name));
-      type.add_int64(value_type_field::unit, string(name(measures[measure].value_unit)));
+      type.add_int64(value_type_field::type, add_string(measures[measure].name));
+      type.add_int64(value_type_field::unit, add_string(name(measures[measure].value_unit)));
     }
   }
 
-  void label(pbf_writer& parent, std::string_view key, std::string_view text) {
+  void write_label(pbf_writer& parent, std::string_view key, std::string_view text) {
     pbf_writer message(parent, sample_field::label);
-    message.add_int64(label_field::key, string(key));
-    message.add_int64(label_field::str, string(text));
+    message.add_int64(label_field::key, add_string(key));
+    message.add_int64(label_field::str, add_string(text));
   }
 
   void add(const sample& sample) {
-    const format::recording& recording = profile_.recorded();
+    const format::recording& recording = profile_.recording();
     pbf_writer message(writer_, profile_field::sample);
     std::vector<std::uint64_t> places;
     for (const std::uint32_t location : profile_.stacks()[sample.site]) places.push_back(location + 1);
-    if (places.empty()) places.push_back(unknown_location());
+    if (places.empty()) places.push_back(require_unknown_location());
     message.add_packed_uint64(sample_field::location_id, places.begin(), places.end());
     std::vector<std::int64_t> counts;
-    for (const measure measure : profile_.used()) counts.push_back(static_cast<std::int64_t>(sample.counted[measure]));
+    for (const measure measure : profile_.used_measures())
+      counts.push_back(static_cast<std::int64_t>(sample.sums[measure]));
     message.add_packed_int64(sample_field::value, counts.begin(), counts.end());
-    label(message, "thread", thread_name(recording, sample.thread));
-    label(message, "source", name(sample.source));
-    label(message, "category", sample.category);
+    write_label(message, "thread", thread_name(recording, sample.thread));
+    write_label(message, "source", name(sample.source));
+    write_label(message, "category", sample.category);
     if (sample.source == sample_source::heap && sample.freed_by != sample.thread)
-      label(message, "freed_by", thread_name(recording, sample.freed_by));
-    if (!sample.operation.empty()) label(message, name(sample.source), sample.operation);
+      write_label(message, "freed_by", thread_name(recording, sample.freed_by));
+    if (!sample.operation.empty()) write_label(message, name(sample.source), sample.operation);
   }
 
-  std::uint64_t function(std::string_view called, std::string_view file) {
-    const std::int64_t text = string(called), path = string(file);
+  std::uint64_t add_function(std::string_view called, std::string_view file) {
+    const std::int64_t text = add_string(called), path = add_string(file);
     const auto [number, is_new] = functions_.try_emplace({text, path}, functions_.size() + 1);
     if (is_new) {
       pbf_writer message(writer_, profile_field::function);
@@ -109,10 +110,10 @@ class pprof {
   }
 
   void add(const location& location, std::uint64_t number) {
-    std::vector<std::pair<std::uint64_t, int>>
-        lines;  // computed first, because a message cannot begin within another's
+    // The functions come first, because a message cannot begin within another one.
+    std::vector<std::pair<std::uint64_t, int>> lines;
     for (const analyse::code_location& line : *location.lines)
-      lines.emplace_back(function(frame_name(line), line.file), line.line);
+      lines.emplace_back(add_function(frame_name(line), line.file), line.line);
     pbf_writer message(writer_, profile_field::location);
     message.add_uint64(location_field::id, number);
     if (location.module != no_module) message.add_uint64(location_field::mapping_id, location.module + 1);
@@ -124,15 +125,15 @@ class pprof {
     }
   }
 
-  // The location of stacks without any.
-  std::uint64_t unknown_location() {
+  // Returns the number of the location of stacks without frames, and has write_facts() write that location.
+  std::uint64_t require_unknown_location() {
     has_unknown_location_ = true;
     return profile_.locations().size() + 1;
   }
 
   // Readers take the first mapping for the program.
-  void mappings() {
-    const format::recording& recording = profile_.recorded();
+  void write_mappings() {
+    const format::recording& recording = profile_.recording();
     const std::string program =
         recording.program.arguments.empty() ? "" : analyse::file_name(recording.program.arguments.front());
     std::vector<std::size_t> order(recording.modules.size());
@@ -146,8 +147,8 @@ class pprof {
       message.add_uint64(mapping_field::id, index + 1);
       message.add_uint64(mapping_field::memory_start, module.start);
       message.add_uint64(mapping_field::memory_limit, module.end);
-      message.add_int64(mapping_field::filename, string(module.path));
-      message.add_int64(mapping_field::build_id, string(module.build_id));
+      message.add_int64(mapping_field::filename, add_string(module.path));
+      message.add_int64(mapping_field::build_id, add_string(module.build_id));
       // Everything that can be resolved has been.
       message.add_bool(mapping_field::has_functions, true);
       message.add_bool(mapping_field::has_filenames, true);
@@ -156,23 +157,24 @@ class pprof {
     }
   }
 
-  void facts() {
-    const format::recording& recording = profile_.recorded();
+  void write_facts() {
+    const format::recording& recording = profile_.recording();
     if (has_unknown_location_) {
-      const std::uint64_t function_number = function(no_stack, {});
+      const std::uint64_t function_number = add_function(no_stack, {});
       pbf_writer message(writer_, profile_field::location);
-      message.add_uint64(location_field::id, unknown_location());
+      message.add_uint64(location_field::id, require_unknown_location());
       pbf_writer(message, location_field::line).add_uint64(line_field::function_id, function_number);
     }
     writer_.add_int64(profile_field::time_nanos, static_cast<std::int64_t>(recording.program.started) * 1'000'000'000);
     if (recording.has_ended)
       writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(recording.end.wall_us) * 1000);
-    std::vector<std::int64_t> comments = {string(program_name(recording)), string(recording.program.machine)};
-    if (profile_.is_estimate()) comments.push_back(string("sampled: what is counted of the heap is an estimate"));
+    std::vector<std::int64_t> comments = {add_string(program_name(recording)), add_string(recording.program.machine)};
+    if (profile_.is_estimate()) comments.push_back(add_string("sampled: what is counted of the heap is an estimate"));
     writer_.add_packed_int64(profile_field::comment, comments.begin(), comments.end());
-    const measure first =
-        profile_.used().front() == allocations && profile_.used().size() > 1 ? bytes : profile_.used().front();
-    writer_.add_int64(profile_field::default_sample_type, string(measures[first].name));
+    const measure first = profile_.used_measures().front() == allocations && profile_.used_measures().size() > 1
+                              ? bytes
+                              : profile_.used_measures().front();
+    writer_.add_int64(profile_field::default_sample_type, add_string(measures[first].name));
   }
 
   const profile& profile_;

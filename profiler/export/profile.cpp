@@ -28,11 +28,11 @@ profile::profile(analyse::analysis& analysis) : recording_(analysis.recorded()) 
   add_calls(analysis.calls());
   add_cpu();
   for (std::size_t number = 0; number < measure_count; ++number) {
-    const bool is_used = std::any_of(samples_.begin(), samples_.end(),
-                                     [&](const sample& sample) { return sample.counted[number] != 0; });
-    if (is_used) used_.push_back(static_cast<measure>(number));
+    const bool is_used =
+        std::any_of(samples_.begin(), samples_.end(), [&](const sample& sample) { return sample.sums[number] != 0; });
+    if (is_used) used_measures_.push_back(static_cast<measure>(number));
   }
-  if (used_.empty()) used_.push_back(bytes);
+  if (used_measures_.empty()) used_measures_.push_back(bytes);
 }
 
 void profile::add_stacks(analyse::symbols& symbols) {
@@ -63,7 +63,7 @@ void profile::add_stacks(analyse::symbols& symbols) {
 }
 
 void profile::add(const sample& sample) {
-  if (std::any_of(sample.counted.begin(), sample.counted.end(), [](std::uint64_t count) { return count != 0; })) {
+  if (std::any_of(sample.sums.begin(), sample.sums.end(), [](std::uint64_t count) { return count != 0; })) {
     samples_.push_back(sample);
   }
 }
@@ -75,17 +75,17 @@ void profile::add_heap(const analyse::heap_findings& heap) {
   for (const auto& [key, value] : recording_.cells) frees[{key.site, key.owner}] += value[format::frees];
   for (const auto& [key, value] : recording_.cells) {
     sample activity = {key.site, key.owner, key.actor, sample_source::heap, categories[key.site], {}, {}};
-    values& counted = activity.counted;
-    counted[allocations] = value[format::blocks];
-    counted[bytes] = value[format::bytes];
-    counted[key.owner == key.actor ? freed_by_same_thread : remote_frees] = value[format::frees];
-    counted[reallocs] = value[format::reallocs];
-    counted[copied_bytes] = value[format::copied];
+    values& heap_sums = activity.sums;
+    heap_sums[allocations] = value[format::blocks];
+    heap_sums[bytes] = value[format::bytes];
+    heap_sums[key.owner == key.actor ? freed_by_same_thread : remote_frees] = value[format::frees];
+    heap_sums[reallocs] = value[format::reallocs];
+    heap_sums[copied_bytes] = value[format::copied];
     if (key.owner == key.actor) {
-      const std::uint64_t gone = frees[{key.site, key.owner}];
-      counted[in_use] = value[format::blocks] > gone ? value[format::blocks] - gone : 0;
+      const std::uint64_t freed_blocks = frees[{key.site, key.owner}];
+      heap_sums[in_use] = value[format::blocks] > freed_blocks ? value[format::blocks] - freed_blocks : 0;
       for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
-        counted[short_lived] += value[format::life_buckets + index];
+        heap_sums[short_lived] += value[format::life_buckets + index];
     }
     add(activity);
   }
@@ -99,11 +99,11 @@ void profile::add_locks(const analyse::lock_findings& locks) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, format::lock_type, std::uint32_t>, values> sums;
   for (const auto& [key, value] : recording_.acquisitions) {
     const format::lock_facts& lock = recording_.locks[key.lock];
-    values& counted = sums[{key.site, key.thread, lock.type, lock.site}];
-    counted[lock_acquisitions] += value[format::acquisitions];
-    counted[lock_contended] += value[format::contended];
-    counted[lock_wait] += format::nanoseconds(recording_.clock, value[format::wait_ticks]);
-    counted[lock_held] += format::nanoseconds(recording_.clock, value[format::held_ticks]);
+    values& lock_sums = sums[{key.site, key.thread, lock.type, lock.site}];
+    lock_sums[lock_acquisitions] += value[format::acquisitions];
+    lock_sums[lock_contended] += value[format::contended];
+    lock_sums[lock_wait] += format::nanoseconds(recording_.clock, value[format::wait_ticks]);
+    lock_sums[lock_held] += format::nanoseconds(recording_.clock, value[format::held_ticks]);
   }
   for (const auto& [key, value] : sums) {
     const auto& [site, thread, type, first] = key;
@@ -119,10 +119,10 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
   for (const auto& [key, value] : recording_.calls) {
     const auto& [category, call] = names[{key.site, key.number}];
     sample activity = {key.site, key.thread, key.thread, sample_source::call, category, call, {}};
-    activity.counted[calls] = value[format::calls];
-    activity.counted[call_errors] = value[format::errors];
-    activity.counted[call_bytes] = value[format::returned_bytes];
-    activity.counted[call_time] = format::nanoseconds(recording_.clock, value[format::call_ticks]);
+    activity.sums[calls] = value[format::calls];
+    activity.sums[call_errors] = value[format::errors];
+    activity.sums[call_bytes] = value[format::returned_bytes];
+    activity.sums[call_time] = format::nanoseconds(recording_.clock, value[format::call_ticks]);
     add(activity);
   }
 }
@@ -130,7 +130,7 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
 void profile::add_cpu() {
   for (const auto& [key, value] : recording_.cpu.cells) {
     sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
-    activity.counted[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
+    activity.sums[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
     add(activity);
   }
 }
@@ -143,10 +143,10 @@ std::string frame_name(const analyse::code_location& location) {
 
 std::string thread_name(const format::recording& recording, std::uint32_t thread) {
   const format::thread_facts& facts = recording.threads[thread];
-  std::string words =
+  std::string name =
       facts.name.empty() ? fmt::format("thread {}", facts.id) : fmt::format("{} ({})", facts.name, facts.id);
-  if (recording.images > 1) words += fmt::format(", image {}", facts.image + 1);
-  return words;
+  if (recording.images > 1) name += fmt::format(", image {}", facts.image + 1);
+  return name;
 }
 
 std::string leaf_name(const sample& sample) {
@@ -155,8 +155,8 @@ std::string leaf_name(const sample& sample) {
 }
 
 std::string program_name(const format::recording& recording) {
-  std::string words = fmt::format("{}", fmt::join(recording.program.arguments, " "));
-  return words.empty() ? "a program" : words;
+  std::string name = fmt::format("{}", fmt::join(recording.program.arguments, " "));
+  return name.empty() ? "a program" : name;
 }
 
 }  // namespace tarn::exports

@@ -31,7 +31,7 @@ struct sample {
   sample_source source = sample_source::heap;
   std::string_view category;   // the site's: "transient", "contended", "small" …
   std::string_view operation;  // "mutex", "read"; empty for the heap and the processor
-  values counted{};
+  values sums{};
 };
 
 // Refers to the analysis, which must outlive it.
@@ -42,14 +42,14 @@ class profile {
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
 
-  const format::recording& recorded() const { return recording_; }
+  const format::recording& recording() const { return recording_; }
   const std::vector<location>& locations() const { return locations_; }
   // Location numbers of each site, innermost first, without the recorder's own frames.
   const std::vector<std::vector<std::uint32_t>>& stacks() const { return stacks_; }
   // No sample is all zeroes.
   const std::vector<sample>& samples() const { return samples_; }
   // The measures that are not zero everywhere; `bytes` alone for a recording without any.
-  const std::vector<measure>& used() const { return used_; }
+  const std::vector<measure>& used_measures() const { return used_measures_; }
   bool is_estimate() const { return recording_.program.mode == "sampled"; }
 
  private:
@@ -64,7 +64,7 @@ class profile {
   std::vector<location> locations_;
   std::vector<std::vector<std::uint32_t>> stacks_;
   std::vector<sample> samples_;
-  std::vector<measure> used_;
+  std::vector<measure> used_measures_;
 };
 
 // The frame of a stack without frames: the site that stands for those beyond the recorder's limit.
@@ -72,7 +72,7 @@ constexpr std::string_view no_stack = "[not recorded]";
 
 // Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
 std::string frame_name(const analyse::code_location& location);
-// Returns "worker (4712)"; the number is added for images that a later exec began.
+// Returns "worker (4712)", or "thread 4712" if it has no name. ", image 2" follows if there are several images.
 std::string thread_name(const format::recording& recording, std::uint32_t thread);
 // Returns the innermost frame of formats without labels: "[transient]", "[read: small]".
 std::string leaf_name(const sample& sample);

@@ -28,7 +28,7 @@ std::string encoded(const std::string& text) {
 // Describes the types of the profile; without this the server accepts only the types that it knows.
 std::string types_of(const exports::profile& profile) {
   nlohmann::json types;
-  for (const exports::measure measure : profile.used()) {
+  for (const exports::measure measure : profile.used_measures()) {
     const exports::measure_info& info = exports::measures[measure];
     const char* const units = info.value_unit == exports::unit::bytes         ? "bytes"
                               : info.value_unit == exports::unit::nanoseconds ? "lock_nanoseconds"
@@ -45,7 +45,7 @@ void push(const exports::profile& profile, const std::string& url, const std::st
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
     fail(exit_code::usage, "{}: the URL must begin with http:// or https://", url);
   }
-  const format::recording& recording = profile.recorded();
+  const format::recording& recording = profile.recording();
   const std::string program =
       recording.program.arguments.empty() ? "program" : analyse::file_name(recording.program.arguments.front());
   const std::uint64_t seconds = recording.has_ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;

@@ -18,12 +18,12 @@ std::vector<column> row_columns() {
 }
 
 void write_rows(const profile& profile, const sink& output) {
-  const format::recording& recording = profile.recorded();
+  const format::recording& recording = profile.recording();
   frames frames(profile);
   for (const sample& sample : profile.samples()) {
     std::vector<analyse::code_location> stack;  // innermost first
-    for (const std::uint32_t place : profile.stacks()[sample.site]) {
-      const std::vector<analyse::code_location>& lines = *profile.locations()[place].lines;
+    for (const std::uint32_t index : profile.stacks()[sample.site]) {
+      const std::vector<analyse::code_location>& lines = *profile.locations()[index].lines;
       stack.insert(stack.end(), lines.begin(), lines.end());
     }
     const std::vector<analyse::code_location> own_frames = analyse::stack_of(std::move(stack));
@@ -45,7 +45,7 @@ void write_rows(const profile& profile, const sink& output) {
                           {"file", own_frames.empty() ? "" : own_frames.front().file},
                           {"line", own_frames.empty() ? 0 : own_frames.front().line},
                           {"stack", whole}};
-    for (std::size_t which = 0; which < measure_count; ++which) row[measures[which].name] = sample.counted[which];
+    for (std::size_t which = 0; which < measure_count; ++which) row[measures[which].name] = sample.sums[which];
     output(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
   }
 }

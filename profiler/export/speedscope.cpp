@@ -32,15 +32,15 @@ void write_speedscope(const profile& profile, const sink& output) {
   stacks.reserve(profile.samples().size());
   for (const sample& sample : profile.samples()) stacks.push_back(frames.stack_of(sample));
   output(without_last_bracket({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
-                               {"name", program_name(profile.recorded())},
+                               {"name", program_name(profile.recording())},
                                {"exporter", "tarn"},
                                {"activeProfileIndex", 0}}) +
          "\"profiles\":[");
   const char* before = "";
-  for (const measure which : profile.used()) {
+  for (const measure which : profile.used_measures()) {
     std::vector<std::uint64_t> weights;
     for (const sample& sample : profile.samples()) {
-      if (sample.counted[which] != 0) weights.push_back(sample.counted[which]);
+      if (sample.sums[which] != 0) weights.push_back(sample.sums[which]);
     }
     output(std::exchange(before, ",") +
            without_last_bracket({{"type", "sampled"},
@@ -50,10 +50,10 @@ void write_speedscope(const profile& profile, const sink& output) {
                                  {"endValue", std::accumulate(weights.begin(), weights.end(), std::uint64_t{0})},
                                  {"weights", std::move(weights)}}) +
            "\"samples\":[");
-    const char* between = "";
+    const char* separator = "";
     for (std::size_t index = 0; index < stacks.size(); ++index) {
-      if (profile.samples()[index].counted[which] == 0) continue;
-      output(std::exchange(between, ",") + json(stacks[index]).dump());
+      if (profile.samples()[index].sums[which] == 0) continue;
+      output(std::exchange(separator, ",") + json(stacks[index]).dump());
     }
     output("]}");
   }

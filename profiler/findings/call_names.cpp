@@ -47,13 +47,13 @@ constexpr std::string_view after_names =
     "statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat "
     "removexattrat open_tree_attr";
 
-std::string_view word_of(std::string_view words, std::uint32_t number) {
+std::string_view word_of(std::string_view names, std::uint32_t number) {
   for (; number > 0; --number) {
-    const std::size_t end = words.find(' ');
+    const std::size_t end = names.find(' ');
     if (end == std::string_view::npos) return {};
-    words.remove_prefix(end + 1);
+    names.remove_prefix(end + 1);
   }
-  return words.substr(0, words.find(' '));
+  return names.substr(0, names.find(' '));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
     result.cut += counts[format::cpu_cut];
     result.threads[key.thread] += samples;
     const format::site_facts& stack = recording.sites[key.site];
-    std::set<std::size_t> counted;  // a recursive function counts once
+    std::set<std::size_t> visited;  // a recursive function counts once
     bool is_innermost = true;
     for (const std::uint64_t frame : stack.frames) {
       for (const code_location& location : symbols.resolve(stack.image, frame)) {
@@ -92,7 +92,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
             numbers.try_emplace({location.function, location.module}, result.functions.size());
         if (is_new) result.functions.push_back({location});
         cpu_function& function = result.functions[number->second];
-        if (counted.insert(number->second).second) function.total += samples;
+        if (visited.insert(number->second).second) function.total += samples;
         if (is_innermost) function.self += samples;
         if (is_innermost && location.module.ends_with(recorder_library)) result.recorder += samples;
         is_innermost = false;

@@ -20,14 +20,14 @@ using format::counter;
 // at the end of a program.
 constexpr double nearly_all = 0.99;
 
-// `threaded` is true if the site's program had a second thread.
-heap_category categorise(const site& site, bool threaded) {
+// `is_threaded` is true if the site's program had a second thread.
+heap_category categorise(const site& site, bool is_threaded) {
   const std::uint64_t blocks = site.sums[counter::blocks];
   const std::uint64_t lived_on = site.sums[counter::early_blocks] - site.sums[counter::early_gone];
-  if (threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
+  if (is_threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
     return heap_category::start_up;
   const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;
-  if (!is_share(frees, blocks, 0.5)) return heap_category::kept;
+  if (!is_share(frees, blocks, 0.5)) return heap_category::retained;
   return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::transient : heap_category::shared;
 }
 
@@ -150,7 +150,7 @@ const char* name(heap_category category) {
     case heap_category::transient: return "transient";
     case heap_category::shared: return "shared";
     case heap_category::start_up: return "start-up";
-    case heap_category::kept: return "kept";
+    case heap_category::retained: return "kept";
   }
   return "";
 }
@@ -192,7 +192,7 @@ void add_site(site& sum, const site& addend) {
 heap_findings find(const format::recording& recording, const format::recording* whole) {
   if (whole != nullptr) {
     heap_findings part = find(recording);
-    std::vector<heap_category> categories(recording.sites.size(), heap_category::kept);
+    std::vector<heap_category> categories(recording.sites.size(), heap_category::retained);
     for (const site& site : find(*whole).sites) categories[site.number] = site.category;
     for (site& site : part.sites) site.category = categories[site.number];
     return part;

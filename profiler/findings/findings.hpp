@@ -14,7 +14,7 @@ enum class heap_category {
   transient,  // the allocating thread frees each block
   shared,     // other threads free blocks
   start_up,   // allocated before the second thread and not freed while others ran: perhaps read-only and shared
-  kept,       // in use at the end, whenever allocated
+  retained,   // in use at the end, whenever allocated
 };
 constexpr std::size_t category_count = 4;
 const char* name(heap_category category);
@@ -26,7 +26,7 @@ struct handover {
 
 struct site {
   std::uint32_t number = 0;  // the number of the site in the recording
-  heap_category category = heap_category::kept;
+  heap_category category = heap_category::retained;
   format::heap_counts sums{};  // sums over all threads
   std::uint64_t freed_by_same_thread = 0, remote_frees = 0;
   double error = 0;               // relative error of its block count, not exceeded in 95 of 100 recordings
@@ -37,7 +37,7 @@ struct site {
   std::uint64_t short_lived = 0;                  // blocks that the owner freed before it allocated 64 more
   std::uint32_t threads = 0;                      // number of threads that allocate here
   std::vector<handover> handovers;                // pairs of different threads, the most frequent first
-  bool grows = false;                             // its names show a container that outgrows its buffer (allocation_at)
+  bool has_grown = false;                         // its names show a container that outgrows its buffer (allocation_at)
   std::uint32_t element_bytes = 0;                // size of that container's elements; 0: unknown
   std::vector<std::uint32_t> allocating_threads;  // the allocating threads, in order
   std::vector<std::uint32_t> merged_sites;        // further sites of the recording that the sums include

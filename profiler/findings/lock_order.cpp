@@ -87,16 +87,16 @@ std::optional<inversion> cycle(const graph& edges, const std::vector<lock_number
     is_guarded = is_guarded && edge.gates.size() == 1;
   }
   if (is_guarded && gates.size() == 1 && *gates.begin() != 0) return std::nullopt;
-  result.by_one_thread = threads.size() == 1;
+  result.has_one_thread = threads.size() == 1;
   return result;
 }
 
 // Removes locks without an incoming edge until there are none: they are in no cycle.
 void prune(graph& edges) {
   std::map<lock_number, std::size_t> ways_in;
-  for (const auto& [held, out] : edges) {
-    ways_in.try_emplace(held, 0);
-    for (const auto& [taken, edge_taken] : out) ++ways_in[taken];
+  for (const auto& [held_lock, out] : edges) {
+    ways_in.try_emplace(held_lock, 0);
+    for (const auto& [taken_lock, edge_taken] : out) ++ways_in[taken_lock];
   }
   std::vector<lock_number> next;
   for (const auto& [lock, ways] : ways_in) {
@@ -106,8 +106,8 @@ void prune(graph& edges) {
     const auto out = edges.find(next.back());
     next.pop_back();
     if (out == edges.end()) continue;
-    for (const auto& [taken, edge_taken] : out->second) {
-      if (--ways_in[taken] == 0) next.push_back(taken);
+    for (const auto& [taken_lock, edge_taken] : out->second) {
+      if (--ways_in[taken_lock] == 0) next.push_back(taken_lock);
     }
     edges.erase(out);
   }
@@ -122,14 +122,14 @@ std::vector<lock_number> shortest_cycle(const graph& edges, lock_number start) {
     next.pop_front();
     const auto out = edges.find(lock);
     if (out == edges.end()) continue;
-    for (const auto& [taken, edge_taken] : out->second) {
-      if (taken == start) {
+    for (const auto& [taken_lock, edge_taken] : out->second) {
+      if (taken_lock == start) {
         std::vector<lock_number> way = {lock};
         while (way.back() != start) way.push_back(before.at(way.back()));
         std::reverse(way.begin(), way.end());
         return way;
       }
-      if (before.try_emplace(taken, lock).second) next.push_back(taken);
+      if (before.try_emplace(taken_lock, lock).second) next.push_back(taken_lock);
     }
   }
   return {};
@@ -178,25 +178,26 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
     const auto [position, is_new] = inversions.try_emplace(classifier.kind_of(*found_cycle), *found_cycle);
     if (is_new) return;
     ++position->second.similar_cycles;
-    position->second.by_one_thread = position->second.by_one_thread && found_cycle->by_one_thread;
+    position->second.has_one_thread = position->second.has_one_thread && found_cycle->has_one_thread;
   };
   std::vector<std::pair<lock_number, lock_number>> mutual;
-  for (const auto& [held, out] : edges) {
-    for (const auto& [taken, edge_taken] : out) {
-      const auto back = edges.find(taken);
-      if (held < taken && back != edges.end() && back->second.contains(held)) mutual.emplace_back(held, taken);
+  for (const auto& [held_lock, out] : edges) {
+    for (const auto& [taken_lock, edge_taken] : out) {
+      const auto opposite = edges.find(taken_lock);
+      if (held_lock < taken_lock && opposite != edges.end() && opposite->second.contains(held_lock))
+        mutual.emplace_back(held_lock, taken_lock);
     }
   }
-  for (const auto& [held, taken] : mutual) add({held, taken});
+  for (const auto& [held_lock, taken_lock] : mutual) add({held_lock, taken_lock});
   // Longer cycles come from the remaining edges: the shortest one for each lock.
-  for (const auto& [held, taken] : mutual) {
-    edges[held].erase(taken);
-    edges[taken].erase(held);
+  for (const auto& [held_lock, taken_lock] : mutual) {
+    edges[held_lock].erase(taken_lock);
+    edges[taken_lock].erase(held_lock);
   }
   prune(edges);
   std::vector<lock_number> locks;
-  for (const auto& [held, out] : edges) {
-    if (locks.size() < max_inversions) locks.push_back(held);
+  for (const auto& [held_lock, out] : edges) {
+    if (locks.size() < max_inversions) locks.push_back(held_lock);
   }
   for (const lock_number lock : locks) {
     const std::vector<lock_number> way = shortest_cycle(edges, lock);
@@ -207,8 +208,8 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
   std::vector<inversion> sorted;
   for (auto& [kind, inversion] : inversions) sorted.push_back(std::move(inversion));
   std::stable_sort(sorted.begin(), sorted.end(), [](const inversion& a, const inversion& b) {
-    return std::tuple(a.by_one_thread, a.steps.size(), rarest(b)) <
-           std::tuple(b.by_one_thread, b.steps.size(), rarest(a));
+    return std::tuple(a.has_one_thread, a.steps.size(), rarest(b)) <
+           std::tuple(b.has_one_thread, b.steps.size(), rarest(a));
   });
   return sorted;
 }

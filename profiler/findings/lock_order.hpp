@@ -20,7 +20,7 @@ struct order_step {
 // time, each thread waits for the next one forever.
 struct inversion {
   std::vector<order_step> steps;     // each step holds the lock that the step before takes
-  bool by_one_thread = false;        // one thread does all steps: a deadlock needs another thread that does the same
+  bool has_one_thread = false;       // one thread does all steps: a deadlock needs another thread that does the same
   std::uint32_t similar_cycles = 1;  // cycles counted here: other locks, same first uses, same sites
 };
 

@@ -47,13 +47,13 @@ std::uint64_t mean_hold(const lock_group& group) {
   return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
 }
 
-lock_category categorise(const lock_group& group, bool each_of_one_thread, std::uint64_t wall_ns) {
+lock_category categorise(const lock_group& group, bool has_one_thread_each, std::uint64_t wall_ns) {
   if (group.type == lock_type::condition) return lock_category::condition;
-  if (each_of_one_thread) return lock_category::one_thread;
-  const bool waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
-                     (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
-                      is_share(group.sums[format::wait_ticks], wall_ns, seldom));
-  return waits ? lock_category::contended : lock_category::uncontended;
+  if (has_one_thread_each) return lock_category::one_thread;
+  const bool has_waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
+                         (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
+                          is_share(group.sums[format::wait_ticks], wall_ns, seldom));
+  return has_waits ? lock_category::contended : lock_category::uncontended;
 }
 
 std::optional<read_mostly_use> find_read_mostly(const format::recording& recording, const lock_group& group,
@@ -68,16 +68,16 @@ std::optional<read_mostly_use> find_read_mostly(const format::recording& recordi
 std::string presumed_remedy(const read_mostly_use& use) {
   return "held " + command::duration_text(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
          (use.replacements == 1 ? "" : "s") + " for " + command::duration_text(use.replacement_ns) +
-         " by another function" + (use.allocates ? ", which allocates" : "") +
+         " by another function" + (use.allocates_memory ? ", which allocates" : "") +
          ": if it is only read elsewhere, tarn::reloadable<T>, whose readers take no lock; if not, ";
 }
 
 std::string foreign_remedy(const lock_group& group) {
-  const std::string inside = "inside " + group.library + ", ";
+  const std::string prefix = "inside " + group.library + ", ";
   if (group.category == lock_category::contended)
-    return inside + "which threads call at once: an instance for each thread, or fewer calls";
+    return prefix + "which threads call at once: an instance for each thread, or fewer calls";
   if (group.category == lock_category::one_thread)
-    return inside + "called by one thread alone: its mode without locks, if it has one";
+    return prefix + "called by one thread alone: its mode without locks, if it has one";
   return {};
 }
 
@@ -139,16 +139,16 @@ std::string contended_remedy(const lock_group& group) {
   if (group.read_mostly) {
     return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
   }
-  const std::string held = "held " + command::duration_text(mean_hold(group)) + " on average: ";
+  const std::string prefix = "held " + command::duration_text(mean_hold(group)) + " on average: ";
   if (!group.calls_inside.empty()) {
     const std::string& call = group.calls_inside.front().name;
-    return held + "call " + call + " without it" +
+    return prefix + "call " + call + " without it" +
            (call == "fsync" || call == "fdatasync" ? ", once for several threads (tarn::io::journal)" : "");
   }
   if (is_held_long(group)) {
-    return held + "do less while it is held; what is only read: tarn::reloadable<T>";
+    return prefix + "do less while it is held; what is only read: tarn::reloadable<T>";
   }
-  return held +
+  return prefix +
          "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
          "objects that are handed on, tarn::reloadable<T> for "
          "what hardly ever changes, or one acquisition for several pieces of work";
@@ -199,7 +199,7 @@ lock_findings find_locks(const format::recording& recording) {
     stack_use& use = group.uses[key.site];
     use.acquisitions += counts[format::acquisitions];
     use.shared_ones += counts[format::shared_ones];
-    use.held += counts[format::holds];
+    use.holds += counts[format::holds];
     use.held_ns += counts[format::held_ticks];
     use.threads.insert(key.thread);
     lock_site& lock_place = site_of(group, key.site);
@@ -228,10 +228,10 @@ lock_findings find_locks(const format::recording& recording) {
     lock_group& group = collected.facts;
     group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
     group.threads = static_cast<std::uint32_t>(collected.threads.size());
-    const bool each_of_one = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
-                                         [](const auto& entry) { return entry.second.size() < 2; });
+    const bool has_one_thread_each = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
+                                                 [](const auto& entry) { return entry.second.size() < 2; });
     group.error = error_of(group.sums);
-    group.category = categorise(group, each_of_one, wall_ns);
+    group.category = categorise(group, has_one_thread_each, wall_ns);
     group.library = own_frames.installed_library(group.first_site);
     group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
     group.remedy = remedy_for(group, wall_ns);
@@ -261,8 +261,8 @@ lock_findings find_locks(const format::recording& recording) {
   findings.error = error_of(totals);
   // Condition variables come last, because their waits are intended.
   std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
-    const bool a_last = a.category == lock_category::condition, b_last = b.category == lock_category::condition;
-    if (a_last != b_last) return b_last;
+    const bool is_a_last = a.category == lock_category::condition, is_b_last = b.category == lock_category::condition;
+    if (is_a_last != is_b_last) return is_b_last;
     return std::tie(a.sums[format::wait_ticks], a.sums[format::acquisitions]) >
            std::tie(b.sums[format::wait_ticks], b.sums[format::acquisitions]);
   });

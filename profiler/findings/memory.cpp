@@ -95,10 +95,10 @@ void judge(memory_site& result, const history& course, const levels& bytes, doub
     result.course = trend::steady;
     return;
   }
-  const bool still_rises = last.bytes_per_second > certain * last.error &&
-                           last.bytes_per_second >= slower * middle.bytes_per_second &&
-                           last.bytes_per_second * seconds > certain * error;
-  result.course = still_rises ? trend::grows : trend::fills;
+  const bool is_rising = last.bytes_per_second > certain * last.error &&
+                         last.bytes_per_second >= slower * middle.bytes_per_second &&
+                         last.bytes_per_second * seconds > certain * error;
+  result.course = is_rising ? trend::grows : trend::fills;
   result.bytes_per_second = std::max(last.bytes_per_second, 0.0);
 }
 

@@ -21,12 +21,12 @@ struct function_use {
   std::size_t own_frames = 0;
 };
 
-std::uint64_t mean_hold(const stack_use& use) { return use.held == 0 ? 0 : use.held_ns / use.held; }
+std::uint64_t mean_hold(const stack_use& use) { return use.holds == 0 ? 0 : use.held_ns / use.holds; }
 
 void add(stack_use& sums, const stack_use& increase) {
   sums.acquisitions += increase.acquisitions;
   sums.shared_ones += increase.shared_ones;
-  sums.held += increase.held;
+  sums.holds += increase.holds;
   sums.held_ns += increase.held_ns;
   sums.threads.insert(increase.threads.begin(), increase.threads.end());
 }
@@ -76,7 +76,7 @@ std::vector<function_use> by_function(const format::recording& recording, const 
 bool allocates(const format::recording& recording, const function_use& function, own_code& own_frames) {
   const format::site_facts& taking = recording.sites[function.busiest_stack];
   if (function.own_frames >= taking.frames.size()) return false;
-  if (own_frames.is_of_the_language_at(taking.image, taking.frames[function.own_frames])) return false;
+  if (own_frames.is_runtime_code(taking.image, taking.frames[function.own_frames])) return false;
   const auto callers = taking.frames.begin() + static_cast<std::ptrdiff_t>(function.own_frames);
   std::uint32_t last = 0;
   for (const auto& [key, counts] : recording.cells) {
@@ -128,11 +128,11 @@ std::optional<read_mostly_use> presumed_reads(const format::recording& recording
     if (mean_hold(functions[index].sums) >= longest_read_ns) return std::nullopt;
     add(reads, functions[index].sums);
   }
-  if (reads.threads.size() < 2 || reads.held == 0) return std::nullopt;
+  if (reads.threads.size() < 2 || reads.holds == 0) return std::nullopt;
   const bool has_heap = !recording.cells.empty();
   for (std::size_t index = rare_ones; index-- != 0;) {
     const stack_use& use = functions[index].sums;
-    if (use.held == 0 || mean_hold(use) < replacement_factor * mean_hold(reads)) continue;
+    if (use.holds == 0 || mean_hold(use) < replacement_factor * mean_hold(reads)) continue;
     if (has_heap && !allocates(recording, functions[index], own_frames)) continue;
     return read_mostly_use{.is_known = false,
                            .reads = reads.acquisitions,
@@ -140,7 +140,7 @@ std::optional<read_mostly_use> presumed_reads(const format::recording& recording
                            .read_ns = mean_hold(reads),
                            .replacement_ns = mean_hold(use),
                            .replacing_site = functions[index].busiest_stack,
-                           .allocates = has_heap};
+                           .allocates_memory = has_heap};
   }
   return std::nullopt;
 }

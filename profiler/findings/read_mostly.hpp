@@ -15,7 +15,7 @@ namespace tarn::analyse {
 struct stack_use {
   std::uint64_t acquisitions = 0;
   std::uint64_t shared_ones = 0;
-  std::uint64_t held = 0, held_ns = 0;
+  std::uint64_t holds = 0, held_ns = 0;
   std::set<std::uint32_t> threads;
 };
 using uses_by_stack = std::map<std::uint32_t, stack_use>;  // by site of the recording
@@ -26,7 +26,7 @@ struct read_mostly_use {
   std::uint64_t replacements = 0;  // acquisitions
   std::uint64_t read_ns = 0, replacement_ns = 0;  // the mean times for which the lock is held
   std::uint32_t replacing_site = 0;               // the call stack that replaces most often; 0 if none does
-  bool allocates = false;                         // the replacing call also allocates memory
+  bool allocates_memory = false;                  // the replacing call also allocates memory
 };
 
 // Judges a reader-writer lock by what it tells: 90 % of the acquisitions are those of readers.

@@ -24,16 +24,15 @@ const format::module_facts* own_code::module_at(std::uint32_t image, std::uint64
   return module_found->second;
 }
 
-bool own_code::is_of_the_language_at(std::uint32_t image, std::uint64_t frame) {
+bool own_code::is_runtime_code(std::uint32_t image, std::uint64_t frame) {
   const format::module_facts* const module = module_at(image, frame);
-  return module != nullptr && is_of_the_language(module->path);
+  return module != nullptr && is_runtime_module(module->path);
 }
 
 std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
   const format::site_facts& facts = recording_.sites[site];
-  const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
-    return is_of_the_language_at(facts.image, frame);
-  });
+  const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(),
+                                          [&](std::uint64_t frame) { return is_runtime_code(facts.image, frame); });
   return {facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1};
 }
 
@@ -41,20 +40,20 @@ std::string own_code::installed_library(std::uint32_t site) {
   const std::vector<std::uint64_t> inner = inner_frames(site);
   if (inner.empty()) return {};
   const format::module_facts* const module = module_at(recording_.sites[site].image, inner.back());
-  if (module == nullptr || is_of_the_language(module->path) || !is_installed_library(module->path)) return {};
+  if (module == nullptr || is_runtime_module(module->path) || !is_installed_library(module->path)) return {};
   return file_name(module->path);
 }
 
-bool is_of_the_language_at(const code_location& location) {
+bool is_runtime_code(const code_location& location) {
   constexpr auto starts = std::to_array<std::string_view>(
       {"_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "__clone3"});
-  return is_of_the_language(location.module) || location.file.starts_with("/usr/include/") ||
+  return is_runtime_module(location.module) || location.file.starts_with("/usr/include/") ||
          is_of_rusts_library(location.file) ||
          std::find(starts.begin(), starts.end(), location.function) != starts.end();
 }
 
 std::size_t own_frame_index(const std::vector<code_location>& stack) {
-  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), is_of_the_language_at);
+  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), is_runtime_code);
   return own_frame == stack.end() ? 0 : static_cast<std::size_t>(own_frame - stack.begin());
 }
 

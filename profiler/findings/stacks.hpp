@@ -20,7 +20,7 @@ class own_code {
   std::vector<std::uint64_t> inner_frames(std::uint32_t site);
 
   // Returns whether the frame is in one of these modules.
-  bool is_of_the_language_at(std::uint32_t image, std::uint64_t frame);
+  bool is_runtime_code(std::uint32_t image, std::uint64_t frame);
 
   // Returns the file name of the installed library that contains that frame; empty if there is none.
   std::string installed_library(std::uint32_t site);
@@ -37,7 +37,7 @@ bool is_installed_library(const std::string& module);
 
 // Returns whether the place is in one of these libraries, in a header of the system, or in the code that starts a
 // program or a thread.
-bool is_of_the_language_at(const code_location& location);
+bool is_runtime_code(const code_location& location);
 // Returns the index of the first place that is not; 0 if there is none.
 std::size_t own_frame_index(const std::vector<code_location>& stack);
 

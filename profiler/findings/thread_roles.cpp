@@ -15,16 +15,16 @@ namespace {
 
 constexpr std::size_t stacks_of_a_thread = 5;  // stacks of each thread: some may be cut off at their outer end
 
-bool is_library(const analyse::code_location& place) {
+bool is_library(const analyse::code_location& location) {
   constexpr auto files = std::to_array<std::string_view>(
       {"/libc.so", "/libc-", "/ld-", "/libpthread", "/libstdc++", "/libc++", "/libtarn-"});
   if (std::any_of(files.begin(), files.end(),
-                  [&](std::string_view part) { return place.module.find(part) != std::string::npos; })) {
+                  [&](std::string_view part) { return location.module.find(part) != std::string::npos; })) {
     return true;
   }
   constexpr auto starts =
       std::to_array<std::string_view>({"std::", "__gnu_cxx::", "boost::", "tarn::detail::", "_start", "__libc_start"});
-  const std::string_view name = analyse::qualified(place.function);
+  const std::string_view name = analyse::qualified(location.function);
   return name.empty() ||
          std::any_of(starts.begin(), starts.end(), [&](std::string_view part) { return name.starts_with(part); });
 }

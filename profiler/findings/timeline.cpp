@@ -12,12 +12,12 @@ timeline timeline_of(const format::recording& recording, const history& history,
   const auto clear = [&](auto&... lines) {
     (std::for_each(lines.begin(), lines.end(), [&](line& counts) { counts.assign(count, 0); }), ...);
   };
-  clear(timeline.blocks, timeline.bytes, timeline.in_use, timeline.taken, timeline.waited_ns, timeline.calls,
+  clear(timeline.blocks, timeline.bytes, timeline.in_use, timeline.acquisitions, timeline.waited_ns, timeline.calls,
         timeline.calls_ns);
   const auto ns = [&](std::uint64_t ticks) { return format::nanoseconds(recording.clock, ticks); };
 
   struct in_use_of {
-    heap_category category = heap_category::kept;
+    heap_category category = heap_category::retained;
     std::vector<double> change;  // bytes, by interval
   };
   std::map<std::uint32_t, in_use_of> sites;
@@ -45,7 +45,7 @@ timeline timeline_of(const format::recording& recording, const history& history,
     const lock_group* const group = locks.group_of(recording, key.lock);
     if (group == nullptr) continue;
     for (const auto& [index, increase] : points) {
-      timeline.taken[static_cast<std::size_t>(group->category)][index] += increase[0];
+      timeline.acquisitions[static_cast<std::size_t>(group->category)][index] += increase[0];
       timeline.waited_ns[static_cast<std::size_t>(group->category)][index] += ns(increase[2]);
     }
   }

@@ -13,7 +13,7 @@
 namespace tarn::analyse {
 
 inline constexpr std::array categories = {heap_category::transient, heap_category::shared, heap_category::start_up,
-                                          heap_category::kept};
+                                          heap_category::retained};
 inline constexpr std::array lock_categories = {lock_category::contended, lock_category::uncontended,
                                                lock_category::one_thread, lock_category::condition};
 inline constexpr std::array call_categories = {call_category::small,  call_category::repeated, call_category::batch,
@@ -25,7 +25,7 @@ using line = std::vector<std::uint64_t>;
 struct timeline {
   // Allocated blocks and bytes of the sites of a category, and their bytes in use at the end of each interval.
   std::array<line, categories.size()> blocks, bytes, in_use;
-  std::array<line, lock_categories.size()> taken, waited_ns;
+  std::array<line, lock_categories.size()> acquisitions, waited_ns;
   std::array<line, call_categories.size()> calls, calls_ns;
 };
 

@@ -30,8 +30,8 @@ bool allocates_for_others(std::string_view function) {
   name.resize(std::min(name.find('('), name.size()));
   if (name.find("::") != std::string::npos || name.find('<') != std::string::npos) return false;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  constexpr std::array words = {"alloc", "strdup", "strndup", "memdup", "memalign"};
-  return std::any_of(words.begin(), words.end(),
+  constexpr std::array parts = {"alloc", "strdup", "strndup", "memdup", "memalign"};
+  return std::any_of(parts.begin(), parts.end(),
                      [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
@@ -56,7 +56,7 @@ bool is_of_rusts_library(std::string_view file) {
   });
 }
 
-bool is_of_the_language(const std::string& module) {
+bool is_runtime_module(const std::string& module) {
   return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string::npos ||
          module.ends_with("/libtarn-record.so");
 }
@@ -66,7 +66,7 @@ bool is_of_another_language(const code_location& location) {
 }
 
 bool is_wrapper(const code_location& location) {
-  return is_library(qualified(location.function)) || is_of_the_language(location.module) ||
+  return is_library(qualified(location.function)) || is_runtime_module(location.module) ||
          location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
          allocates_for_others(location.function);
 }
@@ -90,21 +90,21 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
     }
     return index;
   };
-  const auto is_wrapper = [&](const format::site_facts& site, std::uint32_t frame) {
+  const auto is_chosen_wrapper = [&](const format::site_facts& site, std::uint32_t frame) {
     const std::vector<code_location>& places = places_at(site, frame);
     return std::any_of(places.begin(), places.end(), [&](const code_location& location) {
       const std::string function = without_arguments(location.function);
       return std::any_of(wrappers.begin(), wrappers.end(),
-                         [&](const std::string& wanted) { return is_called(function, wanted); });
+                         [&](const std::string& wrapper) { return is_called(function, wrapper); });
     });
   };
   // Starts after the innermost functions in `wrappers`, so that all that they call is skipped.
   const auto start_of = [&](const format::site_facts& site) {
     std::uint32_t index = 0;
     const auto end = static_cast<std::uint32_t>(wrappers.empty() ? 0 : site.frames.size());
-    while (index < end && !is_wrapper(site, index)) ++index;
+    while (index < end && !is_chosen_wrapper(site, index)) ++index;
     if (index == end) return std::uint32_t{0};
-    while (index < end && is_wrapper(site, index)) ++index;
+    while (index < end && is_chosen_wrapper(site, index)) ++index;
     return index;
   };
   for (const site& site : sites) {
@@ -114,6 +114,9 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
     frames_[site.number] = index;
     open.push_back(site.number);
   }
+  // A function without a name that allocates for many callers is taken for an allocator of the program's. Each round
+  // moves the sites of such a function one frame outwards, past further functions that allocate for others. A site
+  // stays where it is as soon as its function has a name, has few callers, or is the outermost one.
   for (int round = 0; round < max_unnamed_frames; ++round) {
     std::erase_if(open, [&](std::uint32_t number) {
       const format::site_facts& facts = recording.sites[number];

@@ -22,7 +22,7 @@ bool is_of_rusts_library(std::string_view file);
 // this.
 bool is_of_another_language(const code_location& location);
 // Returns whether the module is the C library, the standard library of C++, or the recorder.
-bool is_of_the_language(const std::string& module);
+bool is_runtime_module(const std::string& module);
 
 // Finds the deciding function in the stack of each site. A function without a name is also skipped if it calls a
 // function that allocates for others, or if three or more callers allocate through it; the second rule skips at most

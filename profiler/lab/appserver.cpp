@@ -13,15 +13,15 @@ verdict judge(const result& result) {
   if (gains.empty()) return {holds::unknown, "The server was not measured."};
   const double gain = geometric_mean(gains);
   verdict judgement{gain >= 1.2 ? holds::yes : gain >= 1.05 ? holds::partly : holds::no, {}};
-  judgement.words = fmt::format(
+  judgement.text = fmt::format(
       "On the process's heap of glibc a request takes {} the server's processor time that it takes with an arena for "
       "each request. ",
       times_text(gains));
   if (!drop.empty())
-    judgement.words += fmt::format("On glibc it takes {} that of the same program on the drop-in. ", times_text(drop));
-  judgement.words +=
+    judgement.text += fmt::format("On glibc it takes {} that of the same program on the drop-in. ", times_text(drop));
+  judgement.text +=
       fmt::format("Arenas take {} times the time of the fastest other malloc.", two_digits(1 / geometric_mean(best)));
-  judgement.words += result.where_slower(0, "tarn, arenas") + result.where_slower(0, "tarn drop-in");
+  judgement.text += result.where_slower(0, "tarn, arenas") + result.where_slower(0, "tarn drop-in");
   return judgement;
 }
 

@@ -12,7 +12,7 @@ verdict judge(const result& result) {
   if (mutexes.empty() || shared.empty()) return {holds::unknown, "The categories were not measured."};
   const double gain = geometric_mean(mutexes);
   verdict judgement{gain >= 1.5 ? holds::yes : gain >= 1.1 ? holds::partly : holds::no, {}};
-  judgement.words = fmt::format(
+  judgement.text = fmt::format(
       "With a mutex round each object a request takes {} the time that it takes by categories, with reader-writer "
       "locks {}. ",
       times_text(mutexes), times_text(shared));
@@ -20,10 +20,10 @@ verdict judge(const result& result) {
   const auto with_mutexes = result.count(0, "a mutex each", least, "locks"),
              with_categories = result.count(0, "categories", least, "locks");
   if (with_mutexes && with_categories)
-    judgement.words += fmt::format("Locks for a request: {:.0f} and {:.0f}. ", *with_mutexes, *with_categories);
+    judgement.text += fmt::format("Locks for a request: {:.0f} and {:.0f}. ", *with_mutexes, *with_categories);
   const std::vector<double> reloadable = result.ratios(0, "categories", "reloadable");
   if (!reloadable.empty()) {
-    judgement.words +=
+    judgement.text +=
         fmt::format("A configuration that can be replaced while it serves takes {} times the time of one that cannot.",
                     two_digits(1 / geometric_mean(reloadable)));
   }

@@ -50,23 +50,23 @@ std::map<std::string, double> read_call_summary(const std::string& table) {
 }
 
 count_result run_counted(counter tool_kind, const job& job, std::chrono::seconds longest) {
-  const bool traces = tool_kind == counter::strace;
-  const std::string tool = traces ? "strace" : "valgrind";
-  std::vector<std::string> words = {tool};
+  const bool uses_strace = tool_kind == counter::strace;
+  const std::string tool = uses_strace ? "strace" : "valgrind";
+  std::vector<std::string> arguments = {tool};
   std::vector<std::string> environment = job.environment;
-  if (traces) {
-    words.insert(words.end(), {"-f", "-c", "-U", "time-percent,time-total,time-avg,calls,errors,name"});
+  if (uses_strace) {
+    arguments.insert(arguments.end(), {"-f", "-c", "-U", "time-percent,time-total,time-avg,calls,errors,name"});
     // The tool itself must not run on the allocator under test.
-    if (!job.preload.empty()) words.insert(words.end(), {"-E", "LD_PRELOAD=" + job.preload});
+    if (!job.preload.empty()) arguments.insert(arguments.end(), {"-E", "LD_PRELOAD=" + job.preload});
   } else {
-    words.emplace_back("--tool=memcheck");
-    words.emplace_back("--leak-check=no");
+    arguments.emplace_back("--tool=memcheck");
+    arguments.emplace_back("--leak-check=no");
     if (!job.preload.empty()) environment.push_back("LD_PRELOAD=" + job.preload);
   }
-  words.insert(words.end(), job.words.begin(), job.words.end());
-  const process_result process = run_program(words, environment, longest);
+  arguments.insert(arguments.end(), job.arguments.begin(), job.arguments.end());
+  const process_result process = run_program(arguments, environment, longest);
   if (process.code == 127) return {{}, fmt::format("no {0} (Debian package {0}): nothing is counted by it", tool)};
-  count_result result{traces ? read_call_summary(process.errors) : read_heap_summary(process.errors), {}};
+  count_result result{uses_strace ? read_call_summary(process.errors) : read_heap_summary(process.errors), {}};
   if (process.code != 0 || result.counts.empty()) {
     result.counts.clear();
     result.why_not =

@@ -12,7 +12,7 @@ namespace tarn::lab {
 
 // A program's arguments, and the variables added to its environment.
 struct job {
-  std::vector<std::string> words, environment = {};
+  std::vector<std::string> arguments, environment = {};
   std::string preload = {};  // path of a library, or empty
 };
 

@@ -14,7 +14,7 @@ verdict judge(const result& result) {
              mapped = result.ratio(by_threads, "fgetc", "mmap", 1);
   if (!buffered || !mapped) return {holds::unknown, "The original's three programs were not measured."};
   verdict judgement{*buffered >= 5 && *mapped >= 1.5 ? holds::yes : *buffered >= 2 ? holds::partly : holds::no, {}};
-  judgement.words = fmt::format(
+  judgement.text = fmt::format(
       "A call for each byte takes {} times the time of stdio, and stdio {} times that of a mapping (the original: 12 "
       "and 4.2). ",
       two_digits(*buffered), two_digits(*mapped));
@@ -22,27 +22,27 @@ verdict judge(const result& result) {
              by_stdio = result.count(by_threads, "fgetc", 1, calls),
              by_mapping = result.count(by_threads, "mmap", 1, calls);
   if (by_bytes && by_stdio && by_mapping)
-    judgement.words += fmt::format("System calls: {:.0f}, {:.0f} and {:.0f}, the program's start among them. ",
-                                   *by_bytes, *by_stdio, *by_mapping);
+    judgement.text += fmt::format("System calls: {:.0f}, {:.0f} and {:.0f}, the program's start among them. ",
+                                  *by_bytes, *by_stdio, *by_mapping);
   if (const auto threaded = result.ratio(by_threads, "fgetc", "getc_unlocked", 2)) {
-    judgement.words +=
+    judgement.text +=
         fmt::format("In a process of threads fgetc takes a lock for each byte: {} times getc_unlocked's time. ",
                     two_digits(*threaded));
   }
   const std::vector<double> reader = result.ratios(by_threads, best_other, "tarn reader"),
                             file = result.ratios(by_threads, best_other, "tarn mapped_file");
   if (!reader.empty() && !file.empty()) {
-    judgement.words +=
+    judgement.text +=
         fmt::format("Tarn's reader takes {} times the time of the fastest other, its mapped_file {} times",
                     two_digits(1 / geometric_mean(reader)), two_digits(1 / geometric_mean(file)));
   }
   const auto cold = result.ratio(by_cache, best_other, "tarn reader", 1),
              cold_file = result.ratio(by_cache, best_other, "tarn mapped_file", 1);
   if (cold && cold_file) {
-    judgement.words +=
+    judgement.text +=
         fmt::format("; with a cold cache {} and {} times", two_digits(1 / *cold), two_digits(1 / *cold_file));
   }
-  judgement.words +=
+  judgement.text +=
       "." + result.where_slower(by_threads, "tarn reader") + result.where_slower(by_cache, "tarn mapped_file");
   return judgement;
 }

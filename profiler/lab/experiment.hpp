@@ -75,7 +75,7 @@ enum class holds { yes, partly, no, unknown };
 
 struct verdict {
   holds outcome = holds::unknown;
-  std::string words;
+  std::string text;
 };
 
 struct result;

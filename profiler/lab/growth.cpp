@@ -48,16 +48,16 @@ verdict judge(const result& result) {
   const auto threads = result.exponent(by_threads, "tarn drop-in"), size = result.exponent(by_size, "tarn drop-in");
   if (!threads || !size) return {holds::unknown, "There were too few values for an exponent."};
   verdict judgement{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
-  judgement.words = "The drop-in's time for a block grows " + exponent_text(result, by_threads, "threads") +
-                    exponent_text(result, by_live, "live blocks") + exponent_text(result, by_size, "size");
-  if (judgement.words.ends_with(", ")) judgement.words.replace(judgement.words.size() - 2, 2, ". ");
+  judgement.text = "The drop-in's time for a block grows " + exponent_text(result, by_threads, "threads") +
+                   exponent_text(result, by_live, "live blocks") + exponent_text(result, by_size, "size");
+  if (judgement.text.ends_with(", ")) judgement.text.replace(judgement.text.size() - 2, 2, ". ");
   std::string limits;
   for (const form& form : result.forms) {
     if (form.name != "glibc tuned") limits += limit_text(result, form.name);
   }
   if (!limits.empty()) {
     limits.replace(limits.size() - 2, 2, ".");
-    judgement.words += fmt::format(
+    judgement.text += fmt::format(
         "Atomic read-modify-writes for a block replaced, its own thread's and another's, and the processors that these "
         "allow "
         "a program which itself works 1,000 ns for each block: {}",
@@ -93,7 +93,7 @@ experiment growth() {
                            {"replaced", "blocks that are replaced instruction by instruction", {1000}, {300}, 1, 1000}};
   definition.forms = mallocs();
   definition.forms.push_back({"tarn::allocator", "allocator", role::ours});
-  const std::vector<std::string> curves = {"steps"}, counted = {"replaced"};
+  const std::vector<std::string> curves = {"steps"}, counts = {"replaced"};
   const auto axis = [&](const char* name, const char* title, const char* x_label, parameter values, numbers fixed) {
     sweep sweep;
     sweep.name = name;
@@ -123,7 +123,7 @@ experiment growth() {
                      {"remote", "1: another thread allocated what is freed", {0, 1}, {0, 1}, 0, 1, true}, {});
   owner.y_label = "ns a block, stopped after each instruction";
   owner.program = "atomics";
-  owner.parameters = counted;
+  owner.parameters = counts;
   owner.is_exact = true;
   definition.sweeps = {threads, live, size, owner};
   definition.counts = {"bytes a block", "atomics", "calls", "instructions"};

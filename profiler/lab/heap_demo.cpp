@@ -38,7 +38,7 @@ verdict judge_threads(const result& result, const std::string& shared, const std
   if (gains.empty()) return {holds::unknown, "Neither the shared heap nor the private ones were measured."};
   const double gain = geometric_mean(gains), flat = growth(result, private_heap), glibc = growth(result, "glibc");
   verdict judgement{gain >= 4 && flat < 3 ? holds::yes : gain >= 1.5 ? holds::partly : holds::no, {}};
-  judgement.words = fmt::format(
+  judgement.text = fmt::format(
       "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
       "takes {} times as long beside {} threads as beside one for each processor. ",
       times_text(gains), two_digits(flat), max_threads(result));
@@ -46,17 +46,17 @@ verdict judge_threads(const result& result, const std::string& shared, const std
                             best = result.ratios(by_threads, best_other, private_heap),
                             drop = result.ratios(by_threads, best_other, "tarn drop-in");
   if (glibc > 0) {
-    judgement.words += fmt::format(
+    judgement.text += fmt::format(
         "But the process's heap of today has a cache for each thread: glibc's takes {} times as long, and a private "
         "heap "
         "gains {} on it. ",
         two_digits(glibc), times_text(today));
   }
-  judgement.words +=
+  judgement.text +=
       fmt::format("Tarn's takes {} times the time of the fastest other", two_digits(1 / geometric_mean(best)));
-  judgement.words +=
+  judgement.text +=
       drop.empty() ? std::string(".") : fmt::format(", the drop-in {} times.", two_digits(1 / geometric_mean(drop)));
-  judgement.words += result.where_slower(by_threads, private_heap);
+  judgement.text += result.where_slower(by_threads, private_heap);
   return judgement;
 }
 
@@ -74,15 +74,15 @@ verdict judge_heap_demo(const result& result) {
     if (*gain < 1.5) min_gain_at = std::max(min_gain_at, size);
   }
   if (largest_gain == 0) return judgement;
-  judgement.words += fmt::format(
+  judgement.text += fmt::format(
       " By size: against glibc with one arena and no cache, which is the article's heap today, private heaps are up to "
       "{} "
       "times faster",
       two_digits(largest_gain));
-  judgement.words += min_gain_at > gains_at
-                         ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
-                         : fmt::format(", still at {} bytes: no crossover as the article's, at 61,432.", gains_at);
-  judgement.words += result.where_slower(by_size, "tarn::heap");
+  judgement.text += min_gain_at > gains_at
+                        ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
+                        : fmt::format(", still at {} bytes: no crossover as the article's, at 61,432.", gains_at);
+  judgement.text += result.where_slower(by_size, "tarn::heap");
   return judgement;
 }
 

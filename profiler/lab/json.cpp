@@ -90,7 +90,7 @@ ordered_json experiment_json(const result& result) {
       {"shown_counts", result.definition->counts},
       {"rows", rows},
       {"skipped", result.skipped},
-      {"verdict", {{"holds", name_of(result.judgement.outcome)}, {"text", result.judgement.words}}}};
+      {"verdict", {{"holds", name_of(result.judgement.outcome)}, {"text", result.judgement.text}}}};
   if (!result.failure.empty()) document["failure"] = result.failure;
   return document;
 }

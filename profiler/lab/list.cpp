@@ -14,24 +14,25 @@ verdict judge(const result& result) {
                             peers = result.ratios(0, best_other, "pooled"),
                             drop = result.ratios(0, best_other, "tarn drop-in");
   verdict judgement{mean >= 3 ? holds::yes : mean >= 1.2 ? holds::partly : holds::no, {}};
-  judgement.words = fmt::format(
+  judgement.text = fmt::format(
       "The original's pools were 3.8 to 8.4 times faster than its malloc; the same pool is {} faster than today's "
       "glibc "
       "(on the mean {}).",
       times_text(ratios), two_digits(mean));
   const double behind = geometric_mean(peers);
   if (!pooled.empty()) {
-    const double beside = geometric_mean(pooled);
-    judgement.words += fmt::format(
-        " Tarn's pooled, which any thread may free into, takes {} times the class pool's time", two_digits(1 / beside));
-    judgement.words += fmt::format(" and {} times that of the fastest peer at each N.", two_digits(1 / behind));
+    const double pooled_ratio = geometric_mean(pooled);
+    judgement.text +=
+        fmt::format(" Tarn's pooled, which any thread may free into, takes {} times the class pool's time",
+                    two_digits(1 / pooled_ratio));
+    judgement.text += fmt::format(" and {} times that of the fastest peer at each N.", two_digits(1 / behind));
   }
   if (!drop.empty()) {
-    judgement.words +=
+    judgement.text +=
         fmt::format(" The drop-in, without a change to the program, takes {} times that of the fastest malloc or pool.",
                     two_digits(1 / geometric_mean(drop)));
   }
-  judgement.words += result.where_slower(0, "pooled");
+  judgement.text += result.where_slower(0, "pooled");
   return judgement;
 }
 

@@ -25,14 +25,17 @@ verdict judge(const result& result) {
              spin = result.count(by_cores, "spin", 1, "lock cpu ns");
   if (!quarter && !one_core) return {holds::unknown, "Neither two cores nor one were measured."};
   const bool is_faster = quarter ? *quarter <= 0.6 : *one_core > 1;
-  const bool spin_loses = mutex && spin && *spin > 1.05 * *mutex;
-  verdict judgement{is_faster && spin_loses ? holds::yes : is_faster || spin_loses ? holds::partly : holds::no, {}};
+  const bool is_spin_slower = mutex && spin && *spin > 1.05 * *mutex;
+  verdict judgement{is_faster && is_spin_slower   ? holds::yes
+                    : is_faster || is_spin_slower ? holds::partly
+                                                  : holds::no,
+                    {}};
   if (quarter) {
-    judgement.words = fmt::format(
+    judgement.text = fmt::format(
         "On two cores the lock-free list takes {} times the mutex's time (the original: 0.27). ", two_digits(*quarter));
   }
   if (mutex && spin) {
-    judgement.words += fmt::format(
+    judgement.text += fmt::format(
         "On one core Lock and Unlock of a spin lock take {} times the mutex's processor time (the original's Alloc and "
         "Free: 2.4). ",
         two_digits(*spin / *mutex));
@@ -41,14 +44,14 @@ verdict judge(const result& result) {
              best = result.ratio(by_cores, best_other, "tarn::shared_pool", 2),
              own_free = result.ratio(by_cores, best_other, "tarn::lock_free_pool", 2);
   if (shared && best) {
-    judgement.words += fmt::format(
+    judgement.text += fmt::format(
         "Magazines over one depot (tarn::shared_pool) are {} times faster than the mutex and take {} times the "
         "time of the fastest other",
         two_digits(*shared), two_digits(1 / *best));
-    judgement.words += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
-                                : std::string(".");
+    judgement.text += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
+                               : std::string(".");
   }
-  judgement.words += result.where_slower(by_cores, "tarn::lock_free_pool") + aba_text(result);
+  judgement.text += result.where_slower(by_cores, "tarn::lock_free_pool") + aba_text(result);
   return judgement;
 }
 

@@ -23,23 +23,23 @@ verdict judge(const result& result) {
   if (uncached && cached && bytes && less_bytes && *uncached > 0 && *bytes > 0) {
     const double share = *cached / *uncached, share_of_bytes = *less_bytes / *bytes;
     judgement.outcome = share <= 0.5 && share_of_bytes <= 0.7 ? holds::yes : share <= 0.5 ? holds::partly : holds::no;
-    judgement.words = fmt::format(
+    judgement.text = fmt::format(
         "With the cache {:.0f} calls to malloc instead of {:.0f}, {} % (the original: 36 %), and {} % of the bytes "
         "(the original: 71 %). ",
         *cached, *uncached, two_digits(100 * share), two_digits(100 * share_of_bytes));
   } else {
-    judgement.words = "Calls and bytes were not counted. ";
+    judgement.text = "Calls and bytes were not counted. ";
   }
-  judgement.words += fmt::format("It is {} faster; tarn::recycle takes {} times the time of the fastest other. ",
-                                 times_text(faster), two_digits(1 / geometric_mean(ours)));
+  judgement.text += fmt::format("It is {} faster; tarn::recycle takes {} times the time of the fastest other. ",
+                                times_text(faster), two_digits(1 / geometric_mean(ours)));
   if (!result.axes[sharing].empty()) {
     const std::uint64_t writes = result.axes[sharing].front();
     if (const auto cost = result.ratio(sharing, "blocks by turns", "a line each", writes)) {
-      judgement.words +=
+      judgement.text +=
           fmt::format("Two threads' blocks on one cache line cost {} times the time of blocks on lines of their own",
                       two_digits(*cost));
       const auto shared = result.count(sharing, "tarn::heap each", writes, "on_common_lines");
-      judgement.words +=
+      judgement.text +=
           shared ? fmt::format("; of a heap for each thread {:.0f} % stand so.", 100 * *shared) : std::string(".");
     }
   }

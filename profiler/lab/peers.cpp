@@ -15,13 +15,13 @@ std::string standing(const result& result, std::size_t sweep, const std::string&
   std::size_t first = 0, total = 0;
   std::string slower;
   for (const std::uint64_t x : result.axes[sweep]) {
-    const auto beside = result.ratio(sweep, form, best_other, x);
-    if (!beside) continue;
+    const auto ratio = result.ratio(sweep, form, best_other, x);
+    if (!ratio) continue;
     ++total;
-    if (*beside <= 1) ++first;
-    if (*beside > 1.1)
+    if (*ratio <= 1) ++first;
+    if (*ratio > 1.1)
       slower += fmt::format("{}{} ({})", slower.empty() ? "" : ", ", result.definition->sweeps[sweep].x_name(x),
-                            two_digits(*beside));
+                            two_digits(*ratio));
   }
   if (total == 0) return {};
   return fmt::format("{} is the fastest in {} of {} rows; slower than the fastest other by more than a tenth: {}. ",

@@ -16,18 +16,18 @@ std::vector<std::string> environment_of(const std::vector<std::string>& addition
   std::vector<std::string> variables = additional;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view word = *variable;
-    bool tunes = false;
-    for (const std::string_view prefix : tuning) tunes = tunes || word.starts_with(prefix);
-    if (!tunes) variables.emplace_back(word);
+    bool is_tuning = false;
+    for (const std::string_view prefix : tuning) is_tuning = is_tuning || word.starts_with(prefix);
+    if (!is_tuning) variables.emplace_back(word);
   }
   return variables;
 }
 
 }  // namespace
 
-process_result run_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+process_result run_program(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                            std::chrono::seconds longest) {
-  return command::run_helper(words, {}, false, environment_of(environment), longest);
+  return command::run_helper(arguments, {}, false, environment_of(environment), longest);
 }
 
 std::string last_line(const std::string& errors) {

@@ -124,7 +124,7 @@ std::string record(const std::string& folder, const std::vector<result>& results
     std::string skipped;
     for (const std::string& note : result.skipped) skipped += (skipped.empty() ? "" : "; ") + note;
     verdicts.push_back({result.definition->name, name_of(result.judgement.outcome),
-                        result.failure.empty() ? result.judgement.words : result.failure, skipped});
+                        result.failure.empty() ? result.judgement.text : result.failure, skipped});
   }
   std::error_code error;
   const fs::path machine_folder = fs::path(folder) / machine_name(machine);

@@ -11,10 +11,10 @@ namespace tarn::lab {
 namespace {
 
 double quantile(const std::vector<double>& sorted, double fraction) {
-  const double place = fraction * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+  const double position = fraction * static_cast<double>(sorted.size() - 1);
+  const auto lower = static_cast<std::size_t>(position);
+  const std::size_t upper = std::min(lower + 1, sorted.size() - 1);
+  return sorted[lower] + (sorted[upper] - sorted[lower]) * (position - static_cast<double>(lower));
 }
 
 }  // namespace
@@ -58,15 +58,15 @@ std::optional<double> result::count(std::size_t sweep, const std::string& form, 
 
 std::optional<double> result::ratio(std::size_t sweep, const std::string& dividend, const std::string& divisor,
                                     std::uint64_t x) const {
-  const row* const above = find(sweep, dividend, x);
-  const row* const below = find(sweep, divisor, x);
-  if (above == nullptr || below == nullptr) {  // one of them is the best of several
+  const row* const dividend_row = find(sweep, dividend, x);
+  const row* const divisor_row = find(sweep, divisor, x);
+  if (dividend_row == nullptr || divisor_row == nullptr) {  // one of them is the best of several
     const std::optional<double> above_ns = ns(sweep, dividend, x), below_ns = ns(sweep, divisor, x);
     return above_ns && below_ns && *below_ns > 0 ? std::optional(*above_ns / *below_ns) : std::nullopt;
   }
   std::vector<double> form;
-  for (std::size_t round = 0; round < std::min(above->ns.size(), below->ns.size()); ++round) {
-    if (below->ns[round] > 0) form.push_back(above->ns[round] / below->ns[round]);
+  for (std::size_t round = 0; round < std::min(dividend_row->ns.size(), divisor_row->ns.size()); ++round) {
+    if (divisor_row->ns[round] > 0) form.push_back(dividend_row->ns[round] / divisor_row->ns[round]);
   }
   return form.empty() ? std::nullopt : std::optional(spread_of(form).median);
 }
@@ -86,16 +86,16 @@ std::optional<double> result::exponent(std::size_t sweep, const std::string& for
     if (x > 0 && y && *y > 0) points.emplace_back(std::log(static_cast<double>(x)), std::log(*y));
   }
   if (points.size() < 3) return std::nullopt;
-  double x_mean = 0, y_mean = 0, together = 0, alone = 0;
+  double x_mean = 0, y_mean = 0, covariance = 0, variance = 0;
   for (const auto& [x, y] : points) {
     x_mean += x / static_cast<double>(points.size());
     y_mean += y / static_cast<double>(points.size());
   }
   for (const auto& [x, y] : points) {
-    together += (x - x_mean) * (y - y_mean);
-    alone += (x - x_mean) * (x - x_mean);
+    covariance += (x - x_mean) * (y - y_mean);
+    variance += (x - x_mean) * (x - x_mean);
   }
-  return together / alone;
+  return covariance / variance;
 }
 
 std::string result::where_slower(std::size_t sweep, const std::string& form) const {

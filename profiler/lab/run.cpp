@@ -55,11 +55,11 @@ class own_folder {
 
 class experiment_run {
  public:
-  experiment_run(const experiment& definition, const request& wanted, const places& folders,
+  experiment_run(const experiment& definition, const request& options, const places& folders,
                  const std::function<void(const std::string&)>& say)
-      : definition_(definition), wanted_(wanted), folders_(folders), say_(say) {
+      : definition_(definition), options_(options), folders_(folders), say_(say) {
     result_.definition = &definition;
-    result_.rounds = wanted.rounds.value_or(wanted.is_quick ? definition.quick_rounds : 5);
+    result_.rounds = options.rounds.value_or(options.is_quick ? definition.quick_rounds : 5);
   }
 
   result execute() {
@@ -75,7 +75,7 @@ class experiment_run {
       result_.failure = end.why;
     } catch (const absent& error) {
       skip("it is skipped: {}", error.why);
-      result_.judgement.words = "It was not run.";
+      result_.judgement.text = "It was not run.";
     }
     result_.seconds = std::chrono::duration<double>(steady::now() - start).count();
     return std::move(result_);
@@ -83,8 +83,8 @@ class experiment_run {
 
  private:
   std::vector<std::uint64_t> values_of(const parameter& parameter) const {
-    const auto setting = wanted_.set.find(parameter.name);
-    return setting != wanted_.set.end() ? setting->second : wanted_.is_quick ? parameter.quick : parameter.usual;
+    const auto setting = options_.set.find(parameter.name);
+    return setting != options_.set.end() ? setting->second : options_.is_quick ? parameter.quick : parameter.usual;
   }
 
   void choose_numbers() {
@@ -118,10 +118,10 @@ class experiment_run {
       if (process.code == 127) throw broken{fmt::format("{} cannot be run", path_of(program))};
       if (process.code == 3) throw absent{last_line(process.errors)};
       if (process.code != 0) throw broken{fmt::format("lab-{} --forms: exit {}", program, process.code)};
-      std::set<std::string>& words = built_[program];
+      std::set<std::string>& forms = built_[program];
       for (std::size_t begin = 0, end = 0; (end = process.output.find('\n', begin)) != std::string::npos;
            begin = end + 1) {
-        words.insert(process.output.substr(begin, end - begin));
+        forms.insert(process.output.substr(begin, end - begin));
       }
     }
   }
@@ -158,8 +158,8 @@ class experiment_run {
   }
 
   template <class... Arguments>
-  void skip(fmt::format_string<Arguments...> words, Arguments&&... arguments) {
-    result_.skipped.push_back(fmt::format(words, std::forward<Arguments>(arguments)...));
+  void skip(fmt::format_string<Arguments...> pattern, Arguments&&... arguments) {
+    result_.skipped.push_back(fmt::format(pattern, std::forward<Arguments>(arguments)...));
     say_(fmt::format("{}: {}", definition_.name, result_.skipped.back()));
   }
 
@@ -169,20 +169,20 @@ class experiment_run {
   }
 
   job job_of(const sweep& sweep, const form& form, std::uint64_t x) const {
-    numbers given;
+    numbers arguments;
     for (const auto& [key, number] : result_.parameters) {
       const auto& parameter_names = sweep.parameters;
       if (!parameter_names ||
           std::find(parameter_names->begin(), parameter_names->end(), key) != parameter_names->end())
-        given[key] = number;
+        arguments[key] = number;
     }
-    for (const auto& [key, number] : sweep.fixed) given[key] = number;
-    given[sweep.axis.name] = x;
-    if (sweep.adjust != nullptr) sweep.adjust(given, x);
+    for (const auto& [key, number] : sweep.fixed) arguments[key] = number;
+    arguments[sweep.axis.name] = x;
+    if (sweep.adjust != nullptr) sweep.adjust(arguments, x);
     job job{{path_of(program_of(sweep)), form.word}, form.environment};
-    for (const auto& [key, number] : given) job.words.push_back(fmt::format("{}={}", key, number));
-    if (folder_) job.words.push_back("file=" + folder_->path() + "/file");
-    job.words.insert(job.words.end(), form.settings.begin(), form.settings.end());
+    for (const auto& [key, number] : arguments) job.arguments.push_back(fmt::format("{}={}", key, number));
+    if (folder_) job.arguments.push_back("file=" + folder_->path() + "/file");
+    job.arguments.insert(job.arguments.end(), form.settings.begin(), form.settings.end());
     job.preload = form.library;
     return job;
   }
@@ -215,7 +215,7 @@ class experiment_run {
     const job job = job_of(definition_.sweeps[sweep_index], form, x);
     std::vector<std::string> environment = job.environment;
     if (!job.preload.empty()) environment.push_back("LD_PRELOAD=" + job.preload);
-    const process_result process = run_program(job.words, environment, longest_program);
+    const process_result process = run_program(job.arguments, environment, longest_program);
     const std::string name = fmt::format("{} at {} {}", form.name, definition_.sweeps[sweep_index].axis.name, x);
     if (process.is_late) throw broken{fmt::format("{}: no end after {} s", name, longest_program.count())};
     if (process.code == 3) {
@@ -274,14 +274,14 @@ class experiment_run {
 
   void make_file() {
     folder_.emplace();
-    std::vector<std::string> words = {path_of(definition_.program), "make", "file=" + folder_->path() + "/file"};
-    for (const auto& [key, number] : result_.parameters) words.push_back(fmt::format("{}={}", key, number));
-    const process_result process = run_program(words, {}, longest_program);
+    std::vector<std::string> arguments = {path_of(definition_.program), "make", "file=" + folder_->path() + "/file"};
+    for (const auto& [key, number] : result_.parameters) arguments.push_back(fmt::format("{}={}", key, number));
+    const process_result process = run_program(arguments, {}, longest_program);
     if (process.code != 0) throw broken{fmt::format("its file cannot be made: {}", last_line(process.errors))};
   }
 
   const experiment& definition_;
-  const request& wanted_;
+  const request& options_;
   const places& folders_;
   const std::function<void(const std::string&)>& say_;
   result result_;
@@ -293,9 +293,9 @@ class experiment_run {
 
 }  // namespace
 
-result run(const experiment& definition, const request& wanted, const places& folders,
+result run(const experiment& definition, const request& options, const places& folders,
            const std::function<void(const std::string&)>& say) {
-  return experiment_run(definition, wanted, folders, say).execute();
+  return experiment_run(definition, options, folders, say).execute();
 }
 
 std::string find_shared_library(const std::string& file_name) {

@@ -37,11 +37,11 @@ inline constexpr std::uint64_t max_rounds = 101;
 
 // Parses the arguments [EXPERIMENT.]KEY=N[,N…] into a map by experiment. Throws `problem`: no experiment has such a
 // key, not a number, out of bounds.
-std::map<std::string, settings> read_settings(const std::vector<const experiment*>& chosen,
-                                              const std::vector<std::string>& words);
+std::map<std::string, settings> read_settings(const std::vector<const experiment*>& experiments,
+                                              const std::vector<std::string>& assignments);
 
 // Runs it. Missing or failing parts never throw; the result names them. `say` receives a line for each step.
-result run(const experiment& chosen, const request& wanted, const places& folders,
+result run(const experiment& definition, const request& options, const places& folders,
            const std::function<void(const std::string&)>& say);
 
 // Returns the path of a library that the loader knows, or nothing.

@@ -19,9 +19,10 @@ const parameter* find_parameter(const experiment& searched, std::string_view key
   return nullptr;
 }
 
-std::vector<std::uint64_t> read_numbers(const parameter& parameter, std::string_view text, const std::string& shown) {
+std::vector<std::uint64_t> read_numbers(const parameter& parameter, std::string_view text,
+                                        const std::string& display_name) {
   const auto refuse = [&] {
-    throw problem(fmt::format("--set {}: {} from {} to {}", shown, parameter.is_list ? "numbers" : "a number",
+    throw problem(fmt::format("--set {}: {} from {} to {}", display_name, parameter.is_list ? "numbers" : "a number",
                               parameter.minimum, parameter.maximum));
   };
   std::vector<std::uint64_t> numbers;
@@ -41,17 +42,17 @@ std::vector<std::uint64_t> read_numbers(const parameter& parameter, std::string_
 
 }  // namespace
 
-std::map<std::string, settings> read_settings(const std::vector<const experiment*>& chosen,
-                                              const std::vector<std::string>& words) {
+std::map<std::string, settings> read_settings(const std::vector<const experiment*>& experiments,
+                                              const std::vector<std::string>& assignments) {
   std::map<std::string, settings> settings_by_experiment;
-  for (const std::string& word : words) {
+  for (const std::string& word : assignments) {
     const std::size_t equals = word.find('=');
     if (equals == word.npos) throw problem(fmt::format("--set {}: not [EXPERIMENT.]KEY=NUMBER[,NUMBER…]", word));
     const std::string_view name_given = std::string_view(word).substr(0, equals);
     const std::size_t dot = name_given.find('.');
     const std::string_view key = dot == name_given.npos ? name_given : name_given.substr(dot + 1);
     bool is_known = false;
-    for (const experiment* const experiment : chosen) {
+    for (const experiment* const experiment : experiments) {
       if (dot != name_given.npos && experiment->name != name_given.substr(0, dot)) continue;
       const parameter* const parameter = find_parameter(*experiment, key);
       if (parameter == nullptr) continue;

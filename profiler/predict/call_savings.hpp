@@ -12,7 +12,7 @@ namespace tarn::analyse {
 
 struct call_saving {
   range ns;                   // processor time over the whole run; empty if it is not predicted
-  bool at_least = false;      // the remedy also saves other calls, such as those that follow an open that is not made
+  bool saves_more = false;    // the remedy also saves other calls, such as those that follow an open that is not made
   std::string not_predicted;  // the reason; empty if it is predicted
 };
 

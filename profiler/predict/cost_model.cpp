@@ -76,7 +76,7 @@ cost_model cost_model_from(const json& text) {
         costs.pairs[allocator][pattern] = costs_of_allocator.at(pattern_names[pattern]).get<cost_model::by_size>();
     }
   }
-  costs.copy_ns = between(text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1));
+  costs.copy_ns = ordered_range(text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1));
   const json& calls = text.at("calls");
   costs.calls = {calls.at("stretch"), calls.at("buffered_ns"), calls.at("remembered_ns"), calls.at("plain_ns")};
   return costs;

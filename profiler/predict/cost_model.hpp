@@ -27,20 +27,20 @@ struct range {
   double middle() const { return (low + high) / 2; }
 };
 // Orders two measured ends, because on a busy machine the smaller one may have been measured as the larger one.
-inline range between(double first, double second) { return {std::min(first, second), std::max(first, second)}; }
+inline range ordered_range(double first, double second) { return {std::min(first, second), std::max(first, second)}; }
 // Predictions are widened by this share to both sides: docs/design/predictions.md shows the errors for real programs.
 constexpr double prediction_error = 0.25;
 inline range operator*(const range& range, double factor) { return {range.low * factor, range.high * factor}; }
 
 // The allocators under test.
 enum class allocator_kind : std::size_t {
-  alone,        // the C library's malloc in a single-threaded process
-  malloc,       // the same malloc beside other threads
-  drop_in,      // tarn run
-  pooled,       // tarn::pooled<T>, tarn::allocator<T>
-  arena,        // tarn::arena, including its reset
-  recycled,     // tarn::recycle<std::string>
-  shared_pool,  // tarn::shared_pool<T>
+  single_threaded,  // the C library's malloc in a single-threaded process
+  malloc,           // the same malloc beside other threads
+  drop_in,          // tarn run
+  pooled,           // tarn::pooled<T>, tarn::allocator<T>
+  arena,            // tarn::arena, including its reset
+  recycled,         // tarn::recycle<std::string>
+  shared_pool,      // tarn::shared_pool<T>
   count,
 };
 
@@ -86,12 +86,12 @@ struct call_costs {
   double cached_ns = 0;    // an answer from tarn::io::memo
 
   enum kind : std::size_t {
-    trivial_call,
-    write_call,
-    read_call,
+    trivial_call,  // getppid
+    write_call,    // pwrite of 64 bytes in memory
+    read_call,     // pread of 64 bytes in memory
     stat_call,
     kinds
-  };                                     // getppid; pwrite and pread of 64 bytes in memory; stat
+  };
   std::array<double, kinds> plain_ns{};  // without the recorder
 };
 

@@ -128,10 +128,10 @@ double busy_ns(Server& server) {
 template <class Server>
 class pin {
  public:
-  pin(Server& server, std::vector<void*>& below) : server_(server) {
-    for (void*& block : below) block = server_.get();
+  pin(Server& server, std::vector<void*>& blocks) : server_(server) {
+    for (void*& block : blocks) block = server_.get();
     block_ = server_.get();
-    for (void* const block : below) server_.put(block);
+    for (void* const block : blocks) server_.put(block);
   }
   pin(const pin&) = delete;
   pin& operator=(const pin&) = delete;
@@ -204,18 +204,18 @@ inline std::vector<std::size_t> shuffled(std::size_t blocks) {
 // Pins the calling thread to the first or the last processor that it may use, as long as this object lives.
 class on_processor {
  public:
-  explicit on_processor(bool last) {
+  explicit on_processor(bool is_last) {
     ::sched_getaffinity(0, sizeof before_, &before_);
-    int chosen = 0;
+    int target = 0;
     for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
       if (CPU_ISSET(processor, &before_)) {
-        chosen = processor;
-        if (!last) break;
+        target = processor;
+        if (!is_last) break;
       }
     }
     cpu_set_t chosen_set;
     CPU_ZERO(&chosen_set);
-    CPU_SET(chosen, &chosen_set);
+    CPU_SET(target, &chosen_set);
     ::sched_setaffinity(0, sizeof chosen_set, &chosen_set);
   }
   on_processor(const on_processor&) = delete;
@@ -230,10 +230,10 @@ class on_processor {
 // spins, because a sleeping processor slows down.
 class turns {
  public:
-  explicit turns(bool spins) : spins_(spins) {}
+  explicit turns(bool is_spinning) : is_spinning_(is_spinning) {}
   void wait_for(int turn) {
     for (int tries = 0; now_.load() != turn; ++tries) {
-      if (!spins_) {
+      if (!is_spinning_) {
         const int current = now_.load();
         if (current != turn) now_.wait(current);
       } else if (tries > 2000) {
@@ -243,11 +243,11 @@ class turns {
   }
   void give(int next) {
     now_.store(next);
-    if (!spins_) now_.notify_all();
+    if (!is_spinning_) now_.notify_all();
   }
 
  private:
-  bool spins_;
+  bool is_spinning_;
   std::atomic<int> now_ = 0;
 };
 
@@ -255,16 +255,16 @@ class turns {
 // in the median round. They do not run simultaneously: how often they meet at a lock depends on the program, not on
 // the machine.
 template <class Server>
-double handed_ns(Server& server, std::size_t blocks, bool on_two) {
+double handed_ns(Server& server, std::size_t blocks, bool uses_two_processors) {
   constexpr int warm = 8, max_rounds = 24;
   constexpr double enough_ns = 2e6;  // fewer rounds must suffice on a busy machine
   std::vector<void*> blocks_made(blocks);
   std::vector<double> allocating, freeing;
   const pin hold(server, blocks_made);
-  turns turn(on_two);
+  turns turn(uses_two_processors);
   bool is_over = false;
   std::thread freeing_thread([&] {
-    const on_processor stay(on_two);
+    const on_processor stay(uses_two_processors);
     for (int round = 0;; ++round) {
       turn.wait_for(2 * round + 1);
       if (is_over) return;
@@ -298,7 +298,7 @@ double handed_ns(Server& server, std::size_t blocks, bool on_two) {
 // Measures all lifetime patterns of one allocator under test, for blocks of one size.
 template <class Server>
 void measure_pairs(analyse::cost_model& model, analyse::allocator_kind kind, std::size_t bucket, Server&& server,
-                   bool other_threads) {
+                   bool has_other_threads) {
   using analyse::lifetime_pattern;
   const std::size_t bytes = analyse::sample_bytes(bucket);
   const auto set = [&](lifetime_pattern lifetime, double ns) {
@@ -308,7 +308,7 @@ void measure_pairs(analyse::cost_model& model, analyse::allocator_kind kind, std
   set(lifetime_pattern::busy, busy_ns(server));
   set(lifetime_pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
   set(lifetime_pattern::cold, batch_ns(server, shuffled(batch_blocks(4096, bytes))));
-  if (!other_threads) return;
+  if (!has_other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
   for (int warm = 0; warm < 2; ++warm) handed_ns(server, blocks, false);  // until no memory is new
   set(lifetime_pattern::handed, handed_ns(server, blocks, false));

@@ -75,7 +75,7 @@ double share_of_steps(const growth& growth) {
 // because its size doubles.
 range copying(const site& site, const cost_model& costs, const growth& grown) {
   range range = costs.copy_ns * as_double(site.sums[counter::copied]);
-  if (site.grows) range += costs.copy_ns * (as_double(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
+  if (site.has_grown) range += costs.copy_ns * (as_double(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
   return range;
 }
 
@@ -111,11 +111,11 @@ range widened(const range& range, double error) {
 
 std::vector<std::string> reasons_for(const site& site) {
   std::vector<std::string> reasons;
-  const auto used = [&](std::size_t first, std::size_t count) {
+  const auto count_used = [&](std::size_t first, std::size_t count) {
     const auto* const start = &site.sums[first];
     return std::count_if(start, start + count, [](std::uint64_t value) { return value != 0; });
   };
-  if (used(counter::size_buckets, format::size_bucket_count) > 1) reasons.emplace_back("sizes differ");
+  if (count_used(counter::size_buckets, format::size_bucket_count) > 1) reasons.emplace_back("sizes differ");
   if (site.freed_by_same_thread != 0) {
     reasons.emplace_back(lifetimes_from(site, 5) > 0.1 * as_double(site.freed_by_same_thread)
                              ? "blocks live long, and may be out of the caches when they are freed"
@@ -162,8 +162,8 @@ growth growth_of(const site& site) {
   growth growth;
   const std::uint64_t blocks = growth.blocks = site.sums[counter::blocks];
   // Growth comes from realloc, or from new buffers of one container that each outgrow the one before.
-  const bool by_realloc_alone = site.sums[counter::reallocs] * 2 >= blocks;
-  if (!by_realloc_alone && (!site.grows || !gets_rarer(site))) return growth;
+  const bool uses_realloc_alone = site.sums[counter::reallocs] * 2 >= blocks;
+  if (!uses_realloc_alone && (!site.has_grown || !gets_rarer(site))) return growth;
   // A buffer that reached a size also had all smaller sizes from its first one on, so that the excess of a bucket
   // over the next one is the number of buffers that ended there.
   std::array<std::uint64_t, format::size_bucket_count> ends{};
@@ -181,11 +181,11 @@ growth growth_of(const site& site) {
   const std::uint64_t by_realloc = blocks - std::min(blocks, site.sums[counter::reallocs]);
   if (site.sums[counter::reallocs] != 0 && by_realloc != 0) buffers = by_realloc;
   if (buffers == 0 || buffers * 2 > blocks) return growth;  // at most one step each: a reserve would save too little
-  std::uint64_t below = 0, ended = 0;
-  for (const std::uint64_t value : ends) ended += value;
+  std::uint64_t smaller = 0, total = 0;
+  for (const std::uint64_t value : ends) total += value;
   for (std::size_t index = 0; index < format::size_bucket_count && growth.bytes == 0; ++index) {
-    below += ends[index];
-    if (is_most(below, ended)) growth.bytes = format::size_bucket_end(index);
+    smaller += ends[index];
+    if (is_most(smaller, total)) growth.bytes = format::size_bucket_end(index);
   }
   growth.buffers = buffers;
   growth.steps = blocks - buffers;
@@ -195,19 +195,19 @@ growth growth_of(const site& site) {
 predictor::predictor(const format::recording& recording, const cost_model& costs)
     : recording_(recording), costs_(costs), is_threaded_(recording.images + 1U), is_on_drop_in_(recording.images + 1U) {
   std::vector<unsigned> threads(recording.images + 1U);
-  const auto place = [&](std::uint32_t image) { return std::min<std::size_t>(image, recording.images); };
+  const auto index_of = [&](std::uint32_t image) { return std::min<std::size_t>(image, recording.images); };
   for (const format::thread_facts& thread : recording.threads) {
-    if (++threads[place(thread.image)] > 1) is_threaded_[place(thread.image)] = true;
+    if (++threads[index_of(thread.image)] > 1) is_threaded_[index_of(thread.image)] = true;
   }
   for (const format::module_facts& module : recording.modules) {
-    if (module.path.ends_with("/libtarn-malloc.so")) is_on_drop_in_[place(module.image)] = true;
+    if (module.path.ends_with("/libtarn-malloc.so")) is_on_drop_in_[index_of(module.image)] = true;
   }
 }
 
 allocator_kind predictor::allocator_of(const site& site) const {
   const std::size_t image = std::min(recording_.sites[site.number].image, recording_.images);
   if (is_on_drop_in_[image]) return allocator_kind::drop_in;
-  return is_threaded_[image] ? allocator_kind::malloc : allocator_kind::alone;
+  return is_threaded_[image] ? allocator_kind::malloc : allocator_kind::single_threaded;
 }
 
 site_prediction predictor::predict(const site& site, const growth& grown) const {
@@ -236,7 +236,7 @@ std::optional<double> misprediction_rate_of(const format::recording& recording) 
 range cost_of(const call_ns& call, double blocks, double error, std::optional<double> misprediction_rate) {
   const range bounds = misprediction_rate ? range{call.at_misprediction_rate(*misprediction_rate),
                                                   call.at_misprediction_rate(*misprediction_rate)}
-                                          : between(call.overlapping, call.mispredicted);
+                                          : ordered_range(call.overlapping, call.mispredicted);
   return widened(bounds * blocks, std::max(error, prediction_error));
 }
 
@@ -259,8 +259,8 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
     }
     // The saving may have a wider range than the cost, so that the lower end of one may belong to the upper end of the
     // other.
-    remedy.ns = between(std::max(result.now_ns.low - remedy.saved_ns.low, 0.0),
-                        std::max(result.now_ns.high - remedy.saved_ns.high, 0.0));
+    remedy.ns = ordered_range(std::max(result.now_ns.low - remedy.saved_ns.low, 0.0),
+                              std::max(result.now_ns.high - remedy.saved_ns.high, 0.0));
   }
   result.reasons.clear();
   if (!misprediction_rate)
@@ -280,7 +280,7 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   result.reasons = reasons_for(site);
   const std::uint64_t blocks = site.sums[counter::blocks];
 
-  if (grown.steps != 0 && site.category != heap_category::kept) {
+  if (grown.steps != 0 && site.category != heap_category::retained) {
     const double share = share_of_steps(grown);
     prediction reserve{
         remedy_kind::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(as_double(blocks) * share))};
@@ -291,15 +291,15 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
     result.remedies.push_back(reserve);
   }
   if (site.category == heap_category::transient) {
-    const bool soon = is_short_lived(site);
-    if (soon) {
+    const bool is_short = is_short_lived(site);
+    if (is_short) {
       result.remedies.push_back({remedy_kind::hoist, {}, result.now_ns, blocks});
       prediction recycled = served(remedy_kind::recycle);
       recycled.calls_saved = blocks;
       result.remedies.push_back(recycled);
     }
     result.remedies.push_back(served(remedy_kind::pooled));
-    if (soon) result.remedies.push_back(served(remedy_kind::arena));
+    if (is_short) result.remedies.push_back(served(remedy_kind::arena));
   }
   if (site.category == heap_category::shared) {
     // Threads that wait for each other may spend the saved time sleeping and waking, so only the upper bound is sure.

@@ -18,7 +18,7 @@ struct prediction {
   range ns;                       // predicted cost of the site with the remedy
   range saved_ns;                 // below 0 if it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
-  bool at_least = false;          // the remedy also saves unmodelled work, so that it may save more than `high`
+  bool saves_more = false;        // the remedy also saves unmodelled work, so that it may save more than `high`
 };
 
 struct site_prediction {

@@ -29,13 +29,13 @@ using analyse::replay_step;
 using analyse::replayed;
 
 // The program's work between two steps is not known, so these are the extremes of it.
-enum class beside : std::size_t {
+enum class work_kind : std::size_t {
   nothing,    // the calls overlap with one another
   surprises,  // branches that no processor can predict; after them it also mispredicts those of the allocator
   waits,      // a chain of dependent operations, which leaves the processor time for the calls
   count,
 };
-constexpr std::size_t beside_count = static_cast<std::size_t>(beside::count);
+constexpr std::size_t work_kinds = static_cast<std::size_t>(work_kind::count);
 
 class other_work {
  public:
@@ -75,17 +75,17 @@ class player {
         copy_(source_),
         blocks_(max_places),
         texts_(new text_place[max_places]),
-        kept_(max_bytes) {}
+        kept_buffer_(max_bytes) {}
 
   // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
-  double play(const script& script, beside work) {
+  double play(const script& script, work_kind work) {
     const auto begin = script.steps.begin();
-    run<beside::nothing>(script.before);
+    run<work_kind::nothing>(script.before);
     run(std::span(begin, begin + warm_steps(script.steps.size())), work);
     const double begun = thread_ns();
     run(std::span(begin + warm_steps(script.steps.size()), script.steps.end()), work);
     const double ns = thread_ns() - begun;
-    run<beside::nothing>(script.after);
+    run<work_kind::nothing>(script.after);
     arena_.reset();
     return ns;
   }
@@ -96,9 +96,7 @@ class player {
     alignas(std::string) std::byte bytes[sizeof(std::string)];
   };
 
-  std::string& text_at(std::uint32_t place) {
-    return *std::launder(reinterpret_cast<std::string*>(texts_[place].bytes));
-  }
+  std::string& text_at(std::uint32_t slot) { return *std::launder(reinterpret_cast<std::string*>(texts_[slot].bytes)); }
   // Returns a text that takes `bytes` bytes with the 0 at its end.
   std::string_view text_of(std::uint32_t bytes) const {
     return std::string_view(source_).substr(0, bytes == 0 ? 0 : bytes - 1);
@@ -113,11 +111,11 @@ class player {
     std::memcpy(target, blocks_[step.source], std::min(step.bytes, step.old_bytes));
   }
 
-  void run(std::span<const action> steps, beside work) {
+  void run(std::span<const action> steps, work_kind work) {
     switch (work) {
-      case beside::surprises: return run<beside::surprises>(steps);
-      case beside::waits: return run<beside::waits>(steps);
-      default: return run<beside::nothing>(steps);
+      case work_kind::surprises: return run<work_kind::surprises>(steps);
+      case work_kind::waits: return run<work_kind::waits>(steps);
+      default: return run<work_kind::nothing>(steps);
     }
   }
 
@@ -128,14 +126,14 @@ class player {
       touch(block + offset);
   }
 
-  template <beside What>
+  template <work_kind What>
   [[gnu::noinline]] void run(std::span<const action> steps) {
     std::uint64_t sum = 0;
     const action* const end = steps.data() + steps.size();
     for (const action* now = steps.data(); now != end; ++now) {
-      if constexpr (What == beside::surprises) sum += work_.surprise();
-      if constexpr (What == beside::waits) sum += work_.wait();
-      void*& block = blocks_[now->place];
+      if constexpr (What == work_kind::surprises) sum += work_.surprise();
+      if constexpr (What == work_kind::waits) sum += work_.wait();
+      void*& block = blocks_[now->slot];
       switch (now->does) {
         case op::nothing: break;
         case op::allocate: touch(block = std::malloc(now->bytes)); break;
@@ -147,14 +145,14 @@ class player {
         case op::grow_new: copy(block = ::operator new(now->bytes), *now); break;
         case op::take_over: block = blocks_[now->source]; break;
         case op::make_text:
-          ::new (texts_[now->place].bytes) std::string(text_of(now->bytes));
-          sum += read(text_at(now->place));
+          ::new (texts_[now->slot].bytes) std::string(text_of(now->bytes));
+          sum += read(text_at(now->slot));
           break;
         case op::read_text: sum += read(text_of(now->bytes)); break;
-        case op::end_text: std::destroy_at(&text_at(now->place)); break;
+        case op::end_text: std::destroy_at(&text_at(now->slot)); break;
         case op::recycle: touch(recycle<std::string>()->data()); break;
         case op::fill: fill(static_cast<char*>(block), *now); break;
-        case op::fill_kept: fill(kept_.data(), *now); break;
+        case op::fill_kept: fill(kept_buffer_.data(), *now); break;
         case op::allocate_pooled: touch(block = detail::allocate(detail::local, now->size)); break;
         case op::release_pooled: detail::deallocate(detail::local, block, now->size); break;
         case op::allocate_large: touch(block = detail::allocate_any(detail::local, now->bytes, 8)); break;
@@ -174,7 +172,7 @@ class player {
   std::string source_, copy_;
   std::vector<void*> blocks_;
   std::unique_ptr<text_place[]> texts_;
-  std::vector<char> kept_;
+  std::vector<char> kept_buffer_;
   arena arena_;
 };
 
@@ -183,7 +181,7 @@ double timed_allocations(const replay_job& job) {
   for (const replay_plan& plan : job.plans) {
     count += static_cast<std::size_t>(
         std::count_if(plan.steps.begin() + warm_steps(plan.steps.size()), plan.steps.end(),
-                      [](const replay_step& step) { return step.chosen && step.kind != replay_step::release; }));
+                      [](const replay_step& step) { return step.is_chosen && step.kind != replay_step::release; }));
   }
   return static_cast<double>(count);
 }
@@ -197,7 +195,7 @@ class times {
     for (const replay_plan& plan : job.plans) {
       places = std::max(places, plan.slots);
       for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
-        for (const replay_step& step : *steps) bytes = std::max(bytes, step.chosen ? step.bytes : 0);
+        for (const replay_step& step : *steps) bytes = std::max(bytes, step.is_chosen ? step.bytes : 0);
       }
     }
     player replayer(places, bytes);
@@ -210,22 +208,22 @@ class times {
     }
     // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
     // the median, ten programs were predicted a tenth higher.
-    std::array<std::array<std::vector<double>, way_count>, beside_count> least;
+    std::array<std::array<std::vector<double>, way_count>, work_kinds> least;
     for (auto& best_of_way : least) {
       for (std::size_t index = 0; index < way_count; ++index) best_of_way[index].resize(scripts[index].size());
     }
     for (int round = 0; round <= rounds; ++round) {  // the first round is not used
       for (std::size_t index = 0; index < way_count; ++index) {
         for (std::size_t script_index = 0; script_index < scripts[index].size(); ++script_index) {
-          for (std::size_t work = 0; work < beside_count; ++work) {
-            const double ns = replayer.play(scripts[index][script_index], static_cast<beside>(work));
+          for (std::size_t work = 0; work < work_kinds; ++work) {
+            const double ns = replayer.play(scripts[index][script_index], static_cast<work_kind>(work));
             double& best = least[work][index][script_index];
             best = round <= 1 ? ns : std::min(best, ns);
           }
         }
       }
     }
-    for (std::size_t work = 0; work < beside_count; ++work) {
+    for (std::size_t work = 0; work < work_kinds; ++work) {
       for (std::size_t index = 0; index < way_count; ++index)
         ns_[work][index] = std::accumulate(least[work][index].begin(), least[work][index].end(), 0.0);
     }
@@ -233,14 +231,14 @@ class times {
   }
 
   bool has(way method) const { return is_there_[static_cast<std::size_t>(method)]; }
-  double time_of(way method, beside work) const {
+  double time_of(way method, work_kind work) const {
     return ns_[static_cast<std::size_t>(work)][static_cast<std::size_t>(method)] / count_;
   }
-  double saved(way before, way after, beside work) const { return time_of(before, work) - time_of(after, work); }
+  double saved(way before, way after, work_kind work) const { return time_of(before, work) - time_of(after, work); }
 
  private:
   std::array<bool, way_count> is_there_{};
-  std::array<std::array<double, way_count>, beside_count> ns_{};
+  std::array<std::array<double, way_count>, work_kinds> ns_{};
   double count_ = 1;
 };
 
@@ -251,13 +249,13 @@ replayed play(const replay_job& job, bool has_remedies) {
   const times measured(job, has_remedies, has_remedies ? 7 : 2);
   const auto saved = [&](way before, way after) -> analyse::call_ns {
     if (!measured.has(before) || !measured.has(after)) return {};
-    return {measured.saved(before, after, beside::nothing), measured.saved(before, after, beside::surprises),
-            measured.saved(before, after, beside::waits)};
+    return {measured.saved(before, after, work_kind::nothing), measured.saved(before, after, work_kind::surprises),
+            measured.saved(before, after, work_kind::waits)};
   };
   replayed result;
   if (job.is_whole) {  // blocks from before the excerpts are part of it, too
-    result.now = {measured.time_of(way::as_is, beside::nothing), measured.time_of(way::as_is, beside::surprises),
-                  measured.time_of(way::as_is, beside::waits)};
+    result.now = {measured.time_of(way::as_is, work_kind::nothing), measured.time_of(way::as_is, work_kind::surprises),
+                  measured.time_of(way::as_is, work_kind::waits)};
     return result;
   }
   result.now = saved(way::as_is, way::nothing);
@@ -277,10 +275,10 @@ std::vector<replayed> replay(std::vector<replay_job> jobs, replay_scope scope) {
   if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::io_error, "the trace excerpt is invalid");
   const auto play = [scope](const replay_job& job) { return command::play(job, scope == replay_scope::remedies); };
   std::vector<replayed> results(jobs.size());
-  const auto play_all = [&](bool alone) {
+  const auto play_all = [&](bool has_one_thread) {
     for (std::size_t index = 0; index < jobs.size(); ++index) {
-      if (jobs[index].alone != alone) continue;
-      if (jobs[index].first_thread) {
+      if (jobs[index].has_one_thread != has_one_thread) continue;
+      if (jobs[index].is_of_first_thread) {
         results[index] = play(jobs[index]);
       } else {
         std::thread([&] { results[index] = play(jobs[index]); }).join();

@@ -27,15 +27,15 @@ class script_writer {
   }
 
  private:
-  struct place {
+  struct slot_state {
     holder owner = holder::nobody;
-    bool chosen = false;
-    std::uint32_t held = 0, content = 0;  // bytes of the block, and of its content
+    bool is_chosen = false;
+    std::uint32_t capacity = 0, content = 0;  // bytes of the block, and of its content
   };
 
-  holder holder_for(bool chosen) const {
-    const holder library = chosen && job_.by_new ? holder::library_new : holder::library;
-    if (!chosen) return library;
+  holder holder_for(bool is_chosen) const {
+    const holder library = is_chosen && job_.uses_new ? holder::library_new : holder::library;
+    if (!is_chosen) return library;
     switch (method_) {
       case way::as_is:
       case way::reserved: return library;
@@ -46,15 +46,15 @@ class script_writer {
     }
   }
   // realloc returns a block of malloc.
-  holder resized_by(bool chosen) const {
-    const holder owner = holder_for(chosen);
+  holder resized_by(bool is_chosen) const {
+    const holder owner = holder_for(is_chosen);
     return owner == holder::library_new ? holder::library : owner;
   }
   bool has_room(const replay_step& step) const {
-    return method_ == way::reserved && step.chosen && step.bytes <= job_.reserved_bytes;
+    return method_ == way::reserved && step.is_chosen && step.bytes <= job_.reserved_bytes;
   }
   // Returns at least one byte, because every block is touched.
-  std::uint32_t wanted(const replay_step& step) const {
+  std::uint32_t bytes_for(const replay_step& step) const {
     return std::max(has_room(step) ? job_.reserved_bytes : step.bytes, 1U);
   }
   static bool is_large(std::uint32_t bytes) { return bytes > detail::largest_class_size; }
@@ -62,10 +62,10 @@ class script_writer {
     return slots_[number].owner != holder::nobody && slots_[number].owner != holder::text;
   }
 
-  static void put(std::vector<action>& actions, op does, std::uint32_t place, std::uint32_t source_slot,
+  static void put(std::vector<action>& actions, op does, std::uint32_t slot, std::uint32_t source_slot,
                   std::uint32_t bytes, std::uint32_t old_bytes) {
     const std::size_t in_class = std::min<std::size_t>(bytes, detail::largest_class_size);
-    actions.push_back({does, detail::class_of(in_class), place, source_slot, bytes, old_bytes});
+    actions.push_back({does, detail::class_of(in_class), slot, source_slot, bytes, old_bytes});
   }
 
   op allocates(holder owner, std::uint32_t bytes) const {
@@ -79,12 +79,12 @@ class script_writer {
     }
     return method_ == way::unmade ? op::read_text : method_ == way::recycled ? op::recycle : op::nothing;
   }
-  static op releases(const place& slot) {
+  static op releases(const slot_state& slot) {
     switch (slot.owner) {
       case holder::library: return op::release;
       case holder::library_new: return op::release_new;
       case holder::text: return op::end_text;
-      case holder::pool: return is_large(slot.held) ? op::release_large : op::release_pooled;
+      case holder::pool: return is_large(slot.capacity) ? op::release_large : op::release_pooled;
       case holder::arena:
       case holder::nobody: break;
     }
@@ -102,75 +102,77 @@ class script_writer {
   }
 
   void allocate(std::vector<action>& actions, const replay_step& step) {
-    const holder owner = holder_for(step.chosen);
-    put(actions, allocates(owner, wanted(step)), step.slot, 0, wanted(step), 0);
-    note_owner(actions, step, owner, wanted(step), 0);
+    const holder owner = holder_for(step.is_chosen);
+    put(actions, allocates(owner, bytes_for(step)), step.slot, 0, bytes_for(step), 0);
+    note_owner(actions, step, owner, bytes_for(step), 0);
   }
 
   void release(std::vector<action>& actions, std::uint32_t number) {
-    place& slot = slots_[number];
-    put(actions, releases(slot), number, 0, slot.held, 0);
+    slot_state& slot = slots_[number];
+    put(actions, releases(slot), number, 0, slot.capacity, 0);
     slot = {};
   }
 
   // Makes a larger block beside the one at `step.from`, which a later step releases.
   void grow(std::vector<action>& actions, const replay_step& step) {
-    place& old = slots_[step.source_slot];
+    slot_state& old = slots_[step.source_slot];
     const std::uint32_t old_bytes = old.content;
     if (has_room(step) && fits(old, step)) return take_over(actions, step);
-    const holder owner = holder_for(step.chosen);
+    const holder owner = holder_for(step.is_chosen);
     allocate_and_copy(actions, step, owner);
-    note_owner(actions, step, owner, wanted(step), old_bytes);
+    note_owner(actions, step, owner, bytes_for(step), old_bytes);
   }
 
   void resize(std::vector<action>& actions, const replay_step& step) {
-    place& old = slots_[step.source_slot];
+    slot_state& old = slots_[step.source_slot];
     const std::uint32_t old_bytes = old.content;
-    const holder owner = resized_by(step.chosen);
-    const bool apart = old.chosen != step.chosen || job_.is_copied_text || job_.by_new;  // equal in every way
+    const holder owner = resized_by(step.is_chosen);
+    const bool is_separate =
+        old.is_chosen != step.is_chosen || job_.is_copied_text || job_.uses_new;  // equal in every way
     if (has_room(step) && fits(old, step)) {
       take_over(actions, step);
-      if (apart) pad(actions);
+      if (is_separate) pad(actions);
       return;
     }
     if (owner == holder::library && old.owner == holder::library) {  // a single realloc
-      put(actions, op::resize, step.slot, step.source_slot, wanted(step), old_bytes);
-      if (apart) pad(actions);
-    } else if (!apart) {  // the same allocator serves both
-      const op does = owner == holder::pool ? op::resize_pooled : allocates(owner, wanted(step));
-      put(actions, does, step.slot, step.source_slot, wanted(step), owner == holder::pool ? old.held : old_bytes);
+      put(actions, op::resize, step.slot, step.source_slot, bytes_for(step), old_bytes);
+      if (is_separate) pad(actions);
+    } else if (!is_separate) {  // the same allocator serves both
+      const op does = owner == holder::pool ? op::resize_pooled : allocates(owner, bytes_for(step));
+      put(actions, does, step.slot, step.source_slot, bytes_for(step),
+          owner == holder::pool ? old.capacity : old_bytes);
     } else {
       allocate_and_copy(actions, step, owner);
-      put(actions, releases(old), step.source_slot, 0, old.held, 0);
+      put(actions, releases(old), step.source_slot, 0, old.capacity, 0);
     }
     old = {};
-    note_owner(actions, step, owner, wanted(step), old_bytes);
+    note_owner(actions, step, owner, bytes_for(step), old_bytes);
   }
 
   void allocate_and_copy(std::vector<action>& actions, const replay_step& step, holder owner) {
     const op does =
-        has_block(step.source_slot) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, wanted(step));
-    put(actions, does, step.slot, step.source_slot, wanted(step), slots_[step.source_slot].content);
+        has_block(step.source_slot) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, bytes_for(step));
+    put(actions, does, step.slot, step.source_slot, bytes_for(step), slots_[step.source_slot].content);
   }
 
-  static bool fits(const place& old, const replay_step& step) {
-    return (old.owner == holder::library || old.owner == holder::library_new) && old.held >= step.bytes;
+  static bool fits(const slot_state& old, const replay_step& step) {
+    return (old.owner == holder::library || old.owner == holder::library_new) && old.capacity >= step.bytes;
   }
   // Keeps the block, because the buffer that grows has room already.
   void take_over(std::vector<action>& actions, const replay_step& step) {
-    const place old = slots_[step.source_slot];
-    put(actions, op::take_over, step.slot, step.source_slot, old.held, 0);
+    const slot_state old = slots_[step.source_slot];
+    put(actions, op::take_over, step.slot, step.source_slot, old.capacity, 0);
     slots_[step.source_slot] = {};
-    note_owner(actions, step, old.owner, old.held, old.content);
+    note_owner(actions, step, old.owner, old.capacity, old.content);
   }
 
   // Notes who holds the place now, and fills the block as a container would. A way that makes no block fills a kept
   // buffer instead.
-  void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t held,
+  void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t capacity,
                   std::uint32_t old_bytes) {
-    slots_[step.slot] = {owner, step.chosen, held, step.bytes};
-    const bool grows = step.kind > replay_step::release;
-    if (!step.chosen || step.bytes <= page_bytes || !(job_.is_filled || grows)) return;
+    slots_[step.slot] = {owner, step.is_chosen, capacity, step.bytes};
+    const bool is_resized = step.kind > replay_step::release;
+    if (!step.is_chosen || step.bytes <= page_bytes || !(job_.is_filled || is_resized)) return;
     if (method_ == way::as_copy || method_ == way::unmade) return;  // these ways have texts instead of blocks
     const bool is_kept = method_ == way::nothing || method_ == way::recycled;
     put(actions, is_kept ? op::fill_kept : op::fill, step.slot, 0, step.bytes, old_bytes);
@@ -179,7 +181,7 @@ class script_writer {
 
   const replay_job& job_;
   way method_;
-  std::vector<place> slots_;
+  std::vector<slot_state> slots_;
 };
 
 }  // namespace

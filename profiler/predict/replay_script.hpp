@@ -45,7 +45,7 @@ constexpr std::uint32_t page_bytes = 4096;  // a block larger than this is touch
 struct action {
   op does;
   detail::size_class size;  // of a pooled block; code with a pool knows it at compile time
-  std::uint32_t place, source, bytes;
+  std::uint32_t slot, source, bytes;
   std::uint32_t old_bytes;  // bytes of the block or content of the place `source`
 };
 struct script {

@@ -20,13 +20,13 @@ constexpr std::size_t steps_of_growth = 4;
 
 struct live_block {
   std::uint32_t slot, bytes;
-  bool chosen;
+  bool is_chosen;
 };
 
 class planner {
  public:
-  planner(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen)
-      : events_(excerpt.events), chosen_(chosen) {}
+  planner(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& sites)
+      : events_(excerpt.events), sites_(sites) {}
 
   replay_plan plan() {
     find_old();
@@ -36,7 +36,7 @@ class planner {
     left.insert(left.end(), freed_elsewhere_.begin(), freed_elsewhere_.end());
     std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.slot < b.slot; });
     for (const live_block& block : left)
-      plan_.after.push_back({replay_step::release, block.chosen, false, block.slot, 0, block.bytes});
+      plan_.after.push_back({replay_step::release, block.is_chosen, false, block.slot, 0, block.bytes});
     return std::move(plan_);
   }
 
@@ -71,20 +71,20 @@ class planner {
       const auto match = live_blocks_.find(now.address);
       if (match == live_blocks_.end()) return;
       const live_block& block = match->second;
-      const bool outgrown = outgrown_ == block.slot;
-      if (outgrown) outgrown_ = no_slot;
-      plan_.steps.push_back({replay_step::release, block.chosen, outgrown, block.slot, 0, block.bytes});
+      const bool is_outgrown = outgrown_ == block.slot;
+      if (is_outgrown) outgrown_ = no_slot;
+      plan_.steps.push_back({replay_step::release, block.is_chosen, is_outgrown, block.slot, 0, block.bytes});
       live_blocks_.erase(match);
       return;
     }
-    const bool chosen = std::binary_search(chosen_.begin(), chosen_.end(), now.site);
+    const bool is_chosen = std::binary_search(sites_.begin(), sites_.end(), now.site);
     const std::uint32_t slot = plan_.slots++;
-    replay_step step{replay_step::allocate, chosen, false, slot, 0, now.bytes};
+    replay_step step{replay_step::allocate, is_chosen, false, slot, 0, now.bytes};
     if (const auto old = resized_ == 0 ? live_blocks_.end() : live_blocks_.find(resized_); old != live_blocks_.end()) {
       step.kind = replay_step::resize;
       step.source_slot = old->second.slot;
       live_blocks_.erase(old);
-    } else if (chosen) {
+    } else if (is_chosen) {
       if (const live_block* const smaller = grown_from(index)) {
         step.kind = replay_step::grow;
         step.source_slot = outgrown_ = smaller->slot;
@@ -92,7 +92,7 @@ class planner {
     }
     resized_ = 0;
     plan_.steps.push_back(step);
-    const live_block block{slot, now.bytes, chosen};
+    const live_block block{slot, now.bytes, is_chosen};
     const auto [match, is_new] = live_blocks_.try_emplace(now.address, block);
     if (!is_new) freed_elsewhere_.push_back(std::exchange(match->second, block));
   }
@@ -103,7 +103,7 @@ class planner {
       const excerpt_event& event = events_[next];
       if (event.kind != excerpt_kind::release) return nullptr;
       const auto match = live_blocks_.find(event.address);
-      if (match != live_blocks_.end() && match->second.chosen)
+      if (match != live_blocks_.end() && match->second.is_chosen)
         return match->second.bytes < events_[index].bytes ? &match->second : nullptr;
     }
     return nullptr;
@@ -112,7 +112,7 @@ class planner {
   static constexpr std::uint32_t no_slot = ~0U;
 
   const std::vector<excerpt_event>& events_;
-  const std::vector<std::uint32_t>& chosen_;
+  const std::vector<std::uint32_t>& sites_;
   std::unordered_map<std::uint64_t, live_block> live_blocks_;
   std::vector<live_block> freed_elsewhere_;  // another thread freed them: their addresses were reused
   std::uint64_t resized_ = 0;
@@ -123,7 +123,7 @@ class planner {
 void put(format::encoder& output, const std::vector<replay_step>& steps) {
   output.number(steps.size());
   for (const replay_step& step : steps) {
-    output.number(static_cast<std::uint64_t>(step.kind) | (step.chosen ? 4U : 0U) | (step.outgrown ? 8U : 0U));
+    output.number(static_cast<std::uint64_t>(step.kind) | (step.is_chosen ? 4U : 0U) | (step.is_outgrown ? 8U : 0U));
     output.number(step.slot);
     if (step.kind > replay_step::release) output.number(step.source_slot);
     output.number(step.bytes);
@@ -138,8 +138,8 @@ std::vector<replay_step> steps_from(format::decoder& input) {
     replay_step step;
     const std::uint64_t flags = input.number(15);
     step.kind = static_cast<replay_step::step_kind>(flags & 3U);
-    step.chosen = (flags & 4U) != 0;
-    step.outgrown = (flags & 8U) != 0;
+    step.is_chosen = (flags & 4U) != 0;
+    step.is_outgrown = (flags & 8U) != 0;
     step.slot = small(input);
     if (step.kind > replay_step::release) step.source_slot = small(input);
     step.bytes = small(input);
@@ -161,7 +161,7 @@ std::uint64_t max_live_bytes(const replay_plan& plan, std::uint64_t reserved = 0
         continue;
       }
       if (step.kind == replay_step::resize) now -= std::exchange(bytes[step.source_slot], 0);
-      now += bytes[step.slot] = step.chosen ? std::max<std::uint64_t>(step.bytes, reserved) : step.bytes;
+      now += bytes[step.slot] = step.is_chosen ? std::max<std::uint64_t>(step.bytes, reserved) : step.bytes;
       highest = std::max(highest, now);
     }
   }
@@ -173,14 +173,14 @@ call_ns call_from(const nlohmann::json& numbers) { return {numbers.at(0), number
 
 }  // namespace
 
-replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen) {
-  return planner(excerpt, chosen).plan();
+replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& sites) {
+  return planner(excerpt, sites).plan();
 }
 
-replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
+replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& sites) {
   constexpr std::size_t max_plans = 6, min_blocks = 256;
-  if (recording.excerpts.empty() || chosen.empty()) return {};
-  const std::uint32_t image = recording.sites[chosen.front()].image;
+  if (recording.excerpts.empty() || sites.empty()) return {};
+  const std::uint32_t image = recording.sites[sites.front()].image;
   std::uint32_t threads = 0, first_thread = ~0U;
   for (std::uint32_t index = 0; index < recording.threads.size(); ++index) {
     if (recording.threads[index].image != image) continue;
@@ -196,31 +196,32 @@ replay_job job_of(const format::recording& recording, const std::vector<std::uin
   for (const format::excerpt_facts& candidate : recording.excerpts) {
     const auto count = static_cast<std::size_t>(
         std::count_if(candidate.events.begin(), candidate.events.end(), [&](const excerpt_event& step) {
-          return step.kind == excerpt_kind::allocate && std::binary_search(chosen.begin(), chosen.end(), step.site);
+          return step.kind == excerpt_kind::allocate && std::binary_search(sites.begin(), sites.end(), step.site);
         }));
     const std::size_t owner = candidate.thread == first_thread ? 1 : 0;
     if (count != 0) parts[owner].push_back({&candidate, count});
     blocks[owner] += count;
   }
   replay_job job;
-  job.alone = threads == 1;
-  job.first_thread = blocks[1] >= blocks[0];
-  std::vector<part>& mine = parts[job.first_thread ? 1 : 0];
-  std::stable_sort(mine.begin(), mine.end(), [](const part& a, const part& b) { return a.blocks > b.blocks; });
-  if (mine.size() > max_plans) mine.resize(max_plans);
+  job.has_one_thread = threads == 1;
+  job.is_of_first_thread = blocks[1] >= blocks[0];
+  std::vector<part>& own_parts = parts[job.is_of_first_thread ? 1 : 0];
+  std::stable_sort(own_parts.begin(), own_parts.end(),
+                   [](const part& a, const part& b) { return a.blocks > b.blocks; });
+  if (own_parts.size() > max_plans) own_parts.resize(max_plans);
   std::size_t allocations = 0;
-  for (const part& candidate : mine) allocations += candidate.blocks;
+  for (const part& candidate : own_parts) allocations += candidate.blocks;
   if (allocations < min_blocks) return {};
-  for (const part& candidate : mine) {
-    replay_plan plan = plan_of(*candidate.excerpt, chosen);
+  for (const part& candidate : own_parts) {
+    replay_plan plan = plan_of(*candidate.excerpt, sites);
     if (max_live_bytes(plan) > max_bytes) return {};
     job.plans.push_back(std::move(plan));
   }
   return job;
 }
 
-replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
-  replay_job job = job_of(recording, chosen);
+replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& sites) {
+  replay_job job = job_of(recording, sites);
   job.is_whole = true;
   return job;
 }
@@ -235,7 +236,7 @@ void reserve(replay_job& job, std::uint64_t bytes) {
 std::string encode(const std::vector<replay_job>& jobs) {
   format::encoder output;
   for (const replay_job& job : jobs) {
-    output.number((job.alone ? 1U : 0U) | (job.first_thread ? 2U : 0U) | (job.by_new ? 4U : 0U) |
+    output.number((job.has_one_thread ? 1U : 0U) | (job.is_of_first_thread ? 2U : 0U) | (job.uses_new ? 4U : 0U) |
                   (job.is_copied_text ? 8U : 0U) | (job.is_filled ? 16U : 0U) | (job.is_whole ? 32U : 0U));
     output.number(job.reserved_bytes);
     output.number(job.plans.size());
@@ -253,9 +254,9 @@ std::vector<replay_job> decode_jobs(std::string_view bytes) {
   while (!input.at_end()) {
     replay_job& job = jobs.emplace_back();
     const std::uint64_t flags = input.number(63);
-    job.alone = (flags & 1U) != 0;
-    job.first_thread = (flags & 2U) != 0;
-    job.by_new = (flags & 4U) != 0;
+    job.has_one_thread = (flags & 1U) != 0;
+    job.is_of_first_thread = (flags & 2U) != 0;
+    job.uses_new = (flags & 4U) != 0;
     job.is_copied_text = (flags & 8U) != 0;
     job.is_filled = (flags & 16U) != 0;
     job.is_whole = (flags & 32U) != 0;

@@ -24,8 +24,8 @@ struct replay_step {
     grow,      // a larger block in `slot`, and a copy from `source_slot`; a later step releases the old block
   };
   step_kind kind = allocate;
-  bool chosen = false;    // the block is of the site that the remedy is for
-  bool outgrown = false;  // the released block was replaced by a larger one
+  bool is_chosen = false;    // the block is of the site that the remedy is for
+  bool is_outgrown = false;  // the released block was replaced by a larger one
   std::uint32_t slot = 0, source_slot = 0, bytes = 0;
   bool operator==(const replay_step&) const = default;
 };
@@ -33,13 +33,13 @@ struct replay_plan {
   std::uint32_t slots = 0;
   std::vector<replay_step> before, steps, after;  // the blocks from before the excerpt, the excerpt, and the rest
 };
-// `chosen` holds site numbers in order.
-replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen);
+// `sites` holds site numbers in order.
+replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& sites);
 
 struct replay_job {
-  bool alone = false;                // the program had one thread
-  bool first_thread = true;          // the excerpts are those of the first thread
-  bool by_new = false;               // the blocks come from operator new
+  bool has_one_thread = false;       // the program had one thread
+  bool is_of_first_thread = true;    // the excerpts are those of the first thread
+  bool uses_new = false;             // the blocks come from operator new
   bool is_copied_text = false;       // the blocks hold copies of strings, which a view can replace
   bool is_filled = false;            // the blocks belong to containers, which fill the memory that they request
   bool is_whole = false;             // all sites of a program: no remedy is replayed but the drop-in
@@ -47,12 +47,12 @@ struct replay_job {
   std::vector<replay_plan> plans;
 };
 // Builds a job from the excerpts that contain most of the allocations of the chosen sites. These sites are of one
-// image and in order. The job has no plans if the excerpts contain too few such allocations. It leaves by_new,
+// image and in order. The job has no plans if the excerpts contain too few such allocations. It leaves uses_new,
 // is_copied_text, is_filled and reserved_bytes unset.
-replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen);
+replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& sites);
 // Builds a job of many sites at once (`is_whole`). Its result has `drop_in` alone, and in `now` the time of everything
 // that is repeated, with the repetition itself.
-replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen);
+replay_job whole_job_of(const format::recording& recording, const std::vector<std::uint32_t>& sites);
 // Sets reserved_bytes, or sets it to 0 if that many bytes for each chosen block exceed the memory limit of the
 // report.
 void reserve(replay_job& job, std::uint64_t bytes);

@@ -23,11 +23,11 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
   const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
   fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, {} each\n", rank, analyse::name(site.category),
              estimated(calls, site.error, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
-             counted(site.threads, "thread"), duration_text(site.nanoseconds),
+             count_text(site.threads, "thread"), duration_text(site.nanoseconds),
              duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   if (site.sums[call_counter::requested_bytes] != 0) {
     fmt::print("   {} asked for, {} given: {} a call\n",
-               counted(rounded(site.sums[call_counter::requested_bytes], site.error), "byte"),
+               count_text(rounded(site.sums[call_counter::requested_bytes], site.error), "byte"),
                grouped(rounded(site.sums[call_counter::returned_bytes], site.error)),
                grouped(site.sums[call_counter::requested_bytes] / calls));
   }
@@ -35,11 +35,11 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
     fmt::print("   {} with the arguments of the one before\n",
                grouped(rounded(site.sums[call_counter::same_arguments], site.error)));
   }
-  if (site.stacks > 1) fmt::print("   through {}, the most by\n", counted(site.stacks, "call stack"));
+  if (site.stacks > 1) fmt::print("   through {}, the most by\n", count_text(site.stacks, "call stack"));
   print_stack(analysis, site.site);
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (saving.not_predicted.empty()) {
-    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.at_least), site.remedy);
+    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more), site.remedy);
   } else {
     fmt::print("   → {}\n     what it saves is not predicted: {}\n", site.remedy, saving.not_predicted);
   }
@@ -48,14 +48,14 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
 json predicted(const call_site& site, const analyse::analysis& analysis) {
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (!saving.not_predicted.empty()) return {{"reason", saving.not_predicted}};
-  return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.at_least}};
+  return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.saves_more}};
 }
 
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (findings.calls == 0) return;
   fmt::print("{} at {}, {} in the kernel and waiting there\n", estimated(findings.calls, findings.error, "system call"),
-             counted(findings.sites.size(), "site"), duration_text(findings.nanoseconds));
+             count_text(findings.sites.size(), "site"), duration_text(findings.nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }
@@ -77,28 +77,28 @@ void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
   const analyse::call_findings& findings = analysis.calls();
   const auto all_ns = static_cast<double>(findings.nanoseconds);
   if (all_ns < min_share_of_run * analysis.whole().wall_ns) return;
-  std::size_t shown = 0;
+  std::size_t printed_sites = 0;
   for (const call_site* const site : by_time(findings)) {
     const double share = all_ns == 0 ? 0 : static_cast<double>(site->nanoseconds) / all_ns;
-    if (share < min_share || shown == std::min(max_calls, top)) break;
-    if (shown++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
+    if (share < min_share || printed_sites == std::min(max_calls, top)) break;
+    if (printed_sites++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
                                          site->name, estimated(site->sums[call_counter::calls], site->error, "call"));
     const std::vector<analyse::code_location> stack = analysis.stack(site->site);
-    const std::string place = stack.empty()
-                                  ? "sites beyond the recorder's limit"
-                                  : place_text(stack[analyse::own_frame_index(stack)], text_width - text.size() - 2);
-    fmt::print("{}  {}\n", text, place);
+    const std::string location = stack.empty()
+                                     ? "sites beyond the recorder's limit"
+                                     : place_text(stack[analyse::own_frame_index(stack)], text_width - text.size() - 2);
+    fmt::print("{}  {}\n", text, location);
   }
 }
 
 void print_calls(analyse::analysis& analysis, std::size_t top) {
-  std::size_t shown = 0;
+  std::size_t printed_sites = 0;
   for (const call_site& site : analysis.calls().sites) {
     if (site.remedy.empty()) continue;
-    if (shown == top) break;
-    if (shown == 0) fmt::print("\nSystem calls\n");
-    print_site(analysis, site, ++shown);
+    if (printed_sites == top) break;
+    if (printed_sites == 0) fmt::print("\nSystem calls\n");
+    print_site(analysis, site, ++printed_sites);
   }
   print_longest_calls(analysis, top);
 }

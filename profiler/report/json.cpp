@@ -34,7 +34,7 @@ json predicted(const analyse::analysis& analysis, const analyse::site_view& view
     remedies.push_back({{"name", analyse::name(offer.predicted.remedy)},
                         {"ns", json_of(offer.predicted.ns)},
                         {"saved_ns", json_of(offer.predicted.saved_ns)},
-                        {"at_least", offer.predicted.at_least},
+                        {"at_least", offer.predicted.saves_more},
                         {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},
                         {"calls_saved", offer.predicted.calls_saved},
                         {"advice", offer.suggestion.text},
@@ -56,7 +56,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
     return std::vector<std::uint64_t>(start, start + static_cast<std::ptrdiff_t>(count));
   };
   json stack = json::array(), pairs = json::array();
-  for (const code_location& place : view.stack) stack.push_back(json_of_location(place));
+  for (const code_location& location : view.stack) stack.push_back(json_of_location(location));
   json callers = json::array();
   for (const analyse::caller& caller : view.callers) {
     callers.push_back(json_of_location(caller.location));
@@ -227,10 +227,10 @@ class site_printer {
   }
 
  private:
-  const std::string& text_of(const code_location& place, std::size_t depth) {
-    std::string& text =
-        texts_[fmt::format("{} {}\n{}\n{}\n{}", place.offset, place.line, place.function, place.file, place.module)];
-    if (text.empty()) text = json_text(json_of_location(place), depth);
+  const std::string& text_of(const code_location& location, std::size_t depth) {
+    std::string& text = texts_[fmt::format("{} {}\n{}\n{}\n{}", location.offset, location.line, location.function,
+                                           location.file, location.module)];
+    if (text.empty()) text = json_text(json_of_location(location), depth);
     return text;
   }
 

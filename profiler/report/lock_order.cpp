@@ -20,27 +20,27 @@ std::string lock_text(const format::recording& recording, std::uint32_t lock, st
 }
 
 std::string threads_text(const format::recording& recording, const std::vector<std::uint32_t>& threads) {
-  constexpr std::size_t shown = 4;
-  std::string words = threads.size() == 1 ? "thread" : "threads";
-  for (std::size_t index = 0; index < std::min(shown, threads.size()); ++index)
-    words += fmt::format("{}{}", index == 0 ? " " : ", ", recording.threads[threads[index]].id);
-  if (threads.size() > shown) words += fmt::format(" and {} more", threads.size() - shown);
-  return words;
+  constexpr std::size_t max_shown = 4;
+  std::string text = threads.size() == 1 ? "thread" : "threads";
+  for (std::size_t index = 0; index < std::min(max_shown, threads.size()); ++index)
+    text += fmt::format("{}{}", index == 0 ? " " : ", ", recording.threads[threads[index]].id);
+  if (threads.size() > max_shown) text += fmt::format(" and {} more", threads.size() - max_shown);
+  return text;
 }
 
 void print_inversion(analyse::analysis& analysis, const analyse::inversion& inversion, std::size_t rank) {
   const format::recording& recording = analysis.recorded();
   const std::size_t count = inversion.steps.size();
   fmt::print("\n{}. {}: {}{}\n", rank,
-             inversion.by_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
+             inversion.has_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
              count == 2 ? "two locks are taken in both orders" : fmt::format("{} locks are taken in a circle", count),
              inversion.similar_cycles > 1
                  ? fmt::format("; so are {} more, at the same places", inversion.similar_cycles - 1)
                  : "");
   for (std::size_t index = 0; index < count; ++index) {
     const analyse::order_step& step = inversion.steps[index];
-    fmt::print("   {}, by {}: {} is held, from\n", counted(step.times, "time"), threads_text(recording, step.threads),
-               lock_text(recording, step.holds, index));
+    fmt::print("   {}, by {}: {} is held, from\n", count_text(step.times, "time"),
+               threads_text(recording, step.threads), lock_text(recording, step.holds, index));
     print_stack(analysis, step.held_site);
     fmt::print("   and {} taken, at\n", lock_text(recording, step.takes, (index + 1) % count));
     print_stack(analysis, step.taken_site);
@@ -77,7 +77,7 @@ json json_of_place(analyse::analysis& analysis, std::uint32_t site) {
 void print_orders_summary(analyse::analysis& analysis) {
   const std::vector<analyse::inversion>& inversions = analysis.orders().inversions;
   const auto serious = std::count_if(inversions.begin(), inversions.end(),
-                                     [](const auto& inversion) { return !inversion.by_one_thread; });
+                                     [](const auto& inversion) { return !inversion.has_one_thread; });
   if (serious != 0)
     fmt::print("Locks are taken in {} that could deadlock.\n",
                serious == 1 ? "an order" : fmt::format("{} orders", serious));
@@ -90,10 +90,10 @@ void print_orders(analyse::analysis& analysis, std::size_t top) {
     print_inversion(analysis, findings.inversions[index], index + 1);
   }
   if (findings.inversions.size() > top)
-    fmt::print("\n{} that could deadlock; --top N\n", counted(findings.inversions.size() - top, "more order"));
+    fmt::print("\n{} that could deadlock; --top N\n", count_text(findings.inversions.size() - top, "more order"));
   if (findings.unattributed != 0)
     fmt::print("\n{} locks were taken in pairs for which the recorder had no room\n",
-               counted(findings.unattributed, "time"));
+               count_text(findings.unattributed, "time"));
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     if (index == 0) fmt::print("\nWait chains\n");
     print_chain(analysis, findings.chains[index], index + 1);
@@ -114,7 +114,7 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
                        {"takes_at", json_of_place(analysis, step.taken_site)}});
     }
     inversions.push_back(
-        {{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"similar_cycles", inversion.similar_cycles}});
+        {{"steps", steps}, {"by_one_thread", inversion.has_one_thread}, {"similar_cycles", inversion.similar_cycles}});
   }
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();

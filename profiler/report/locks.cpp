@@ -21,7 +21,7 @@ constexpr std::size_t shown_sites = 3, shown_calls = 3;  // per lock in the text
 
 std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
   return contended == 0 ? "no wait"
-                        : fmt::format("{}, {} in all", counted(contended, "wait"), duration_text(waited_ns));
+                        : fmt::format("{}, {} in all", count_text(contended, "wait"), duration_text(waited_ns));
 }
 
 // `is_only` leaves out what the line of the lock says already.
@@ -45,20 +45,20 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
   fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
-             counted(group.locks, analyse::name(group.type)),
-             estimated(group.sums[format::acquisitions], group.error, "time"), counted(group.threads, "thread"));
-  std::string words = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
+             count_text(group.locks, analyse::name(group.type)),
+             estimated(group.sums[format::acquisitions], group.error, "time"), count_text(group.threads, "thread"));
+  std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
-    words += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
+    text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
   if (group.sums[format::holds] != 0)
-    words += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::holds]));
+    text += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::holds]));
   if (group.sums[format::refused] != 0)
-    words += fmt::format("; {} gave up", counted(group.sums[format::refused], "try"));
-  fmt::print("   {}\n", words);
+    text += fmt::format("; {} gave up", count_text(group.sums[format::refused], "try"));
+  fmt::print("   {}\n", text);
   for (std::size_t index = 0; index < std::min(shown_sites, group.sites.size()); ++index)
     print_site(analysis, group.sites[index], group.sites.size() == 1);
   if (group.sites.size() > shown_sites)
-    fmt::print("   and {}\n", counted(group.sites.size() - shown_sites, "more site"));
+    fmt::print("   and {}\n", count_text(group.sites.size() - shown_sites, "more site"));
   for (std::size_t index = 0; index < std::min(shown_calls, group.calls_inside.size()); ++index) {
     const analyse::call_inside& call = group.calls_inside[index];
     const std::vector<analyse::code_location> stack = analysis.stack(call.site);
@@ -116,8 +116,8 @@ void print_locks_summary(analyse::analysis& analysis) {
   std::uint64_t locks = 0;
   for (const lock_group& group : findings.groups)
     locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
-  fmt::print("{}, acquired {}; {} after a wait, {} in all\n", counted(locks, "lock"),
-             estimated(findings.acquisitions, findings.error, "time"), counted(findings.contended, "time"),
+  fmt::print("{}, acquired {}; {} after a wait, {} in all\n", count_text(locks, "lock"),
+             estimated(findings.acquisitions, findings.error, "time"), count_text(findings.contended, "time"),
              duration_text(findings.wait_nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
@@ -125,12 +125,12 @@ void print_locks_summary(analyse::analysis& analysis) {
 }
 
 void print_locks(analyse::analysis& analysis, std::size_t top) {
-  std::size_t shown = 0;
+  std::size_t printed_groups = 0;
   for (const lock_group& group : analysis.locks().groups) {
     if (group.remedy.empty()) continue;
-    if (shown == top) break;
-    if (shown == 0) fmt::print("\nLocks\n");
-    print_group(analysis, group, ++shown);
+    if (printed_groups == top) break;
+    if (printed_groups == 0) fmt::print("\nLocks\n");
+    print_group(analysis, group, ++printed_groups);
   }
 }
 

@@ -38,7 +38,7 @@ std::string sum_text(const format::recording& recording, std::uint64_t bytes) {
 // Says how many blocks that is, where they are counted: in a sampled recording the samples do not tell it well, and the
 // number of blocks in use at the end, which is known, stands at the top of the report.
 std::string in_blocks(const format::recording& recording, std::uint64_t blocks) {
-  return recording.program.interval == 0 ? " in " + counted(blocks, "block") : "";
+  return recording.program.interval == 0 ? " in " + count_text(blocks, "block") : "";
 }
 
 // Says what the blocks are that were in use when the recording ended.
@@ -78,7 +78,7 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
   std::string text = fmt::format("   {:>9}", amount_text(bytes));
   if (error != 0) text += fmt::format(" ± {:>3.0f} %", std::ceil(std::min(error, 1.0) * 100));
   text += fmt::format("  {:>3.0f} %", percent);
-  if (error == 0) text += "  " + counted(blocks, "block");
+  if (error == 0) text += "  " + count_text(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
   text += "  ";
   return text + place_of(analysis, *site.origin, std::max(text_width - std::min(text.size(), text_width), min_columns));
@@ -107,7 +107,7 @@ void print_lost_summary(analyse::analysis& analysis) {
   if (lost.empty()) return fmt::print("No memory was lost: a pointer reached each block when the program exited.\n");
   const format::leak_facts sum = sum_of(lost);
   fmt::print("{} in {} at the exit, most at {}.\n", paint().bold("Memory lost: " + amount_text(sum.bytes)),
-             counted(sum.blocks, "block"), place_of(analysis, *lost.front().origin, 30));
+             count_text(sum.blocks, "block"), place_of(analysis, *lost.front().origin, 30));
 }
 
 void print_memory_summary(analyse::analysis& analysis) {
@@ -129,7 +129,7 @@ void print_memory_summary(analyse::analysis& analysis) {
   double sum = 0;
   for (const memory_site* const site : sites) sum += site->bytes_per_second;
   fmt::print("{} by about {}/s to the end, at {}, most at {}.\n", style.bold("Memory grows"), bytes_text(sum),
-             counted(sites.size(), "site"), place_of(analysis, *sites.front()->origin, 30));
+             count_text(sites.size(), "site"), place_of(analysis, *sites.front()->origin, 30));
 }
 
 struct named_kind {
@@ -156,8 +156,8 @@ void print_residence(analyse::analysis& analysis) {
     if (first != 0 || second != 0)
       fmt::print("   {:<32} {:>12} {:>14}\n", name, amount_text(first), amount_text(second));
   };
-  const auto time = [](const format::residence_facts& seen) {
-    return fmt::format("{:.2f} s", static_cast<double>(seen.at_ns) / 1e9);
+  const auto time = [](const format::residence_facts& residence) {
+    return fmt::format("{:.2f} s", static_cast<double>(residence.at_ns) / 1e9);
   };
   fmt::print("\nMemory of the process {:>25} {:>14}\n", "at " + time(largest), "at " + time(last));
   if (heap_at_most && last_heap) {
@@ -185,23 +185,23 @@ void print_residence(analyse::analysis& analysis) {
   row("swapped, beside these", largest.swapped_bytes, last.swapped_bytes);
 }
 
-json json_of(const format::residence_facts& seen, const memory_findings& memory) {
-  if (seen.sum() == 0) return nullptr;
+json json_of(const format::residence_facts& residence, const memory_findings& memory) {
+  if (residence.sum() == 0) return nullptr;
   json heap;
-  if (const auto parts = heap_in(seen, memory)) {
+  if (const auto parts = heap_in(residence, memory)) {
     heap = {{"in_use_bytes", parts->in_use},
             {"rounding_bytes", memory.rounding ? json(parts->rounding) : json()},
             {"free_bytes", parts->free},
             {"untouched_bytes", parts->untouched}};
   }
-  json text = {{"at_ns", seen.at_ns},
-               {"resident_bytes", seen.sum()},
-               {"heap_bytes", seen.bytes_of(format::memory_kind::heap)},
+  json text = {{"at_ns", residence.at_ns},
+               {"resident_bytes", residence.sum()},
+               {"heap_bytes", residence.bytes_of(format::memory_kind::heap)},
                {"heap", heap},
-               {"shared_bytes", seen.shared_bytes},
-               {"huge_page_bytes", seen.huge_page_bytes},
-               {"swapped_bytes", seen.swapped_bytes}};
-  for (const named_kind& kind : kinds) text[kind.member] = seen.bytes_of(kind.kind);
+               {"shared_bytes", residence.shared_bytes},
+               {"huge_page_bytes", residence.huge_page_bytes},
+               {"swapped_bytes", residence.swapped_bytes}};
+  for (const named_kind& kind : kinds) text[kind.member] = residence.bytes_of(kind.kind);
   return text;
 }
 
@@ -210,10 +210,11 @@ void print_lost(analyse::analysis& analysis, std::size_t top) {
   const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
   if (lost.empty()) return;
   const format::leak_facts sum = sum_of(lost);
-  fmt::print("\nMemory lost: {} in {} that no pointer reached\n", amount_text(sum.bytes), counted(sum.blocks, "block"));
+  fmt::print("\nMemory lost: {} in {} that no pointer reached\n", amount_text(sum.bytes),
+             count_text(sum.blocks, "block"));
   for (std::size_t index = 0; index < std::min(top, lost.size()); ++index) {
     const auto& [origin, facts] = lost[index];
-    std::string text = fmt::format("   {:>9}  {}", amount_text(facts.bytes), counted(facts.blocks, "block"));
+    std::string text = fmt::format("   {:>9}  {}", amount_text(facts.bytes), count_text(facts.blocks, "block"));
     if (facts.first_blocks < facts.blocks)
       text += fmt::format(", {} of them behind other lost ones", grouped(facts.blocks - facts.first_blocks));
     text += "  ";

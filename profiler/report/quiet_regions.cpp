@@ -20,12 +20,12 @@ using nlohmann::json;
 std::string text_of(const format::violation_counts& counts) {
   constexpr std::array names = {"heap call", "system call", "lock wait"};
   static_assert(names.size() == format::violation_counter_count);
-  std::string words;
+  std::string text;
   for (std::size_t index = 0; index < names.size(); ++index) {
     if (counts[index] == 0) continue;
-    words += (words.empty() ? "" : ", ") + counted(counts[index], names[index]);
+    text += (text.empty() ? "" : ", ") + count_text(counts[index], names[index]);
   }
-  return words;
+  return text;
 }
 
 json json_of(const format::violation_counts& counts) {
@@ -39,7 +39,7 @@ void print_quiet_summary(analyse::analysis& analysis) {
   if (regions.empty()) return;
   const auto loud =
       std::count_if(regions.begin(), regions.end(), [](const quiet_view& region) { return !region.is_quiet(); });
-  fmt::print("{}, {}\n", counted(regions.size(), "quiet region"),
+  fmt::print("{}, {}\n", count_text(regions.size(), "quiet region"),
              loud == 0 ? "all of them quiet" : fmt::format("{} of them not quiet", loud));
 }
 
@@ -51,14 +51,14 @@ void print_quiet_regions(analyse::analysis& analysis, std::size_t top) {
     if (is_first) fmt::print("\nQuiet regions\n");
     is_first = false;
     fmt::print("\n{}: {} in {}\n", style.strong(cut(region.name, text_width / 2)), text_of(region.sums),
-               counted(region.entered, "time"));
-    const std::size_t shown = std::min(top, region.sites.size());
-    for (std::size_t index = 0; index < shown; ++index) {
+               count_text(region.entered, "time"));
+    const std::size_t printed_sites = std::min(top, region.sites.size());
+    for (std::size_t index = 0; index < printed_sites; ++index) {
       fmt::print("   {}\n", text_of(region.sites[index].sums));
       print_stack(analysis, region.sites[index].site);
     }
-    if (region.sites.size() > shown)
-      fmt::print("   and from {}\n", counted(region.sites.size() - shown, "more call stack"));
+    if (region.sites.size() > printed_sites)
+      fmt::print("   and from {}\n", count_text(region.sites.size() - printed_sites, "more call stack"));
   }
 }
 

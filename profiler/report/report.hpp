@@ -16,21 +16,21 @@ struct report_request {
   std::string path = "tarn.rec";
   bool as_json = false;
   std::string page;  // file to write the HTML report to; empty: none
-  bool redact = false;
-  bool calibrate = false;
-  bool quick = false;             // predicts with the cost model alone
+  bool hides_names = false;
+  bool must_calibrate = false;
+  bool is_quick = false;          // predicts with the cost model alone
   bool has_alternatives = false;  // the text shows more than the first remedy of a site
   std::size_t top = 10;
   std::optional<analyse::heap_category> only;
   part_request part;
   std::vector<std::string> sources;   // "heap", "locks", "syscalls"; empty: all that were recorded
-  bool by_stack = false;              // each call stack is a site of its own
+  bool separates_stacks = false;      // each call stack is a site of its own
   std::vector<std::string> wrappers;  // functions that only allocate on behalf of their callers
   double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& site) const { return !only || site.category == *only; }
   const std::vector<analyse::site>& sites(analyse::analysis& analysis) const {
-    return by_stack ? analysis.heap().sites : analysis.grouped_sites();
+    return separates_stacks ? analysis.heap().sites : analysis.grouped_sites();
   }
 };
 

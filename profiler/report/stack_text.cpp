@@ -19,11 +19,11 @@ constexpr std::size_t shown_frames = 4;  // counted from the first that is not t
 void print_stack(analyse::analysis& analysis, std::uint32_t site) {
   const std::vector<analyse::code_location> stack = analysis.stack(site);
   const std::size_t first = analyse::own_frame_index(stack);
-  std::size_t shown = 0;
-  for (std::size_t index = first; index < stack.size() && shown < shown_frames; ++index) {
-    if (index != first && analyse::is_of_the_language_at(stack[index])) continue;  // such as what starts a thread
+  std::size_t printed_frames = 0;
+  for (std::size_t index = first; index < stack.size() && printed_frames < shown_frames; ++index) {
+    if (index != first && analyse::is_runtime_code(stack[index])) continue;  // such as what starts a thread
     fmt::print("   {} {}\n", index == first ? "at" : "by", place_text(stack[index], text_width - 6));
-    ++shown;
+    ++printed_frames;
   }
   if (stack.empty()) fmt::print("   at sites beyond the recorder's limit\n");
 }

@@ -47,10 +47,10 @@ double percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::string size_text(const analyse::site& site) {
-  const auto used = [&](std::size_t bucket) { return site.sums[counter::size_buckets + bucket] != 0; };
+  const auto is_used = [&](std::size_t bucket) { return site.sums[counter::size_buckets + bucket] != 0; };
   std::size_t low = 0, high = counter::size_bucket_count - 1;
-  while (low < high && !used(low)) ++low;
-  while (high > low && !used(high)) --high;
+  while (low < high && !is_used(low)) ++low;
+  while (high > low && !is_used(high)) --high;
   const std::string smallest = low == 0 ? "1" : grouped(format::size_bucket_end(low - 1) + 1);
   if (high == counter::size_bucket_count - 1) return smallest + " bytes and more";
   const std::string largest = grouped(format::size_bucket_end(high));
@@ -58,26 +58,25 @@ std::string size_text(const analyse::site& site) {
 }
 
 std::string thread_text(const format::recording& recording, const analyse::site& site) {
-  std::string words = "by " + counted(site.threads, "thread");
+  std::string text = "by " + count_text(site.threads, "thread");
   if (site.remote_frees == 0) {
-    words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
+    text += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
-    words +=
-        fmt::format("; freed {} by the same, {} by others", grouped(rounded(site.freed_by_same_thread, site.error)),
-                    grouped(rounded(site.remote_frees, site.error)));
+    text += fmt::format("; freed {} by the same, {} by others", grouped(rounded(site.freed_by_same_thread, site.error)),
+                        grouped(rounded(site.remote_frees, site.error)));
   }
-  if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
-  if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
+  if (site.error != 0) text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
+  if (site.live != 0) text += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
-    words += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
-                         recording.threads[most_frequent.allocates].id);
+    text += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
+                        recording.threads[most_frequent.allocates].id);
   }
-  return words;
+  return text;
 }
 
 void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
-  const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
+  const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.saves_more);
   fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
   if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
   if (!offer.suggestion.risk.empty()) {
@@ -87,32 +86,33 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
 
 // Describes a function without a name by the next one up the stack that has a name.
 std::string deciding_text(const analyse::site_view& view, const code_location& location) {
-  std::string words = place_text(location, 60);
-  if (!location.function.empty()) return words;
+  std::string text = place_text(location, 60);
+  if (!location.function.empty()) return text;
   const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.frame_index), view.stack.end(),
-                                  [](const code_location& place) { return !place.function.empty(); });
-  if (named == view.stack.end() || view.callers.size() > 1) return words;
-  return words.append(", for ").append(function_text(*named, 60));
+                                  [](const code_location& frame) { return !frame.function.empty(); });
+  if (named == view.stack.end() || view.callers.size() > 1) return text;
+  return text.append(", for ").append(function_text(*named, 60));
 }
 
 // Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
 void print_callers(const analyse::site_view& view, const paint& style) {
   if (view.callers.size() < 2) {
-    std::size_t shown = 0;
-    for (std::size_t up = view.frame_index + 1; up < view.stack.size() && shown < shown_callers; ++up) {
-      if (analyse::is_of_the_language_at(view.stack[up])) continue;  // such as what starts a thread
+    std::size_t printed_callers = 0;
+    for (std::size_t up = view.frame_index + 1; up < view.stack.size() && printed_callers < shown_callers; ++up) {
+      if (analyse::is_runtime_code(view.stack[up])) continue;  // such as what starts a thread
       fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
-      ++shown;
+      ++printed_callers;
     }
     return;
   }
-  std::size_t shown = std::min(view.callers.size(), shown_callers + 1);
-  while (shown > 1 && view.callers[shown - 1].blocks * 100 < view.facts.sums[counter::blocks]) --shown;
-  for (std::size_t index = 0; index < shown; ++index) {
+  std::size_t printed_callers = std::min(view.callers.size(), shown_callers + 1);
+  while (printed_callers > 1 && view.callers[printed_callers - 1].blocks * 100 < view.facts.sums[counter::blocks])
+    --printed_callers;
+  for (std::size_t index = 0; index < printed_callers; ++index) {
     const analyse::caller& caller = view.callers[index];
     const std::string share = fmt::format("{:>3.0f} % by ", percent(caller.blocks, view.facts.sums[counter::blocks]));
-    const std::string remainder = index + 1 == shown && view.callers.size() > shown
-                                      ? fmt::format(", and {} more", view.callers.size() - shown)
+    const std::string remainder = index + 1 == printed_callers && view.callers.size() > printed_callers
+                                      ? fmt::format(", and {} more", view.callers.size() - printed_callers)
                                       : "";
     fmt::print("   {}\n",
                style.faint(fmt::format("{}{}{}", share, place_text(caller.location, text_width - 14 - remainder.size()),
@@ -142,7 +142,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   fmt::print(
       "   {}\n",
       cut(fmt::format("{}{}: {}{}, {} each; {}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
-                      counted(rounded(site.sums[counter::blocks], site.error), "allocation"),
+                      count_text(rounded(site.sums[counter::blocks], site.error), "allocation"),
                       view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
@@ -164,18 +164,18 @@ void print_categories(analyse::analysis& analysis) {
   std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
   for (const auto kind : {analyse::heap_category::transient, analyse::heap_category::shared,
-                          analyse::heap_category::start_up, analyse::heap_category::kept}) {
-    std::uint64_t sites = 0, blocks = 0, held = 0;
+                          analyse::heap_category::start_up, analyse::heap_category::retained}) {
+    std::uint64_t sites = 0, blocks = 0, held_blocks = 0;
     for (const analyse::site& site : analysis.grouped_sites()) {
       if (site.category != kind) continue;
       ++sites;
       blocks += site.sums[counter::blocks];
-      if (is_said_held(site)) held += site.sums[counter::blocks];
+      if (is_said_held(site)) held_blocks += site.sums[counter::blocks];
     }
     if (sites == 0) continue;
     fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), grouped(blocks),
-               percent(blocks, estimated), counted(sites, "site"),
-               held == 0 ? "" : fmt::format("; {:.1f} % held", percent(held, estimated)));
+               percent(blocks, estimated), count_text(sites, "site"),
+               held_blocks == 0 ? "" : fmt::format("; {:.1f} % held", percent(held_blocks, estimated)));
   }
 }
 
@@ -191,15 +191,15 @@ void print_program(analyse::analysis& analysis, const paint& style) {
     times += fmt::format("; {:.2f} s, {:.2f} s of CPU time", seconds(recording.end.wall_us),
                          seconds(recording.end.user_us + recording.end.system_us));
   }
-  fmt::print("{}{}; {}\n", end_text(recording), times, counted(recording.threads.size(), "thread"));
+  fmt::print("{}{}; {}\n", end_text(recording), times, count_text(recording.threads.size(), "thread"));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
   const char* const block = analysis.recorded().part != format::interval{} ? "more block" : "block";
-  fmt::print("{}, {}; {}; {} in use at the end\n", counted(heap.allocations, "allocation"),
-             bytes_text(static_cast<double>(heap.bytes)), counted(heap.frees, "free"), counted(heap.live, block));
+  fmt::print("{}, {}; {}; {} in use at the end\n", count_text(heap.allocations, "allocation"),
+             bytes_text(static_cast<double>(heap.bytes)), count_text(heap.frees, "free"), count_text(heap.live, block));
   print_categories(analysis);
   const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < little_share;
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
@@ -220,13 +220,13 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
                        stack.empty() ? "" : ", most at " + place_text(stack[analyse::own_frame_index(stack)], 32));
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
-                     counted(verdict.remedies, "site"),
+                     count_text(verdict.remedies, "site"),
                      style.good(gain_text(analysis, verdict.saved_ns, verdict.is_at_least)));
 }
 
 // Prints first whether anything is worth doing, a line for each source with a remedy, the largest gain first. That
 // does not depend on the sites that the request chooses.
-void print_verdict(analyse::analysis& analysis, bool recorded_any, bool recorded_all, const paint& style) {
+void print_verdict(analyse::analysis& analysis, bool has_records, bool is_complete, const paint& style) {
   const std::vector<analyse::verdict> verdicts = analyse::verdicts_of(analysis);
   for (const analyse::verdict& verdict : verdicts) {
     std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
@@ -237,9 +237,9 @@ void print_verdict(analyse::analysis& analysis, bool recorded_any, bool recorded
     fmt::print("Without a change to the program: tarn run {}.\n",
                gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
   }
-  if (recorded_any && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
-    fmt::print("{}\n", style.bold(recorded_all ? "Nothing to gain: this program does not wait for what was recorded."
-                                               : "Nothing to gain in what was recorded."));
+  if (has_records && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
+    fmt::print("{}\n", style.bold(is_complete ? "Nothing to gain: this program does not wait for what was recorded."
+                                              : "Nothing to gain in what was recorded."));
   }
 }
 
@@ -262,10 +262,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
-  const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
-                              return source != "heap" && source != "cpu";
-                            });
-  print_verdict(analysis, recorded_any, unrecorded.empty(), style);
+  const bool has_records = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
+                             return source != "heap" && source != "cpu";
+                           });
+  print_verdict(analysis, has_records, unrecorded.empty(), style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);
   if (analysis.recorded().images > 1)
@@ -273,13 +273,14 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (analysis.heap().dropped != 0) {
     fmt::print("{} events are missing: the recorder had no room for them\n", grouped(analysis.heap().dropped));
   }
-  std::size_t shown = 0;
+  std::size_t printed_sites = 0;
   for (const analyse::site_view& site : top) {
-    if (shown != 0 && site.facts.sums[counter::blocks] < analyse::min_allocations) break;
-    print_site(analysis, site, ++shown, request.has_alternatives, style);
+    if (printed_sites != 0 && site.facts.sums[counter::blocks] < analyse::min_allocations) break;
+    print_site(analysis, site, ++printed_sites, request.has_alternatives, style);
   }
-  const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
-  if (others != 0) fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", counted(others, "more site"));
+  const std::size_t others = has_heap ? request.sites(analysis).size() - printed_sites : 0;
+  if (others != 0)
+    fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", count_text(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
   if (analysis.recorded().has_ended) {
     std::string cost = analyse::cost_text_of(analysis.recorded());

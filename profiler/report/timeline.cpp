@@ -28,7 +28,7 @@ json json_of_timeline(analyse::analysis& analysis) {
   add("allocations", analyse::categories, timeline.blocks);
   add("bytes", analyse::categories, timeline.bytes);
   add("in_use_bytes", analyse::categories, timeline.in_use);
-  add("acquisitions", analyse::lock_categories, timeline.taken);
+  add("acquisitions", analyse::lock_categories, timeline.acquisitions);
   add("waited_ns", analyse::lock_categories, timeline.waited_ns);
   add("syscalls", analyse::call_categories, timeline.calls);
   add("syscalls_ns", analyse::call_categories, timeline.calls_ns);

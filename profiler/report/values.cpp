@@ -57,18 +57,18 @@ std::string cost_in_text(const analyse::analysis& analysis, const analyse::range
 
 }  // namespace
 
-std::string counted(std::uint64_t number, std::string_view noun) {
+std::string count_text(std::uint64_t number, std::string_view noun) {
   if (number != 1 && noun == "try") return grouped(number) + " tries";
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
 }
 
 std::string estimated(std::uint64_t count, double error, std::string_view noun) {
-  if (error == 0) return counted(count, noun);
+  if (error == 0) return count_text(count, noun);
   if (error >= 1) {  // too few samples for a figure
     return "at most " +
-           counted(rounded(static_cast<std::uint64_t>(static_cast<double>(count) * (1 + error)), error), noun);
+           count_text(rounded(static_cast<std::uint64_t>(static_cast<double>(count) * (1 + error)), error), noun);
   }
-  return fmt::format("about {} (± {:.0f} %)", counted(rounded(count, error), noun), std::ceil(error * 100));
+  return fmt::format("about {} (± {:.0f} %)", count_text(rounded(count, error), noun), std::ceil(error * 100));
 }
 
 std::string bytes_text(double bytes) {
@@ -87,38 +87,38 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
   return cost_in_text(analysis, ns, "");
 }
 
-std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least) {
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more) {
   const char* const verb = ns.low > 0 ? "saves " : ns.middle() > 0 ? "may save " : "no gain expected: ";
-  return verb + cost_in_text(analysis, ns, at_least ? " or more" : "");
+  return verb + cost_in_text(analysis, ns, saves_more ? " or more" : "");
 }
 
 std::string cut(std::string text, std::size_t columns) {
   if (columns_of(text) <= columns) return text;
-  std::size_t position = 0, shown = 0;
+  std::size_t position = 0, column_count = 0;
   for (; position < text.size(); ++position) {
-    const bool starts = (static_cast<unsigned char>(text[position]) & 0xc0U) != 0x80U;
-    if (starts && ++shown == columns) break;
+    const bool starts_letter = (static_cast<unsigned char>(text[position]) & 0xc0U) != 0x80U;
+    if (starts_letter && ++column_count == columns) break;
   }
   return text.substr(0, position) + "…";
 }
 
-std::string place_text(const analyse::code_location& place, std::size_t columns) {
-  const std::string location = place.file.empty()
-                                   ? fmt::format("{}+{:#x}", analyse::file_name(place.module), place.offset)
-                                   : fmt::format("{}:{}", analyse::file_name(place.file), place.line);
-  return cut(place.function.empty() ? location : location + ' ' + short_function(place.function), columns);
+std::string place_text(const analyse::code_location& frame, std::size_t columns) {
+  const std::string location = frame.file.empty()
+                                   ? fmt::format("{}+{:#x}", analyse::file_name(frame.module), frame.offset)
+                                   : fmt::format("{}:{}", analyse::file_name(frame.file), frame.line);
+  return cut(frame.function.empty() ? location : location + ' ' + short_function(frame.function), columns);
 }
 
-std::string function_text(const analyse::code_location& place, std::size_t columns) {
-  return cut(short_function(place.function), columns);
+std::string function_text(const analyse::code_location& frame, std::size_t columns) {
+  return cut(short_function(frame.function), columns);
 }
 
 std::string command_line_of(const format::recording& recording) {
-  std::string words = fmt::format("{}", fmt::join(recording.program.arguments, " "));
-  for (char& letter : words) {  // replaces a script's line ends and escapes to the terminal
+  std::string text = fmt::format("{}", fmt::join(recording.program.arguments, " "));
+  for (char& letter : text) {  // replaces a script's line ends and escapes to the terminal
     if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
   }
-  return words;
+  return text;
 }
 
 paint::paint() {

@@ -12,7 +12,7 @@ namespace tarn::command {
 constexpr std::size_t text_width = 100;  // columns
 
 // Formats "1 site", "60,000 sites", "2 mutexes".
-std::string counted(std::uint64_t number, std::string_view noun);
+std::string count_text(std::uint64_t number, std::string_view noun);
 // Returns "1,234 write calls", or "about 1,200 write calls (± 5 %)" where `error` is not 0.
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
@@ -24,11 +24,11 @@ std::string range_text(const analyse::range& range);
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
 // Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
 // no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
-std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least);
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more);
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
-std::string place_text(const analyse::code_location& place, std::size_t columns);
+std::string place_text(const analyse::code_location& frame, std::size_t columns);
 // Formats the function alone, without arguments.
-std::string function_text(const analyse::code_location& place, std::size_t columns);
+std::string function_text(const analyse::code_location& frame, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
 // Formats the path of a program and its arguments as they were given.
 std::string command_line_of(const format::recording& recording);

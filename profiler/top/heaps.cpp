@@ -60,14 +60,14 @@ std::string top_heaps::owner_text(const heap_facts& heap) {
   return printable(fmt::format("{} {}", name.empty() ? "thread" : name, heap.thread));
 }
 
-std::vector<live_row> top_heaps::rows(std::size_t, bool totals) {
+std::vector<live_row> top_heaps::rows(std::size_t, bool shows_totals) {
   std::vector<live_row> table_rows;
   for (const heap_facts& heap : now_) {
     const heap_statistics& now = heap.statistics;
     const auto old = before_.find(heap.address);
-    const heap_statistics previous = totals || old == before_.end() ? heap_statistics() : old->second;
+    const heap_statistics previous = shows_totals || old == before_.end() ? heap_statistics() : old->second;
     const auto rate = [&](std::uint64_t heap_statistics::*counter) {
-      if (totals) return static_cast<double>(now.*counter);
+      if (shows_totals) return static_cast<double>(now.*counter);
       return seconds_ == 0 ? 0
                            : static_cast<double>(now.*counter - std::min(now.*counter, previous.*counter)) / seconds_;
     };
@@ -88,14 +88,14 @@ std::string top_heaps::text_of(std::size_t, const live_row& row) { return row.su
 
 std::vector<std::string> top_heaps::sums(bool, const char*) const {
   heap_statistics sum;
-  bool counts = false;
+  bool counts_calls = false;
   for (const heap_facts& heap : now_) {
     sum += heap.statistics;
-    counts = counts || heap.counts_calls;
+    counts_calls = counts_calls || heap.counts_calls;
   }
   return {fmt::format("{} heaps: {} in use of {} held", now_.size(), bytes_text(static_cast<double>(sum.used_bytes)),
                       bytes_text(static_cast<double>(sum.footprint_bytes))),
-          counts ? "" : "allocations are not counted; use tarn run --stats, or tarn top -- PROGRAM"};
+          counts_calls ? "" : "allocations are not counted; use tarn run --stats, or tarn top -- PROGRAM"};
 }
 
 }  // namespace tarn::command

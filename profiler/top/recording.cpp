@@ -71,8 +71,9 @@ std::string top_recording::last_title(std::size_t view) const {
   return view_at(view) == live_view::threads ? "thread" : fmt::format("{:<{}}where", "category", category_width);
 }
 
-std::vector<live_row> top_recording::rows(std::size_t view, bool totals) {
-  return analyse::live_rows(view_at(view), totals ? format::recording() : before_, now_, totals ? 1 : seconds_);
+std::vector<live_row> top_recording::rows(std::size_t view, bool shows_totals) {
+  return analyse::live_rows(view_at(view), shows_totals ? format::recording() : before_, now_,
+                            shows_totals ? 1 : seconds_);
 }
 
 const std::string& top_recording::name_of(const live_row& row) {
@@ -90,9 +91,9 @@ std::string top_recording::text_of(std::size_t view, const live_row& row) {
                      name_of(row));
 }
 
-std::vector<std::string> top_recording::sums(bool totals, const char* per) const {
+std::vector<std::string> top_recording::sums(bool shows_totals, const char* per) const {
   const analyse::live_totals sums =
-      analyse::totals_of(totals ? format::recording() : before_, now_, totals ? 1 : seconds_);
+      analyse::totals_of(shows_totals ? format::recording() : before_, now_, shows_totals ? 1 : seconds_);
   std::string shares;
   double total = 0;
   for (const double category : sums.by_category) total += category;
@@ -103,7 +104,7 @@ std::vector<std::string> top_recording::sums(bool totals, const char* per) const
   }
   // 1,000 ms in a second is all the time of one thread.
   const auto time_text = [&](double ms) {
-    return totals ? fmt::format("{:.1f} s", ms / 1000) : fmt::format("{:.0f} % of one thread", ms / 10);
+    return shows_totals ? fmt::format("{:.1f} s", ms / 1000) : fmt::format("{:.0f} % of one thread", ms / 10);
   };
   return {fmt::format("lock waits {}   system calls {}{}, {}", time_text(sums.wait_ms), short_number(sums.calls), per,
                       time_text(sums.call_ms)),

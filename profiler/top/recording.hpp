@@ -25,9 +25,9 @@ class top_recording : public top_source {
   std::span<const analyse::live_column> columns(std::size_t view) const override;
   std::string last_title(std::size_t view) const override;
   std::size_t first_view() const override;
-  std::vector<analyse::live_row> rows(std::size_t view, bool totals) override;
+  std::vector<analyse::live_row> rows(std::size_t view, bool shows_totals) override;
   std::string text_of(std::size_t view, const analyse::live_row& row) override;
-  std::vector<std::string> sums(bool totals, const char* per) const override;
+  std::vector<std::string> sums(bool shows_totals, const char* per) const override;
   std::size_t threads_seen() const override { return now_.threads.size(); }
 
  private:

@@ -25,11 +25,11 @@ class top_source {
   virtual std::size_t first_view() const { return 0; }
 
   // Values of the time between the last two snapshots, or totals. Unknown values are NaN.
-  virtual std::vector<analyse::live_row> rows(std::size_t view, bool totals) = 0;
+  virtual std::vector<analyse::live_row> rows(std::size_t view, bool shows_totals) = 0;
   // Details: the text to search, and the text to show.
   virtual std::string text_of(std::size_t view, const analyse::live_row& row) = 0;
   // The second and third line. `per` is "/s", or empty for totals.
-  virtual std::vector<std::string> sums(bool totals, const char* per) const = 0;
+  virtual std::vector<std::string> sums(bool shows_totals, const char* per) const = 0;
   virtual std::size_t threads_seen() const = 0;
 };
 

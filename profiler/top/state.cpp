@@ -22,9 +22,9 @@ int width_of(const live_column& column) {
   return std::max(8, static_cast<int>(std::string_view(column.title).size()) + 1);
 }
 
-std::string title_of(const live_column& column, bool totals) {
+std::string title_of(const live_column& column, bool shows_totals) {
   std::string title = column.title;
-  if (totals && title.ends_with("/s")) title.resize(title.size() - 2);
+  if (shows_totals && title.ends_with("/s")) title.resize(title.size() - 2);
   return title;
 }
 
@@ -40,12 +40,12 @@ bool contains(std::string_view text, std::string_view part) {
 process_facts facts_of(pid_t process) {
   process_facts facts;
   std::ifstream file(fmt::format("/proc/{}/status", process));
-  facts.runs = static_cast<bool>(file);
+  facts.is_running = static_cast<bool>(file);
   for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::string name, value;
-    words >> name >> value;
-    if (name == "State:" && (value == "Z" || value == "X")) facts.runs = false;
+    fields >> name >> value;
+    if (name == "State:" && (value == "Z" || value == "X")) facts.is_running = false;
     if (name == "VmRSS:") facts.resident = std::strtoull(value.c_str(), nullptr, 10) * 1024;
     if (name == "Threads:") facts.threads = std::strtoull(value.c_str(), nullptr, 10);
   }
@@ -53,15 +53,15 @@ process_facts facts_of(pid_t process) {
 }
 
 void top_state::look(double seconds, const process_facts& process) {
-  if (process_.runs && !process.runs) totals_ = true;  // nothing happens any more
+  if (process_.is_running && !process.is_running) shows_totals_ = true;  // nothing happens any more
   process_ = process;
-  if (paused_) return;
+  if (is_paused_) return;
   source_->look(seconds);
   sort();
 }
 
 void top_state::sort() {
-  rows_ = source_->rows(view_, totals_);
+  rows_ = source_->rows(view_, shows_totals_);
   const auto value = [&](const live_row& column) {
     const double value_known = column.values[sort_by_];
     return std::isnan(value_known) ? -1 : value_known;
@@ -80,9 +80,9 @@ void top_state::show(std::size_t view) {
 }
 
 bool top_state::press(int pressed, int page) {
-  if (types_) {
-    if (pressed == enter) types_ = false;
-    if (pressed == escape) filter_.clear(), types_ = false;
+  if (is_typing_) {
+    if (pressed == enter) is_typing_ = false;
+    if (pressed == escape) filter_.clear(), is_typing_ = false;
     if (pressed == erase && !filter_.empty()) filter_.pop_back();
     if (pressed >= 0x20 && pressed < 0x7f && filter_.size() < 40) filter_ += static_cast<char>(pressed);
     first_ = 0;
@@ -95,7 +95,7 @@ bool top_state::press(int pressed, int page) {
   };
   const std::size_t columns = source_->columns(view_).size();
   switch (pressed) {
-    case 'q': quits_ = true; return true;
+    case 'q': must_quit_ = true; return true;
     case '1':
     case '2':
     case '3':
@@ -108,19 +108,19 @@ bool top_state::press(int pressed, int page) {
     case right: sort_by_ = (sort_by_ + 1) % columns; break;
     case 'S':
     case left: sort_by_ = (sort_by_ + columns - 1) % columns; break;
-    case 't': totals_ = !totals_; break;
+    case 't': shows_totals_ = !shows_totals_; break;
     case 'p':
-    case ' ': paused_ = !paused_; return true;
+    case ' ': is_paused_ = !is_paused_; return true;
     case '/':
-      types_ = true;
+      is_typing_ = true;
       filter_.clear();
       break;
     case escape:
       filter_.clear();
-      helps_ = false;
+      shows_help_ = false;
       break;
     case 'h':
-    case '?': helps_ = !helps_; return true;
+    case '?': shows_help_ = !shows_help_; return true;
     case 'k':
     case up: move(-1); return true;
     case 'j':
@@ -135,20 +135,20 @@ bool top_state::press(int pressed, int page) {
 
 std::vector<std::string> top_state::head(int columns) const {
   const auto width = static_cast<std::size_t>(columns);
-  const std::string state = !process_.runs ? "ended" : paused_ ? "paused" : "";
-  std::string facts = process_.runs ? fmt::format("{} threads, {} resident", process_.threads,
-                                                  bytes_text(static_cast<double>(process_.resident)))
-                                    : fmt::format("{} threads in all", source_->threads_seen());
+  const std::string state = !process_.is_running ? "ended" : is_paused_ ? "paused" : "";
+  std::string facts = process_.is_running ? fmt::format("{} threads, {} resident", process_.threads,
+                                                        bytes_text(static_cast<double>(process_.resident)))
+                                          : fmt::format("{} threads in all", source_->threads_seen());
   if (!state.empty()) facts = "[" + state + "] " + facts;
   std::vector<std::string> lines = {fmt::format("{}  {}", facts, printable(title_))};
-  for (std::string& text : source_->sums(totals_, totals_ ? "" : "/s")) lines.push_back(std::move(text));
+  for (std::string& text : source_->sums(shows_totals_, shows_totals_ ? "" : "/s")) lines.push_back(std::move(text));
   std::string tabs;
   const auto views = source_->views();
   for (std::size_t index = 0; index < views.size(); ++index) {
     tabs += fmt::format(fmt::runtime(index == view_ ? "[{} {}] " : " {} {}  "), index + 1, views[index]);
   }
-  tabs += fmt::format("  by {}", title_of(source_->columns(view_)[sort_by_], totals_));
-  if (types_ || !filter_.empty()) tabs += fmt::format("   filter: {}{}", filter_, types_ ? "_" : "");
+  tabs += fmt::format("  by {}", title_of(source_->columns(view_)[sort_by_], shows_totals_));
+  if (is_typing_ || !filter_.empty()) tabs += fmt::format("   filter: {}{}", filter_, is_typing_ ? "_" : "");
   lines.push_back(tabs);
   for (std::string& text : lines) text = cut(text, width);
   return lines;
@@ -157,13 +157,13 @@ std::vector<std::string> top_state::head(int columns) const {
 std::string top_state::titles(int columns) const {
   std::string line;
   for (const live_column& column : source_->columns(view_))
-    line += fmt::format("{:>{}}", title_of(column, totals_), width_of(column));
+    line += fmt::format("{:>{}}", title_of(column, shows_totals_), width_of(column));
   return cut(line + "  " + source_->last_title(view_), static_cast<std::size_t>(columns));
 }
 
 std::vector<std::string> top_state::table(int lines, int columns) {
   std::vector<std::string> lines_shown;
-  if (helps_) {
+  if (shows_help_) {
     lines_shown = {"1 2 3 4, Tab   threads, sites, locks, calls",
                    "s S, arrows    sort by the next, the previous column",
                    "/              show only lines that contain a text; Esc shows all",
@@ -175,13 +175,14 @@ std::vector<std::string> top_state::table(int lines, int columns) {
     lines_shown.resize(std::min(lines_shown.size(), static_cast<std::size_t>(std::max(lines, 0))));
     return lines_shown;
   }
-  const std::span<const live_column> shown = source_->columns(view_);
+  const std::span<const live_column> view_columns = source_->columns(view_);
   for (std::size_t index = first_;
        index < rows_.size() && lines_shown.size() < static_cast<std::size_t>(std::max(lines, 0)); ++index) {
     const live_row& row = rows_[index];
     std::string line;
-    for (std::size_t column = 0; column < shown.size(); ++column) {
-      line += fmt::format("{:>{}}", number_text(row.values[column], shown[column]), width_of(shown[column]));
+    for (std::size_t column = 0; column < view_columns.size(); ++column) {
+      line +=
+          fmt::format("{:>{}}", number_text(row.values[column], view_columns[column]), width_of(view_columns[column]));
     }
     lines_shown.push_back(cut(line + "  " + source_->text_of(view_, row), static_cast<std::size_t>(columns)));
   }

@@ -14,7 +14,7 @@
 namespace tarn::command {
 
 struct process_facts {
-  bool runs = true;
+  bool is_running = true;
   std::uint64_t resident = 0;  // bytes
   std::uint64_t threads = 0;
 };
@@ -32,8 +32,8 @@ class top_state {
   // Handles a character, or one of the keys below. Returns false if it has no meaning here.
   enum key : int { up = 0x110000, down, page_up, page_down, left, right, enter, escape, erase };
   bool press(int pressed, int page);
-  bool wants_to_quit() const { return quits_; }
-  bool is_paused() const { return paused_; }
+  bool wants_to_quit() const { return must_quit_; }
+  bool is_paused() const { return is_paused_; }
 
   // Return the lines above the table, the table's lines, and the last line; each has at most `columns` columns.
   std::vector<std::string> head(int columns) const;
@@ -49,7 +49,7 @@ class top_state {
   std::unique_ptr<top_source> source_;
   process_facts process_;
   std::size_t view_, sort_by_ = 0, first_ = 0;
-  bool paused_ = false, totals_ = false, types_ = false, helps_ = false, quits_ = false;
+  bool is_paused_ = false, shows_totals_ = false, is_typing_ = false, shows_help_ = false, must_quit_ = false;
   std::string filter_;
   std::vector<analyse::live_row> rows_;
 };

@@ -78,7 +78,7 @@ class auditor {
 
   void make(const action& now, allocator owner) {
     check(now.bytes != 0 || owner == allocator::text, "a block without a byte is touched", way_);
-    block& slot = blocks_[now.place];
+    block& slot = blocks_[now.slot];
     check(slot.owner == allocator::nobody, "a block is forgotten", way_);
     slot = {owner, now.bytes};
   }
@@ -92,7 +92,7 @@ class auditor {
     check(old.owner != allocator::nobody && old.owner != allocator::text, "what is copied is no block", way_);
     check(now.old_bytes <= old.bytes, "more is copied than there is", way_);
   }
-  void fill(const action& now) { check(blocks_[now.place].bytes >= now.bytes, "more is filled than there is", way_); }
+  void fill(const action& now) { check(blocks_[now.slot].bytes >= now.bytes, "more is filled than there is", way_); }
 
   void follow(const action& now) {
     const bool is_large = now.bytes > detail::largest_class_size;
@@ -102,9 +102,9 @@ class auditor {
       case op::recycle:
       case op::fill_kept: break;
       case op::allocate: make(now, allocator::library); break;
-      case op::release: end(now, now.place, allocator::library); break;
+      case op::release: end(now, now.slot, allocator::library); break;
       case op::allocate_new: make(now, allocator::library_new); break;
-      case op::release_new: end(now, now.place, allocator::library_new); break;
+      case op::release_new: end(now, now.slot, allocator::library_new); break;
       case op::resize:
         end(now, now.source, allocator::library);
         make(now, allocator::library);
@@ -125,7 +125,7 @@ class auditor {
         break;
       }
       case op::make_text: make(now, allocator::text); break;
-      case op::end_text: end(now, now.place, allocator::text); break;
+      case op::end_text: end(now, now.slot, allocator::text); break;
       case op::fill: fill(now); break;
       case op::allocate_pooled:
       case op::allocate_large:
@@ -135,7 +135,7 @@ class auditor {
       case op::release_pooled:
       case op::release_large:
         check(is_large == (now.does == op::release_large), "a pooled block of the wrong kind", way_);
-        end(now, now.place, allocator::pool);
+        end(now, now.slot, allocator::pool);
         break;
       case op::resize_pooled:
         check(blocks_[now.source].owner == allocator::pool && blocks_[now.source].bytes == now.old_bytes,
@@ -148,7 +148,7 @@ class auditor {
         make(now, allocator::pool);
         break;
       case op::allocate_arena:
-        blocks_[now.place] = {};
+        blocks_[now.slot] = {};
         make(now, allocator::arena);
         break;
     }
@@ -184,7 +184,7 @@ void audit(const replay_job& job) {
 void replay_trace(std::string_view input) {
   const unsigned flags = take_byte(input), chosen_sites = take_byte(input);
   replay_job job;
-  job.by_new = (flags & 1U) != 0;
+  job.uses_new = (flags & 1U) != 0;
   job.is_copied_text = (flags & 2U) != 0;
   job.is_filled = (flags & 4U) != 0;
   std::vector<std::uint32_t> chosen_numbers;

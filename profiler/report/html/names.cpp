@@ -68,11 +68,11 @@ std::pair<std::string, std::string> html_names::pseudonyms(const std::string& fu
   return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
-html_names::place_key html_names::place(const analyse::code_location& place) {
-  std::string function = place.function, file = place.file, module = place.module;
+html_names::place_key html_names::key_of(const analyse::code_location& key_of) {
+  std::string function = key_of.function, file = key_of.file, module = key_of.module;
   // A location without a line gives its offset in the module.
-  const auto line = file.empty() ? static_cast<std::int64_t>(place.offset) : place.line;
-  if (redacts_) {
+  const auto line = file.empty() ? static_cast<std::int64_t>(key_of.offset) : key_of.line;
+  if (hides_names_) {
     if (is_library(module)) {
       module = analyse::file_name(module);
       file = analyse::file_name(file);
@@ -88,7 +88,7 @@ html_names::place_key html_names::place(const analyse::code_location& place) {
 std::uint32_t html_names::node(const std::vector<analyse::code_location>& stack) {
   std::uint32_t node = 0;
   for (std::size_t frame = stack.size(); frame-- > 0;) {  // outermost first
-    const place_key key = place(stack[frame]);
+    const place_key key = key_of(stack[frame]);
     const auto [place_entry, is_new_place] = known_places_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
     if (is_new_place) places_.push_back(key);
     const std::pair step{node, place_entry->second};
@@ -125,9 +125,9 @@ json html_names::tables() const {
     modules.push_back(module);
   }
   json parents = json::array(), places = json::array();
-  for (const auto& [parent, place] : nodes_) {
+  for (const auto& [parent, location] : nodes_) {
     parents.push_back(parent);
-    places.push_back(place);
+    places.push_back(location);
   }
   return {{"strings", strings_},
           {"places", {{"function", functions}, {"file", files}, {"line", lines}, {"module", modules}}},

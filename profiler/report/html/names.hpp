@@ -22,9 +22,9 @@ constexpr std::size_t longest_html_name = 4096;
 
 class html_names {
  public:
-  // With `redacts`, directories are left out, and names of functions and files that belong to no installed library
+  // If `hides_names`, directories are left out, and names of functions and files that belong to no installed library
   // are replaced by numbers.
-  explicit html_names(bool redacts) : redacts_(redacts) {}
+  explicit html_names(bool hides_names) : hides_names_(hides_names) {}
 
   // Returns the node number of a stack, whose innermost location comes first.
   std::uint32_t node(const std::vector<analyse::code_location>& stack);
@@ -44,10 +44,10 @@ class html_names {
   using place_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
 
   std::uint32_t string(std::string text);
-  place_key place(const analyse::code_location& place);
+  place_key key_of(const analyse::code_location& key_of);
   std::string pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers, const std::string& name) const;
 
-  bool redacts_;
+  bool hides_names_;
   std::vector<std::string> strings_{""};
   std::unordered_map<std::string, std::uint32_t> known_strings_{{"", 0}};
   std::vector<place_key> places_;

@@ -56,21 +56,21 @@ void redact_site(json& site) {
 }  // namespace
 
 void write_html(analyse::analysis& analysis, const report_request& request) {
-  html_names names(request.redact);
+  html_names names(request.hides_names);
   html_file page(request.page);
   json document = json_without_sites(analysis, all_of_them);
   const std::vector<std::string> roles =
-      request.redact ? std::vector<std::string>{} : thread_roles(analysis.recorded(), analysis.names());
+      request.hides_names ? std::vector<std::string>{} : thread_roles(analysis.recorded(), analysis.names());
   for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
-  if (request.redact) redact_whole(document);
+  if (request.hides_names) redact_whole(document);
   const analyse::lock_findings& locks = analysis.locks();
   const analyse::call_findings& calls = analysis.calls();
-  document["memory"].erase("sites");  // each site of the page has what it holds
+  document["memory"].erase("sites");                                    // each site of the page has what it holds
   if (document["cpu"].is_object()) document["cpu"].erase("functions");  // their names would not be redacted
   std::map<std::uint32_t, const analyse::memory_site*> trends;
   for (const analyse::memory_site& site : analysis.memory().sites) trends[site.origin->number] = &site;
   document["kind"] = "report";
-  document["redacted"] = request.redact;
+  document["redacted"] = request.hides_names;
   document["totals"] = {{"acquisitions", locks.acquisitions},
                         {"acquisitions_error", locks.error},
                         {"contended", locks.contended},
@@ -87,9 +87,9 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   page.add(text + "\"sites\":[");
   bool is_first = true;
   progress progress_line("writing the HTML report");
-  std::size_t done = 0;
+  std::size_t written_sites = 0;
   for (const analyse::site& facts : request.sites(analysis)) {
-    progress_line.update(done++, request.sites(analysis).size());
+    progress_line.update(written_sites++, request.sites(analysis).size());
     if (!request.wants(facts)) continue;
     analyse::site_view view = analysis.view(facts);
     // The stack goes into the table directly: as JSON it would be most of the work for a large recording.
@@ -97,11 +97,11 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
     json site = json_of_site(analysis, view);
     site["stack"] = node;
     stacks.add_to_site(site, facts);
-    if (const auto trend = trends.find(facts.number); trend != trends.end() && !request.by_stack) {
+    if (const auto trend = trends.find(facts.number); trend != trends.end() && !request.separates_stacks) {
       site["trend"] = analyse::name(trend->second->course);
       site["bytes_per_second"] = trend->second->bytes_per_second;
     }
-    if (request.redact) redact_site(site);
+    if (request.hides_names) redact_site(site);
     names.compact(site);
     page.add((is_first ? "" : ",") + text_of(site));
     is_first = false;

@@ -39,8 +39,8 @@ void html_stacks::add_to_site(json& site, const analyse::site& facts) {
 }
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> html_stacks::site_of(std::uint32_t site) const {
-  const auto place = places_.find(site);
-  return place == places_.end() ? std::nullopt : std::optional(place->second);
+  const auto entry = places_.find(site);
+  return entry == places_.end() ? std::nullopt : std::optional(entry->second);
 }
 
 std::uint32_t html_stacks::node(std::uint32_t site) {
@@ -51,8 +51,8 @@ std::uint32_t html_stacks::node(std::uint32_t site) {
 
 void html_stacks::add_to_calls(json& calls) {
   for (const auto& [key, value] : recording_.calls) {
-    const std::size_t place = analysis_.calls().index_by_site.at({key.site, key.number});
-    calls[place]["weights"].push_back(json{node(key.site), value[format::calls],
+    const std::size_t index = analysis_.calls().index_by_site.at({key.site, key.number});
+    calls[index]["weights"].push_back(json{node(key.site), value[format::calls],
                                            format::nanoseconds(recording_.clock, value[format::call_ticks]),
                                            key.thread});
   }
@@ -68,8 +68,8 @@ void html_stacks::add_to_locks(json& locks) {
     const format::lock_facts& lock = recording_.locks[key.lock];
     const auto group = groups.find({lock.type, lock.site});
     if (group == groups.end()) continue;
-    auto& [taken, ticks] = sums[{group->second, key.site, key.thread}];
-    taken += value[format::acquisitions];
+    auto& [acquisitions, ticks] = sums[{group->second, key.site, key.thread}];
+    acquisitions += value[format::acquisitions];
     ticks += value[format::wait_ticks];
   }
   for (const auto& [key, sum] : sums) {

@@ -82,19 +82,19 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
     return std::pair(static_cast<std::size_t>(group - locks.groups.data()), group->index_by_site.at(site));
   };
   for (const auto& [key, points] : history.locks) {
-    const auto [lock, place] = place_of(key.lock, key.site);
-    locks_taken.add({{"lock", lock}, {"place", place}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
+    const auto [lock, location] = place_of(key.lock, key.site);
+    locks_taken.add({{"lock", lock}, {"place", location}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
                     in_nanoseconds(recording, points, {2, 4}),
                     std::array{"taken", "contended", "waited_ns", "held", "held_ns", "refused"});
   }
   for (const auto& [key, points] : history.waits) {
-    const auto [lock, place] = place_of(key.lock, key.site);
-    const auto& lock_waits = locks.groups[lock].sites[place].waits;
+    const auto [lock, location] = place_of(key.lock, key.site);
+    const auto& lock_waits = locks.groups[lock].sites[location].waits;
     const auto wait =
         std::find_if(lock_waits.begin(), lock_waits.end(), [&key = key](const analyse::lock_wait& interval) {
           return interval.holder_site == key.holder_site && interval.holder == key.holder;
         });
-    waits.add({{"lock", lock}, {"place", place}, {"wait", static_cast<std::uint64_t>(wait - lock_waits.begin())}},
+    waits.add({{"lock", lock}, {"place", location}, {"wait", static_cast<std::uint64_t>(wait - lock_waits.begin())}},
               in_nanoseconds(recording, points, {1}), std::array{"waits", "waited_ns"});
   }
   for (const auto& [key, points] : history.calls) {

@@ -56,7 +56,7 @@ TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
                            "collect(int)", "main"}));
   EXPECT_EQ(allocation.kind, allocated_kind::vector);
   EXPECT_EQ(allocation.type, "std::vector<int>");
-  EXPECT_TRUE(allocation.grows);
+  EXPECT_TRUE(allocation.has_grown);
   EXPECT_EQ(allocation.frame, 3U) << "the function to change is the program's own";
   EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "reserve(1024);");
   EXPECT_EQ(code(remedy_kind::pooled, allocation), "std::vector<int, tarn::allocator<int>>");
@@ -102,8 +102,8 @@ TEST(advice, a_copied_string_is_viewed) {
              "parse(std::string const&)", "main"}));
   EXPECT_EQ(allocation.kind, allocated_kind::text);
   EXPECT_EQ(allocation.type, "std::string");
-  EXPECT_TRUE(allocation.copies);
-  EXPECT_FALSE(allocation.grows);
+  EXPECT_TRUE(allocation.was_copied);
+  EXPECT_FALSE(allocation.has_grown);
   EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string_view");
 }
 
@@ -111,9 +111,9 @@ TEST(advice, a_string_is_copied_whatever_allocates_for_it) {
   const std::string construct = "::_M_construct<char const*>(char const*, char const*, std::forward_iterator_tag)";
   EXPECT_TRUE(allocation_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)",
                                    "void " + (text_name + construct), "find(std::string_view)"}))
-                  .copies);
-  EXPECT_FALSE(
-      allocation_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)", "find()"})).copies);
+                  .was_copied);
+  EXPECT_FALSE(allocation_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)", "find()"}))
+                   .was_copied);
 }
 
 TEST(advice, work_on_the_blocks_that_no_recording_shows_is_spared_as_well) {
@@ -134,7 +134,7 @@ TEST(advice, work_on_the_blocks_that_no_recording_shows_is_spared_as_well) {
 TEST(advice, a_copied_vector_is_taken_by_reference) {
   const allocation_info allocation = allocation_at(
       stack({"std::vector<int, std::allocator<int> >::vector(std::vector<int, std::allocator<int> > const&)", "f()"}));
-  EXPECT_TRUE(allocation.copies);
+  EXPECT_TRUE(allocation.was_copied);
   EXPECT_EQ(code(remedy_kind::hoist, allocation), "const std::vector<int>&");
 }
 
@@ -142,7 +142,7 @@ TEST(advice, a_string_that_grows_is_reserved) {
   const allocation_info allocation = allocation_at(
       stack({std::string(text_name) + "::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)",
              std::string(text_name) + "::_M_append(char const*, unsigned long)", "page()"}));
-  EXPECT_TRUE(allocation.grows);
+  EXPECT_TRUE(allocation.has_grown);
   EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 512}), "reserve(512);");
 }
 

@@ -42,7 +42,7 @@ TEST(call_savings, a_buffer_spares_all_calls_but_one_for_64_KiB_and_what_a_byte_
   const double ns = spared * (2'000'000 - copying) - 10'000 * 3 - copying;
   EXPECT_DOUBLE_EQ(saved.ns.low, ns * min_factor);
   EXPECT_DOUBLE_EQ(saved.ns.high, ns * max_factor);
-  EXPECT_FALSE(saved.at_least);
+  EXPECT_FALSE(saved.saves_more);
 }
 
 TEST(call_savings, a_write_that_comes_after_other_calls_may_be_waited_for) {
@@ -80,7 +80,7 @@ TEST(call_savings, equal_questions_are_asked_of_memory) {
   EXPECT_DOUBLE_EQ(saving(site).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * min_factor);
   EXPECT_DOUBLE_EQ(saving(site).ns.high, 0.9 * 2'000'000 * max_factor);
   site.name = "openat";
-  EXPECT_TRUE(saving(site).at_least) << "nor is it read and closed";
+  EXPECT_TRUE(saving(site).saves_more) << "nor is it read and closed";
   EXPECT_DOUBLE_EQ(saving(site).ns.low, 0.9 * 2'000'000 * min_factor);
 }
 

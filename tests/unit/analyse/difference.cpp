@@ -114,7 +114,7 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
   EXPECT_FALSE(holds({0, 900}));
   EXPECT_FALSE(holds({2100, 3000}));
   site_view open = promised(view("f()", 1, 100), {100, 900});
-  open.offers.front().predicted.at_least = true;
+  open.offers.front().predicted.saves_more = true;
   EXPECT_TRUE(differences_of({open}, {}).changes.at(0).is_as_predicted()) << "more is no surprise";
   EXPECT_FALSE(differences_of({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
 }

@@ -146,7 +146,7 @@ TEST_F(forty_looks, have_a_course_by_category) {
   EXPECT_EQ(course.bytes[shared], (line{0, 0, 380, 380}));
   EXPECT_EQ(sum(course.in_use[shared]), 0U);
   const auto contended = static_cast<std::size_t>(lock_category::contended);
-  EXPECT_EQ(course.taken[contended], (line{11, 10, 10, 10}));
+  EXPECT_EQ(course.acquisitions[contended], (line{11, 10, 10, 10}));
   EXPECT_EQ(course.waited_ns[contended], (line{0, 0, 0, 35})) << "two ticks a nanosecond";
   const call_findings calls = find_calls(recording_);
   ASSERT_EQ(calls.sites.size(), 1U);

@@ -47,7 +47,7 @@ TEST(orders, both_ways_is_an_inversion) {
   EXPECT_EQ(inversion.steps[0].held_site, 11U);
   EXPECT_EQ(inversion.steps[0].taken_site, 22U);
   EXPECT_EQ(inversion.steps[1].times, 4U);
-  EXPECT_FALSE(inversion.by_one_thread);
+  EXPECT_FALSE(inversion.has_one_thread);
 }
 
 TEST(orders, one_order_is_none_however_long) {
@@ -77,7 +77,7 @@ TEST(orders, by_one_thread_alone_is_said) {
   take(recording, {.thread = 2, .held_lock = 1, .lock = 2});
   take(recording, {.thread = 2, .held_lock = 2, .lock = 1});
   ASSERT_EQ(find_orders(recording).inversions.size(), 1U);
-  EXPECT_TRUE(find_orders(recording).inversions[0].by_one_thread);
+  EXPECT_TRUE(find_orders(recording).inversions[0].has_one_thread);
 }
 
 TEST(orders, a_gate_guards_what_is_always_behind_it) {

@@ -122,7 +122,7 @@ TEST(predict, growth_by_new_is_found_by_the_names_alone) {
   recording.cells[{1, 0, 0}][format::reallocs] = 0;
   site site = find(recording).sites[0];
   EXPECT_EQ(growth_of(site).steps, 0U);
-  site.grows = true;
+  site.has_grown = true;
   EXPECT_EQ(growth_of(site).steps, 600U);
   EXPECT_EQ(growth_of(site).bytes, 1024U);
 }
@@ -135,7 +135,7 @@ site growing_vectors(std::uint64_t buffers, std::uint64_t first_blocks, std::uin
   for (std::size_t index = 1; index <= 6; ++index) cell[format::size_buckets + index] = buffers;
   cell[format::blocks] = cell[format::frees] = first_blocks + 6 * buffers;
   site site = find(recording).sites[0];
-  site.grows = true;
+  site.has_grown = true;
   site.element_bytes = element_bytes;
   return site;
 }
@@ -159,13 +159,13 @@ TEST(predict, containers_of_many_sizes_do_not_grow) {
   cell[format::reallocs] = 0;
   cell[format::size_buckets + 5] = 120;
   site site = find(recording).sites[0];
-  site.grows = true;
+  site.has_grown = true;
   EXPECT_EQ(growth_of(site).steps, 0U) << "more of them than of the next smaller size: not all came from there";
 }
 
 TEST(predict, one_size_does_not_grow) {
   site site = find(recording_of({{.blocks = 1000, .own_frees = 1000}})).sites[0];
-  site.grows = true;
+  site.has_grown = true;
   EXPECT_EQ(growth_of(site).steps, 0U) << "each buffer is allocated once: reserved already";
 }
 
@@ -188,7 +188,7 @@ TEST(predict, a_container_that_grows_copies_half_of_each_step) {
   cell[format::reallocs] = cell[format::copied] = 0;
   cell[format::bytes] = 70'000;  // 60,000 in the six steps of seven
   site site = find(recording).sites[0];
-  site.grows = true;
+  site.has_grown = true;
   const cost_model costs = simple_costs();
   const prediction reserve = predictor(recording, costs).predict(site).remedies.front();
   EXPECT_EQ(reserve.remedy, remedy_kind::reserve);

@@ -66,9 +66,9 @@ TEST(replay, a_realloc_is_chosen_by_its_own_site) {
       {allocate, one_site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, other_site, 32, 0x40}, {release, 0, 40, 0x40}};
   const replay_plan first = plan_of({0, 0, steps}, {one_site}), second = plan_of({0, 0, steps}, {other_site});
   EXPECT_EQ(first.steps[1], (replay_step{kind::resize, false, false, 1, 0, 32}));
-  EXPECT_FALSE(first.steps[2].chosen);
+  EXPECT_FALSE(first.steps[2].is_chosen);
   EXPECT_EQ(second.steps[1], (replay_step{kind::resize, true, false, 1, 0, 32}));
-  EXPECT_TRUE(second.steps[2].chosen);
+  EXPECT_TRUE(second.steps[2].is_chosen);
 }
 
 TEST(replay, a_block_whose_address_comes_again_was_freed_elsewhere) {
@@ -93,7 +93,7 @@ TEST(replay, a_container_that_outgrows_its_buffer_is_seen) {
   const replay_plan plan =
       planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}});
   EXPECT_EQ(plan.steps[1], (replay_step{kind::grow, true, false, 1, 0, 32}));
-  EXPECT_TRUE(plan.steps[2].outgrown);
+  EXPECT_TRUE(plan.steps[2].is_outgrown);
 }
 
 TEST(replay, one_that_is_not_larger_or_not_released_next_did_not_grow) {
@@ -110,9 +110,9 @@ TEST(replay, one_that_is_not_larger_or_not_released_next_did_not_grow) {
 }
 
 TEST(replay, jobs_are_read_as_they_are_written) {
-  replay_job job{.alone = true,
-                 .first_thread = false,
-                 .by_new = true,
+  replay_job job{.has_one_thread = true,
+                 .is_of_first_thread = false,
+                 .uses_new = true,
                  .is_copied_text = false,
                  .is_filled = true,
                  .is_whole = true,
@@ -122,13 +122,13 @@ TEST(replay, jobs_are_read_as_they_are_written) {
       planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}}));
   const std::vector<replay_job> read = decode_jobs(encode({job, {}}));
   ASSERT_EQ(read.size(), 2U);
-  EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_copied_text, read[0].is_filled,
-                       read[0].is_whole, read[0].reserved_bytes),
+  EXPECT_EQ(std::tuple(read[0].has_one_thread, read[0].is_of_first_thread, read[0].uses_new, read[0].is_copied_text,
+                       read[0].is_filled, read[0].is_whole, read[0].reserved_bytes),
             std::tuple(true, false, true, false, true, true, 512U));
   ASSERT_EQ(read[0].plans.size(), 1U);
   EXPECT_EQ(read[0].plans[0].steps, job.plans[0].steps);
   EXPECT_EQ(read[0].plans[0].after, job.plans[0].after);
-  EXPECT_TRUE(read[1].first_thread);
+  EXPECT_TRUE(read[1].is_of_first_thread);
   const std::string bytes = encode({job});
   for (std::size_t size = 1; size < bytes.size(); ++size)
     EXPECT_THROW(decode_jobs(bytes.substr(0, size)), format::unreadable) << size;
@@ -148,10 +148,10 @@ format::recording excerpted(std::size_t first, std::size_t second) {
 
 TEST(replay, a_job_is_of_the_thread_that_has_most) {
   const replay_job first = job_of(excerpted(400, 300), {one_site});
-  EXPECT_TRUE(first.first_thread);
-  EXPECT_FALSE(first.alone) << "there are two threads";
+  EXPECT_TRUE(first.is_of_first_thread);
+  EXPECT_FALSE(first.has_one_thread) << "there are two threads";
   EXPECT_EQ(first.plans.size(), 1U);
-  EXPECT_FALSE(job_of(excerpted(300, 400), {one_site}).first_thread);
+  EXPECT_FALSE(job_of(excerpted(300, 400), {one_site}).is_of_first_thread);
 }
 
 TEST(replay, too_few_allocations_or_too_much_memory_are_no_job) {

@@ -52,7 +52,7 @@ std::string speedscope(const profile& profile) {
 values sums_of(const profile& profile) {
   values total{};
   for (const sample& sample : profile.samples()) {
-    for (std::size_t index = 0; index < total.size(); ++index) total[index] += sample.counted[index];
+    for (std::size_t index = 0; index < total.size(); ++index) total[index] += sample.sums[index];
   }
   return total;
 }
@@ -62,7 +62,7 @@ TEST(exports, a_profile_has_all_that_was_counted) {
   const profile profile(analysis);
   const values expected = {18, 226, 11, 4, 3, 11, 0, 0, 5, 2, 1000, 300, 3, 1, 200, 2000, 0};
   EXPECT_EQ(sums_of(profile), expected);
-  EXPECT_EQ(profile.used().size(), measure_count - 3);  // no reallocs, no samples of the processor
+  EXPECT_EQ(profile.used_measures().size(), measure_count - 3);  // no reallocs, no samples of the processor
 }
 
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
@@ -82,7 +82,7 @@ TEST(exports, speedscope_has_a_profile_for_each_measure) {
   analyse::analysis analysis(example_recording());
   const profile profile(analysis);
   const json file = json::parse(speedscope(profile));
-  ASSERT_EQ(file["profiles"].size(), profile.used().size());
+  ASSERT_EQ(file["profiles"].size(), profile.used_measures().size());
   for (const json& value : file["profiles"]) {
     EXPECT_EQ(value["samples"].size(), value["weights"].size());
     EXPECT_EQ(std::accumulate(value["weights"].begin(), value["weights"].end(), 0U,
@@ -141,7 +141,7 @@ TEST(exports, pprof_samples_name_locations_and_have_all_values) {
   ASSERT_FALSE(strings.empty());
   EXPECT_EQ(strings[0], "");
   for (const std::string& text : strings) EXPECT_EQ(text, well_formed(text));
-  EXPECT_EQ(fields(file, 1).size(), profile.used().size());
+  EXPECT_EQ(fields(file, 1).size(), profile.used_measures().size());
   EXPECT_EQ(fields(file, 2).size(), profile.samples().size());
   const std::size_t locations = fields(file, 4).size();
   EXPECT_EQ(locations, profile.locations().size() + 1);  // the one of stacks that have none
@@ -157,14 +157,14 @@ TEST(exports, pprof_samples_name_locations_and_have_all_values) {
         reader.skip();
       }
     }
-    EXPECT_EQ(values, profile.used().size());
+    EXPECT_EQ(values, profile.used_measures().size());
   }
 }
 
 TEST(exports, an_empty_recording_is_an_empty_profile) {
   analyse::analysis analysis{format::recording()};
   const profile profile(analysis);
-  EXPECT_THAT(profile.used(), ElementsAre(bytes));
+  EXPECT_THAT(profile.used_measures(), ElementsAre(bytes));
   EXPECT_EQ(collapsed(profile, bytes), "");
   EXPECT_EQ(json::parse(speedscope(profile))["profiles"].size(), 1U);
   EXPECT_EQ(json::parse(as_firefox(profile))["threads"].size(), 1U);

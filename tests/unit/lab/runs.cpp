@@ -76,7 +76,7 @@ TEST_F(lab_run, each_form_runs_at_each_position_in_each_round) {
   EXPECT_THAT(measurement.rows.front().processor_ns, ElementsAre(5, 5, 5));
   EXPECT_GT(measurement.seconds, 0);
   EXPECT_THAT(measurement.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
-  EXPECT_EQ(measurement.judgement.words, "judged");
+  EXPECT_EQ(measurement.judgement.text, "judged");
 }
 
 TEST_F(lab_run, the_program_gets_the_numbers_and_each_round_begins_with_another_form) {
@@ -146,7 +146,7 @@ TEST_F(lab_run, a_form_with_another_checksum_ends_the_run) {
                R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "2"}')");
   const result measurement = run_it();
   EXPECT_EQ(measurement.failure, "new at n 1 did other work than old at n 1: checksum 2 instead of 1");
-  EXPECT_EQ(measurement.judgement.words, "");
+  EXPECT_EQ(measurement.judgement.text, "");
 }
 
 TEST_F(lab_run, a_form_that_cannot_run_is_left_out_and_the_others_run) {
@@ -191,7 +191,7 @@ TEST_F(lab_run, an_experiment_without_what_it_needs_is_skipped) {
   EXPECT_EQ(measurement.failure, "");
   EXPECT_THAT(measurement.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
   EXPECT_EQ(measurement.judgement.outcome, holds::unknown);
-  EXPECT_EQ(measurement.judgement.words, "It was not run.");
+  EXPECT_EQ(measurement.judgement.text, "It was not run.");
 }
 
 TEST_F(lab_run, a_missing_program_is_a_failure) {
