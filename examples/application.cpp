@@ -17,7 +17,7 @@ struct limits {
 struct queue {
   std::deque<int> waiting;
   long served = 0;
-  bool closed = false;
+  bool is_closed = false;
 };
 
 tarn::read_only<config> settings;         // until the next start
@@ -28,13 +28,13 @@ void serve(tarn::worker& me) {
   while (!me.stopping()) {
     int request = 0;
     {
-      auto held = requests.lock();
-      held.wait([](const queue& q) { return q.closed || !q.waiting.empty(); });
-      if (held->closed) {
+      auto lock = requests.lock();
+      lock.wait([](const queue& q) { return q.is_closed || !q.waiting.empty(); });
+      if (lock->is_closed) {
         return;
       }
-      request = held->waiting.front();
-      held->waiting.pop_front();
+      request = lock->waiting.front();
+      lock->waiting.pop_front();
     }
     me.now_doing("a request");                   // for the report, if it does not stop
     const auto now = current_limits.snapshot();  // one version for the whole request
@@ -47,7 +47,7 @@ void serve(tarn::worker& me) {
 }  // namespace
 
 int main() {
-  tarn::application server({.name = "server", .workers = 2, .own_heaps = true, .heap = {.initial = 1 << 20}});
+  tarn::application server({.name = "server", .workers = 2, .has_own_heaps = true, .heap = {.initial = 1 << 20}});
   server.on_initialise([&] {
     settings.build({"hello, "});
     requests.with([](queue& q) { q.waiting = {1, 2, 3, 4, 5}; });
@@ -56,13 +56,13 @@ int main() {
     if (me.number() == 0) {
       serve(me);
     } else {
-      auto held = requests.lock();
-      held.wait([](const queue& q) { return q.served == 5; });
+      auto lock = requests.lock();
+      lock.wait([](const queue& q) { return q.served == 5; });
       server.stop();  // as SIGTERM does
     }
   });
   server.on_reload([] { current_limits.publish(limits{200}); });  // SIGHUP
-  server.on_stop([] { requests.with([](queue& q) { q.closed = true; }); });
+  server.on_stop([] { requests.with([](queue& q) { q.is_closed = true; }); });
   const int result = server.run();
   std::printf("%ld served, %d\n", requests.unsafe_unlocked().served, result);
   return result;

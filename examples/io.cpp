@@ -71,9 +71,9 @@ std::size_t lines_logged(const std::string& path) {
 }
 
 std::optional<std::string> resolve(const std::string& name) {
-  addrinfo wanted{}, *addresses = nullptr;
-  wanted.ai_family = AF_INET;
-  if (getaddrinfo(name.c_str(), nullptr, &wanted, &addresses) != 0) {
+  addrinfo hints{}, *addresses = nullptr;
+  hints.ai_family = AF_INET;
+  if (getaddrinfo(name.c_str(), nullptr, &hints, &addresses) != 0) {
     return std::nullopt;  // remembered, too
   }
   char text[NI_MAXHOST] = "";
@@ -143,14 +143,14 @@ int main() {
   const std::size_t longest = longest_order(name);
   const std::uint64_t lines = lines_in(name);
   const std::size_t bytes = bytes_in({name, name, pages.get(name)->empty() ? "/none" : name});
-  const bool changed = is_changed(name, name);
+  const bool has_changed = is_changed(name, name);
   std::remove(name);
-  const std::string words = last_words(name);
+  const std::string message = last_words(name);
   std::remove(name);
   const std::size_t logged = lines_logged(name);
   std::remove(name);
   std::printf("%zu orders, %zu, %llu, %s, %zu logged, %llu question, %zu bytes, %s, %s\n", count, longest,
-              static_cast<unsigned long long>(lines), words.c_str(), logged,
-              static_cast<unsigned long long>(questions_for_three_answers()), bytes, changed ? "changed" : "the same",
-              missing("/none").c_str());
+              static_cast<unsigned long long>(lines), message.c_str(), logged,
+              static_cast<unsigned long long>(questions_for_three_answers()), bytes,
+              has_changed ? "changed" : "the same", missing("/none").c_str());
 }

@@ -37,7 +37,7 @@ int with_a_pool_that_knows_its_size() {
 }
 
 int with_a_pool_that_is_watched() {
-  tarn::pool<node> nodes({.name = "nodes", .guard = true});
+  tarn::pool<node> nodes({.name = "nodes", .is_guarded = true});
   const auto handled = nodes.make_unique(9);
   return handled->value;
 }
@@ -50,7 +50,7 @@ std::size_t with_a_report() {
 }
 
 int with_a_heap_that_is_watched() {
-  tarn::heap watched({.name = "watched", .sites = true});
+  tarn::heap watched({.name = "watched", .records_sites = true});
   const std::pmr::string text("what is long enough to need memory of its own", &watched);
   return static_cast<int>(text.size());
 }
@@ -78,25 +78,25 @@ int with_a_lock() {
 
 std::size_t with_an_arena(const std::vector<std::string>& names) {
   tarn::stack_arena<4096> request;  // the first 4 KiB are on the stack
-  std::pmr::vector<std::string_view> seen(&request);
+  std::pmr::vector<std::string_view> copies(&request);
   tarn::arena_string reply(request);
   for (const std::string& name : names) {
-    seen.push_back(request.copy(name));
-    reply.append(seen.back());
+    copies.push_back(request.copy(name));
+    reply.append(copies.back());
     const tarn::arena_scope scratch(request);  // what comes now is gone at the next name
     static_cast<void>(request.create<node>(1));
   }
-  return reply.size() + seen.size();
+  return reply.size() + copies.size();
 }
 
 std::size_t with_recycled_objects(std::string_view text) {
-  std::size_t words = 0;
+  std::size_t word_count = 0;
   for (std::string_view line : tarn::split(text, '\n')) {
     auto copy = tarn::recycle<std::string>();  // warm: it has the capacity of one before
     copy->append(line);
-    words += tarn::words(*copy).size();
+    word_count += tarn::split_words(*copy).size();
   }
-  return words;
+  return word_count;
 }
 
 struct session {
@@ -107,12 +107,12 @@ std::size_t with_an_owner() {
   tarn::heap sessions({.name = "sessions"});
   tarn::heap request({.name = "request"});
   const tarn::scoped_current outer(sessions);
-  session kept;
+  session saved;
   {
     const tarn::scoped_current inner(request);
-    kept.name = "made while another heap is current, and long enough to need memory";
+    saved.name = "made while another heap is current, and long enough to need memory";
   }
-  return tarn::owner_of(kept.name.data()) == &sessions ? kept.name.size() : 0;
+  return tarn::owner_of(saved.name.data()) == &sessions ? saved.name.size() : 0;
 }
 
 }  // namespace

@@ -19,39 +19,41 @@ request parse(std::string_view text) {
 }
 
 TEST(parse, asks_for_nothing) {
-  tarn::noise_log heard;
-  request got;
+  tarn::noise_log violations;
+  request result;
   {
-    const tarn::quiet_region quiet{"parse request", heard};
-    got = parse("GET /orders/17 HTTP/1.1");
+    const tarn::quiet_region quiet{"parse request", violations};
+    result = parse("GET /orders/17 HTTP/1.1");
   }
-  EXPECT_EQ(heard.count(), 0u) << heard.text();
-  EXPECT_EQ(got.path, "/orders/17");
+  EXPECT_EQ(violations.count(), 0u) << violations.text();
+  EXPECT_EQ(result.path, "/orders/17");
 }
 
 TEST(journal, asks_for_nothing_either) {
   const std::string path = testing::TempDir() + "tarn-quiet.journal";
-  tarn::noise_log heard;
+  tarn::noise_log violations;
   {
     tarn::io::journal log(path, {.bytes = 1 << 20});
     log.append("the first line of a thread takes a chunk");
-    const tarn::quiet_region quiet{"append", heard};
+    const tarn::quiet_region quiet{"append", violations};
     for (int line = 0; line < 100; ++line) log.append("order 17 is paid");
   }
-  EXPECT_EQ(heard.count(), 0u) << heard.text();
+  EXPECT_EQ(violations.count(), 0u) << violations.text();
   std::remove(path.c_str());
 }
 
-std::string reply(const request& asked) { return "you asked for " + std::string(asked.path) + ", and here it is"; }
+std::string reply(const request& client_request) {
+  return "you asked for " + std::string(client_request.path) + ", and here it is";
+}
 
 TEST(reply, is_not_quiet) {
-  tarn::noise_log heard;
+  tarn::noise_log violations;
   {
-    const tarn::quiet_region quiet{"reply", heard};
+    const tarn::quiet_region quiet{"reply", violations};
     reply({"GET", "/orders/17"});
   }
   if (tarn::quiet_region::hears_heap()) {
-    EXPECT_GT(heard.count(), 0u);
+    EXPECT_GT(violations.count(), 0u);
   }
 }
 

@@ -26,7 +26,7 @@ std::mutex sessions_lock;
 std::map<int, session> sessions;
 
 session& find(int id) {
-  const std::lock_guard held(sessions_lock);
+  const std::lock_guard lock(sessions_lock);
   return sessions[id];  // the bug: the caller uses the session after the unlock
 }
 int hit(int id) { return ++find(id).hits; }
@@ -76,9 +76,9 @@ struct detached {
 tarn::async_shared<std::map<int, session>> visitors;
 
 detached visit(int id, std::string user) {
-  auto held = co_await visitors.lock();                                 // suspends while another coroutine holds it
-  (*held)[id] = {std::move(user), 1};                                   // `held` may be kept across a co_await
-  held.unlock();                                                        // resumes the coroutine that has waited longest
+  auto lock = co_await visitors.lock();                                 // suspends while another coroutine holds it
+  (*lock)[id] = {std::move(user), 1};                                   // `lock` may be kept across a co_await
+  lock.unlock();                                                        // resumes the coroutine that has waited longest
   co_await visitors.with([id](auto& entries) { ++entries[id].hits; });  // the lock for one function
 }
 
@@ -112,8 +112,8 @@ int with_reloadable_data_by_key() {
   limits.publish("alpha", 30);                    // replaces this value alone, or adds the key
   limits.update("beta", [](int& l) { l += 5; });  // loses no change; false without the key
   int alpha = 0;
-  if (const auto held = limits.find("alpha")) {  // a snapshot in a std::optional
-    alpha = **held;
+  if (const auto limit = limits.find("alpha")) {  // a snapshot in a std::optional
+    alpha = **limit;
   }
   const bool is_gone = limits.erase("beta");
 
@@ -133,9 +133,9 @@ std::size_t with_read_only_data() {
   settings.build({{"one", "two"}, std::make_unique<proxy>()});  // by the initialiser, once
   const tarn::working from_here_on;                             // and now the workers
 
-  std::size_t seen = 0;
-  std::thread([&] { seen = settings->hosts.size() + settings->via->host.size(); }).join();
-  return seen;
+  std::size_t last_version = 0;
+  std::thread([&] { last_version = settings->hosts.size() + settings->via->host.size(); }).join();
+  return last_version;
 }
 
 std::size_t with_transient_data() {
@@ -143,8 +143,8 @@ std::size_t with_transient_data() {
   tarn::transient<std::pmr::string> reply("a reply", &request);
   reply->append(" of this thread");
 
-  const tarn::thread_checked<tarn::arena*> mine(&request);  // a pointer that other threads may not use
-  return reply->size() + mine->copy("!").size();
+  const tarn::thread_checked<tarn::arena*> own_arena(&request);  // a pointer that other threads may not use
+  return reply->size() + own_arena->copy("!").size();
 }
 
 }  // namespace

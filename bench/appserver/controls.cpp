@@ -137,7 +137,7 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
   settings.port = port;
   tarn::application server({.name = "bench",
                             .workers = settings.workers,
-                            .own_heaps = allocator == appserver::allocator_kind::tarn,
+                            .has_own_heaps = allocator == appserver::allocator_kind::tarn,
                             .heap = {.initial = settings.heap}});
   appserver::objects everything(appserver::site_settings{});
   appserver::listeners sockets;

@@ -41,23 +41,25 @@ objects& everything() {
   return instance;
 }
 
-void answered(const incoming::message& asked, std::pmr::memory_resource& memory) {
+void answered(const incoming::message& client_request, std::pmr::memory_resource& memory) {
   reply result(memory);
-  answer({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, everything(),
-         (*everything().metrics)[0], result);
+  answer({client_request.method_string(), client_request.target(), client_request[http::field::cookie],
+          client_request.body()},
+         everything(), (*everything().metrics)[0], result);
   check(result.status >= 200 && result.status < 600);
-  const std::pmr::string head = head_of(result, asked.version() == 10, asked.keep_alive(), "now", memory);
+  const std::pmr::string head =
+      head_of(result, client_request.version() == 10, client_request.keep_alive(), "now", memory);
   check(head.starts_with("HTTP/1.") && head.ends_with("\r\n\r\n") && head.find("\r\n\r\n") == head.size() - 4);
   check(std::count(head.begin(), head.end(), '\n') == std::count(head.begin(), head.end(), '\r'));
 }
 
 /// Returns what a connection understands of these bytes, read as worker::exchange reads them, one line for each
 /// request. `pieces` says how the bytes are split; 0: they arrive whole.
-std::string understood(std::string_view sent, std::uint8_t pieces, bool answers) {
+std::string understood(std::string_view sent, std::uint8_t pieces, bool must_answer) {
   std::pmr::monotonic_buffer_resource memory;
   read_buffer unread(limits().header + room, allocator(&memory));
   std::uint32_t state = pieces;
-  std::string heard;
+  std::string understood_text;
   const auto more_comes = [&] {
     if (sent.empty()) return false;
     state = state * 1'664'525 + 1'013'904'223;
@@ -70,23 +72,27 @@ std::string understood(std::string_view sent, std::uint8_t pieces, bool answers)
     return true;
   };
   for (;;) {
-    if (unread.size() == 0 && !more_comes()) return heard;
+    if (unread.size() == 0 && !more_comes()) return understood_text;
     incoming came(&memory, limits());
-    for (const auto wanted : {incoming::part::header, incoming::part::whole}) {
-      while (!came.refused() && !came.take(unread, wanted)) {
+    for (const auto next_part : {incoming::part::header, incoming::part::whole}) {
+      while (!came.refused() && !came.take(unread, next_part)) {
         if (!more_comes()) came.end();
       }
     }
     if (came.refused()) {
       check(came.why().status >= 400 && came.why().status < 600 && !came.why().why.empty());
-      return heard + "refused\n";
+      return understood_text + "refused\n";
     }
-    const incoming::message& asked = came.get();
-    check(asked.body().size() <= limits().body && asked.target().size() <= limits().header);
-    heard.append(asked.method_string()).append(" ").append(asked.target()).append(" ").append(asked.body());
-    heard.append(asked.keep_alive() ? " +\n" : " -\n");
-    if (answers) answered(asked, memory);
-    if (!asked.keep_alive()) return heard;
+    const incoming::message& client_request = came.get();
+    check(client_request.body().size() <= limits().body && client_request.target().size() <= limits().header);
+    understood_text.append(client_request.method_string())
+        .append(" ")
+        .append(client_request.target())
+        .append(" ")
+        .append(client_request.body());
+    understood_text.append(client_request.keep_alive() ? " +\n" : " -\n");
+    if (must_answer) answered(client_request, memory);
+    if (!client_request.keep_alive()) return understood_text;
   }
 }
 

@@ -24,35 +24,36 @@ incoming::incoming(allocator memory, const server_settings& limits)
   parser_.body_limit(limits.body);
 }
 
-bool incoming::take(read_buffer& input, part wanted) {
+bool incoming::take(read_buffer& input, part next_part) {
   error_code error;
-  while (!refused() && !(wanted == part::header ? parser_.is_header_done() : parser_.is_done())) {
-    const bool in_header = !parser_.is_header_done();
-    if (in_header && !check_lines(input)) {
+  while (!refused() && !(next_part == part::header ? parser_.is_header_done() : parser_.is_done())) {
+    const bool is_in_header = !parser_.is_header_done();
+    if (is_in_header && !check_lines(input)) {
       return refused();
     }
     // Beast 1.81 takes the first line of the last chunk for itself, and asserts that the rest has arrived as far.
-    if (!in_header && parser_.chunked() && input.size() < min_left) {
+    if (!is_in_header && parser_.chunked() && input.size() < min_left) {
       return false;
     }
-    const std::size_t used = input.size() != 0 ? parser_.put(input.data(), error) : 0;
-    input.consume(used);
-    taken_ += used;
+    const std::size_t parsed_bytes = input.size() != 0 ? parser_.put(input.data(), error) : 0;
+    input.consume(parsed_bytes);
+    taken_bytes_ += parsed_bytes;
     // The parser limits only the bytes that arrive at once. Fields that arrive one by one or after the last chunk,
     // and chunk extensions, are counted here.
-    const std::size_t seen = taken_ + (error == http::error::need_more ? input.size() : 0);
-    if (in_header) {
-      header_ = seen;
+    const std::size_t message_bytes = taken_bytes_ + (error == http::error::need_more ? input.size() : 0);
+    if (is_in_header) {
+      header_ = message_bytes;
     }
-    const std::size_t beside = seen - std::min(seen, header_ + framing * parser_.get().body().size());
-    if (std::max(header_, beside) > limits_.header) {
+    const std::size_t framing_bytes =
+        message_bytes - std::min(message_bytes, header_ + framing * parser_.get().body().size());
+    if (std::max(header_, framing_bytes) > limits_.header) {
       error = http::error::header_limit;
     }
     if (error && error != http::error::need_more) {
       refuse(error);
-    } else if (error || used == 0) {
+    } else if (error || parsed_bytes == 0) {
       return false;
-    } else if (in_header && parser_.is_header_done()) {
+    } else if (is_in_header && parser_.is_header_done()) {
       check_header();
     }
   }
@@ -63,13 +64,13 @@ bool incoming::take(read_buffer& input, part wanted) {
 /// folded field (obs-fold) for one line. Returns false when the input is refused, or more of it is needed.
 bool incoming::check_lines(read_buffer& input) {
   const std::string_view text(static_cast<const char*>(input.data().data()), input.size());
-  if (taken_ == 0 && text.starts_with('\r')) {
+  if (taken_bytes_ == 0 && text.starts_with('\r')) {
     if (text.size() < line_end.size()) {
       return false;
     }
     if (text.starts_with(line_end)) {  // some clients send one after a body
       input.consume(line_end.size());
-      taken_ = line_end.size();
+      taken_bytes_ = line_end.size();
       return check_lines(input);
     }
   }
@@ -103,15 +104,15 @@ void incoming::refuse(const error_code& error) {
 /// Refuses requests that the parser accepts but another server may understand differently: request smuggling uses
 /// them.
 void incoming::check_header() {
-  const message& asked = parser_.get();
-  const std::string_view host = asked[http::field::host];
-  const std::size_t hosts = asked.count(http::field::host);
-  const std::size_t codings = asked.count(http::field::transfer_encoding);
-  if (hosts > 1 || (asked.version() == 11 && hosts == 0) || host.find_first_of(" \t,/@") != host.npos) {
+  const message& header = parser_.get();
+  const std::string_view host = header[http::field::host];
+  const std::size_t hosts = header.count(http::field::host);
+  const std::size_t codings = header.count(http::field::transfer_encoding);
+  if (hosts > 1 || (header.version() == 11 && hosts == 0) || host.find_first_of(" \t,/@") != host.npos) {
     refused_ = {400, "one Host field is needed"};
   } else if (codings > 1 ||
              (codings == 1 &&
-              (asked.version() != 11 || !boost::beast::iequals(asked[http::field::transfer_encoding], "chunked")))) {
+              (header.version() != 11 || !boost::beast::iequals(header[http::field::transfer_encoding], "chunked")))) {
     refused_ = {400, "a body is chunked, or has a length"};
   }
 }

@@ -32,7 +32,7 @@ class incoming {
 
   /// Consumes as much as it can. Returns false when it needs more input, for which `input` has room. A refusal needs
   /// no more.
-  bool take(read_buffer& input, part wanted);
+  bool take(read_buffer& input, part next_part);
   /// Tells the parser that the input has ended.
   void end();
 
@@ -48,7 +48,7 @@ class incoming {
 
   boost::beast::http::request_parser<text_body, allocator> parser_;
   const server_settings& limits_;
-  std::size_t taken_ = 0;
+  std::size_t taken_bytes_ = 0;
   std::size_t header_ = 0;  ///< bytes of the header
   refusal refused_;
 };

@@ -16,13 +16,13 @@ namespace appserver {
 
 namespace {
 
-/// Returns a socket bound to the address and fills in its port. `alone`: fails where another socket listens.
-int bound(sockaddr_in& address, bool alone) {
+/// Returns a socket bound to the address and fills in its port. `is_exclusive`: fails where another socket listens.
+int bound(sockaddr_in& address, bool is_exclusive) {
   const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int enabled = 1;
   socklen_t size = sizeof address;
   if (descriptor < 0 || setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled) != 0 ||
-      (!alone && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &enabled, sizeof enabled) != 0) ||
+      (!is_exclusive && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &enabled, sizeof enabled) != 0) ||
       bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
       getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     const std::string why = std::strerror(errno);

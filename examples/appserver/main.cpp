@@ -35,14 +35,14 @@ void open_access_log(appserver::objects& shared_objects, const std::string& suff
   }
 }
 
-int serve(const command& given) {
+int serve(const command& options) {
   using enum appserver::allocator_kind;
-  appserver::configuration first = given.load();
+  appserver::configuration first = options.load();
   tarn::application server({.name = "appserver",
                             .workers = first.server.workers,
                             .processes = first.server.processes,
                             .stop_after = first.server.stop_after,
-                            .own_heaps = given.allocator == tarn,
+                            .has_own_heaps = options.allocator == tarn,
                             .heap = {.initial = first.server.heap}});
   appserver::objects shared_objects(first.site);
   appserver::listeners sockets;
@@ -64,9 +64,9 @@ int serve(const command& given) {
     is_parent = false;
     open_access_log(shared_objects, "." + std::to_string(number));
   });
-  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, shared_objects, given.allocator); });
+  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, shared_objects, options.allocator); });
   server.on_reload([&] {  // SIGHUP: workers go on, each request with the version that it began with
-    appserver::configuration next = given.load();
+    appserver::configuration next = options.load();
     shared_objects.site.publish(next.site);
     if (is_parent) {
       std::printf("appserver: configuration %llu%s\n",
@@ -80,20 +80,20 @@ int serve(const command& given) {
 
 }  // namespace
 
-int main(int count, char** words) {
-  command given;
+int main(int count, char** arguments) {
+  command options;
   CLI::App line("A small HTTP/1.1 server on Tarn.", "appserver");
-  line.add_option("--config", given.config, "TOML file")->required();
-  line.add_option("--port", given.port, "instead of server.port; 0: one that is free")->check(CLI::Range(0, 65'535));
-  line.add_option("--workers", given.workers, "instead of server.workers")->check(CLI::Range(1, 1'024));
-  line.add_option("--processes", given.processes, "instead of server.processes; 0: none but this one")
+  line.add_option("--config", options.config, "TOML file")->required();
+  line.add_option("--port", options.port, "instead of server.port; 0: one that is free")->check(CLI::Range(0, 65'535));
+  line.add_option("--workers", options.workers, "instead of server.workers")->check(CLI::Range(1, 1'024));
+  line.add_option("--processes", options.processes, "instead of server.processes; 0: none but this one")
       ->check(CLI::Range(0, 1'024));
-  line.add_option("--allocator", given.allocator, "tarn (arenas and heaps), or global (the process heap), to compare")
+  line.add_option("--allocator", options.allocator, "tarn (arenas and heaps), or global (the process heap), to compare")
       ->transform(CLI::CheckedTransformer(std::map<std::string, appserver::allocator_kind>{
           {"tarn", appserver::allocator_kind::tarn}, {"global", appserver::allocator_kind::global}}));
-  CLI11_PARSE(line, count, words);
+  CLI11_PARSE(line, count, arguments);
   try {
-    return serve(given);
+    return serve(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "appserver: %s\n", error.what());
     return 1;

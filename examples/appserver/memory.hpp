@@ -21,19 +21,19 @@ class memory_budget {
 
   /// Returns false, and takes nothing, when the budget has no room.
   bool take(std::size_t bytes) noexcept {
-    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_) {
+    if (taken_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_) {
       give(bytes);
       return false;
     }
     return true;
   }
-  void give(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void give(std::size_t bytes) noexcept { taken_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   /// Returns true when less than a quarter is left.
-  bool is_short() const noexcept { return taken_.load(std::memory_order_relaxed) > limit_ - limit_ / 4; }
+  bool is_short() const noexcept { return taken_bytes_.load(std::memory_order_relaxed) > limit_ - limit_ / 4; }
 
  private:
   const std::size_t limit_;
-  std::atomic<std::size_t> taken_ = 0;
+  std::atomic<std::size_t> taken_bytes_ = 0;
 };
 
 /// Takes memory from another resource within a budget: allocations above `exempt` bytes count, and throw

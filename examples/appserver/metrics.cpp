@@ -44,9 +44,10 @@ void append_metrics(std::pmr::string& text, std::span<const worker_metrics> work
     for (const worker_metrics& metrics : workers) {
       count += metrics.latency[bucket].get();
     }
-    const bool last = bucket == worker_metrics::bounds.size();
+    const bool is_last = bucket == worker_metrics::bounds.size();
     fmt::format_to(out, "appserver_latency_seconds_bucket{{le=\"{}\"}} {}\n",
-                   last ? "+Inf" : fmt::format("{}", static_cast<double>(worker_metrics::bounds[bucket]) / 1e6), count);
+                   is_last ? "+Inf" : fmt::format("{}", static_cast<double>(worker_metrics::bounds[bucket]) / 1e6),
+                   count);
   }
   for (const worker_metrics& metrics : workers) {
     nanoseconds += metrics.latency_ns.get();

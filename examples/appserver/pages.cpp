@@ -13,9 +13,9 @@ namespace appserver {
 namespace {
 
 /// Returns the value of NAME in NAME=VALUE pairs.
-std::optional<std::string_view> value_of(std::string_view name, std::string_view pairs, char between) {
+std::optional<std::string_view> value_of(std::string_view name, std::string_view pairs, char separator) {
   while (!pairs.empty()) {
-    std::string_view pair = pairs.substr(0, pairs.find(between));
+    std::string_view pair = pairs.substr(0, pairs.find(separator));
     pairs.remove_prefix(pair.size() == pairs.size() ? pair.size() : pair.size() + 1);
     pair.remove_prefix(std::min(pair.find_first_not_of(' '), pair.size()));
     if (pair.size() > name.size() && pair.substr(0, name.size()) == name && pair[name.size()] == '=') {
@@ -80,16 +80,16 @@ void page(reply& output, const site_settings& site, std::string_view query) {
   });
 }
 
-void login(reply& output, const site_settings& site, std::string_view form, objects& state, worker_metrics& counted) {
+void login(reply& output, const site_settings& site, std::string_view form, objects& state, worker_metrics& counters) {
   const std::optional<std::string_view> text = value_of("user", form, '&');
   const std::optional<user_name> user = text ? user_name::parse(*text) : std::nullopt;
   if (!user) {
     return refuse(400, "the body is user=NAME, of 1 to 32 letters, digits, - and _", output);
   }
-  counted.locks.add(1);
+  counters.locks.add(1);
   const std::optional<session_id> id = state.sessions.open(*user, site.session, site.sessions);
   if (!id) {
-    output.retry = true;
+    output.can_retry = true;
     return refuse(503, "as many sessions as there may be", output);
   }
   const auto digits = id->text();
@@ -99,12 +99,12 @@ void login(reply& output, const site_settings& site, std::string_view form, obje
   output.body.append("hello, ").append(user->view()).append("\n");
 }
 
-void count(reply& output, std::string_view cookies, objects& state, worker_metrics& counted) {
+void count(reply& output, std::string_view cookies, objects& state, worker_metrics& counters) {
   const std::optional<std::string_view> text = value_of("session", cookies, ';');
   const std::optional<session_id> id = text ? session_id::parse(*text) : std::nullopt;
   std::optional<visit> visited;
   if (id) {
-    counted.locks.add(1);
+    counters.locks.add(1);
     visited = state.sessions.count(*id);
   }
   if (!visited) {
@@ -125,35 +125,36 @@ void metrics(reply& output, objects& state) {
   output.body += "\n# EOF\n";
 }
 
-void route(const request& asked, objects& state, worker_metrics& counted, reply& output) {
+void route(const request& client_request, objects& state, worker_metrics& counters, reply& output) {
   const auto site = state.site.snapshot();  // one version for the whole request
   output.version = site.version();
 
-  std::string_view path = asked.target;
+  std::string_view path = client_request.target;
   if (path.substr(0, 7) == "http://") {  // a proxy writes the target this way
     path.remove_prefix(std::min(path.find('/', 7), path.size()));
   }
   const std::size_t question = std::min(path.find('?'), path.size());
   const std::string_view query = path.substr(std::min(question + 1, path.size()));
   path = path.substr(0, question);
-  const bool posted = path == "/login";
-  const bool exists = posted || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
-                      path == "/healthz" || path == "/version";
-  if (!exists) {
+  const bool is_post = path == "/login";
+  const bool is_known = is_post || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
+                        path == "/healthz" || path == "/version";
+  if (!is_known) {
     refuse(404, "no such page", output);
-  } else if (posted ? asked.method != "POST" : asked.method != "GET" && asked.method != "HEAD") {
-    output.allow = posted ? "POST" : "GET, HEAD";
+  } else if (is_post ? client_request.method != "POST"
+                     : client_request.method != "GET" && client_request.method != "HEAD") {
+    output.allow = is_post ? "POST" : "GET, HEAD";
     refuse(405, "not with this method", output);
   } else if (path == "/small") {
     small(output, *site);
   } else if (path == "/page") {
     page(output, *site, query);
   } else if (path == "/login") {
-    login(output, *site, asked.body, state, counted);
+    login(output, *site, client_request.body, state, counters);
   } else if (path == "/counter") {
-    count(output, asked.cookies, state, counted);
+    count(output, client_request.cookies, state, counters);
   } else if (path == "/metrics") {
-    counted.locks.add(1);
+    counters.locks.add(1);
     metrics(output, state);
   } else if (path == "/version") {
     append_number(output.body, output.version);
@@ -171,12 +172,12 @@ void refuse(unsigned status, std::string_view why, reply& output) {
   output.body.assign(why).append("\n");
 }
 
-void answer(const request& asked, objects& state, worker_metrics& counted, reply& output) noexcept {
+void answer(const request& client_request, objects& state, worker_metrics& counters, reply& output) noexcept {
   try {
-    route(asked, state, counted, output);
+    route(client_request, state, counters, output);
   } catch (const std::bad_alloc&) {
     output.status = 503;
-    output.retry = true;
+    output.can_retry = true;
     output.body.clear();
   } catch (...) {
     output.status = 500;
@@ -185,14 +186,14 @@ void answer(const request& asked, objects& state, worker_metrics& counted, reply
 }
 
 // Beast's serializer does the same in 6,000 more instructions: as many as all other work of a small request.
-std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_view date,
+std::pmr::string head_of(const reply& answer, bool is_old, bool keeps_open, std::string_view date,
                          std::pmr::memory_resource& memory) {
   std::pmr::string head(&memory);
   head.reserve(512);
   const auto field = [&](std::string_view name, std::string_view value) {
     head.append(name).append(": ").append(value).append("\r\n");
   };
-  head += old ? "HTTP/1.0 " : "HTTP/1.1 ";
+  head += is_old ? "HTTP/1.0 " : "HTTP/1.1 ";
   append_number(head, answer.status);
   head.append(" ")
       .append(boost::beast::http::obsolete_reason(boost::beast::http::status(answer.status)))
@@ -204,7 +205,7 @@ std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_v
   if (!answer.allow.empty()) {
     field("Allow", answer.allow);
   }
-  if (answer.retry) {
+  if (answer.can_retry) {
     field("Retry-After", "1");
   }
   if (answer.status == 401) {
@@ -213,8 +214,8 @@ std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_v
   if (!answer.cookie.empty()) {
     field("Set-Cookie", answer.cookie);
   }
-  if (keep == old) {  // otherwise the client assumes it anyway
-    field("Connection", keep ? "keep-alive" : "close");
+  if (keeps_open == is_old) {  // otherwise the client assumes it anyway
+    field("Connection", keeps_open ? "keep-alive" : "close");
   }
   head += "Content-Length: ";
   append_number(head, answer.body.size());

@@ -25,7 +25,7 @@ struct reply {
   unsigned status = 200;
   std::string_view type = "text/plain; charset=utf-8";
   std::string_view allow;     ///< the allowed methods, for 405
-  bool retry = false;         ///< for 503: a later attempt may find room
+  bool can_retry = false;     ///< for 503: a later attempt may find room
   std::uint64_t version = 0;  ///< the version of the configuration that served it
   std::pmr::string body;
   std::pmr::string cookie;  ///< empty: no cookie is set
@@ -33,14 +33,14 @@ struct reply {
 
 /// Turns a request into a reply. Never throws: an error becomes a reply, too. `counted` belongs to the calling
 /// worker.
-using answering = void(const request&, objects&, worker_metrics& counted, reply&) noexcept;
+using answering = void(const request&, objects&, worker_metrics& counters, reply&) noexcept;
 
 /// The pages of this server.
-void answer(const request& asked, objects& state, worker_metrics& counted, reply& output) noexcept;
+void answer(const request& client_request, objects& state, worker_metrics& counters, reply& output) noexcept;
 
 /// Returns the bytes before the body. `old`: the client speaks HTTP/1.0; `keep`: the connection stays open; `date`:
 /// now.
-std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_view date,
+std::pmr::string head_of(const reply& answer, bool is_old, bool keeps_open, std::string_view date,
                          std::pmr::memory_resource& memory);
 
 /// Replies with a status and its reason, in one line.

@@ -37,12 +37,12 @@ class section {
       if (!entry->is_integer()) {
         fail(*entry, full(key) + " is not a whole number");
       }
-      const std::int64_t given = entry->as_integer()->get();
-      if (given < least || given > maximum) {
-        fail(*entry, full(key) + " is " + std::to_string(given) + ", not from " + std::to_string(least) + " to " +
+      const std::int64_t value = entry->as_integer()->get();
+      if (value < least || value > maximum) {
+        fail(*entry, full(key) + " is " + std::to_string(value) + ", not from " + std::to_string(least) + " to " +
                          std::to_string(maximum));
       }
-      value = static_cast<Number>(given);
+      value = static_cast<Number>(value);
     }
   }
   template <class Rep, class Period>

@@ -61,7 +61,7 @@ struct connection {
   char address[INET_ADDRSTRLEN] = "-";  ///< the client's
   read_buffer unread;
   phase now = phase::idle;
-  bool late = false;
+  bool is_late = false;
   clock::time_point until = clock::time_point::max();  ///< its wait is cancelled then
 };
 
@@ -71,7 +71,7 @@ class worker {
       : me_(me),
         state_(state),
         settings_(*state.settings),
-        counted_((*state.metrics)[me.number()]),
+        counters_((*state.metrics)[me.number()]),
         kind_(kind),
         pages_(pages),
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
@@ -84,7 +84,7 @@ class worker {
         connections_(&memory_) {}
 
   void run() {
-    counted_.connections.set(0);  // a dead worker of this number may have left some
+    counters_.connections.set(0);  // a dead worker of this number may have left some
     look_around();
     listener_.accept([this](tcp_socket socket, const tcp::endpoint& peer) { admit(std::move(socket), peer); });
     watch_time();
@@ -112,7 +112,7 @@ class worker {
       socket.shutdown(tcp_socket::shutdown_send, ignored);
       while (socket.read_some(net::buffer(unread), ignored) != 0) {  // closing earlier would discard the reply
       }
-      counted_.replied(503, {});
+      counters_.replied(503, {});
       return;
     }
     const std::size_t before = connections_.size();
@@ -124,14 +124,14 @@ class worker {
         connections_.pop_back();
       }
     }
-    counted_.connections.set(connections_.size());
+    counters_.connections.set(connections_.size());
   }
 
   background serve(std::pmr::list<connection>::iterator position) {
     connection& client = *position;
-    bool answered = false;  // the connection ends after this reply
+    bool is_answered = false;  // the connection ends after this reply
     try {
-      while (!answered) {
+      while (!is_answered) {
         // One statement each: GCC 12 waits for the second operand of && even where the first one is false.
         const bool has_begun = co_await begins(client);
         if (!has_begun) {
@@ -140,15 +140,15 @@ class worker {
         if (budget_.is_short()) {
           co_await room();
         }
-        answered = !co_await exchange(client);
+        is_answered = !co_await exchange(client);
       }
-      if (answered) {
+      if (is_answered) {
         co_await end(client);
       }
     } catch (const std::exception&) {  // no memory, say: drops this client; the others notice nothing
     }
     connections_.erase(position);
-    counted_.connections.set(connections_.size());
+    counters_.connections.set(connections_.size());
     if (me_.stopping() && connections_.empty()) {
       timer_.cancel();
     }
@@ -169,7 +169,7 @@ class worker {
       client.unread.commit(come);
     }
     error_code unknown;
-    co_return client.unread.size() != 0 || (me_.stopping() && !client.late && client.socket.available(unknown) != 0);
+    co_return client.unread.size() != 0 || (me_.stopping() && !client.is_late && client.socket.available(unknown) != 0);
   }
 
   /// Back-pressure: while the requests in flight leave little of the memory budget, new ones stay unread for up to a
@@ -200,34 +200,35 @@ class worker {
     }
 
     tarn::transient<reply> answer(*memory);
-    const incoming::message& asked = came.get();
-    bool whole = false;  // the request's end is known
-    if (client.late) {
+    const incoming::message& client_request = came.get();
+    bool is_whole = false;  // the request's end is known
+    if (client.is_late) {
       refuse(408, "the request took too long to come in", *answer);
     } else if (!has_come) {
       co_return false;  // the client has disconnected
     } else if (came.refused()) {
       refuse(came.why().status, came.why().why, *answer);
     } else {
-      whole = true;
-      pages_({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, state_, counted_,
-             *answer);
+      is_whole = true;
+      pages_({client_request.method_string(), client_request.target(), client_request[http::field::cookie],
+              client_request.body()},
+             state_, counters_, *answer);
     }
-    const bool keep = whole && asked.keep_alive() && (!me_.stopping() || client.unread.size() != 0);
+    const bool keeps_open = is_whole && client_request.keep_alive() && (!me_.stopping() || client.unread.size() != 0);
     const unsigned status = answer->status;
     const std::size_t size = answer->body.size();
-    const bool sent = co_await send(client, *answer, asked, keep, *memory);
-    if (sent) {
+    const bool is_sent = co_await send(client, *answer, client_request, keeps_open, *memory);
+    if (is_sent) {
       const clock::duration took = clock::now() - began;
-      counted_.replied(status, took);
-      log(client, asked, status, size, took);
+      counters_.replied(status, took);
+      log(client, client_request, status, size, took);
     }
-    co_return (sent && keep);
+    co_return (is_sent && keeps_open);
   }
 
   /// Reads the rest of a request. Returns false when it will not come.
-  step receive(connection& client, incoming& message, incoming::part wanted) {
-    while (!message.take(client.unread, wanted)) {
+  step receive(connection& client, incoming& message, incoming::part next_part) {
+    while (!message.take(client.unread, next_part)) {
       const auto room = client.unread.prepare(read_ahead);
       std::size_t come = 0;
       const error_code error =
@@ -242,13 +243,13 @@ class worker {
     co_return true;
   }
 
-  step send(connection& client, const reply& answer, const incoming::message& asked, bool keep,
+  step send(connection& client, const reply& answer, const incoming::message& client_request, bool keeps_open,
             std::pmr::memory_resource& memory) {
-    const std::pmr::string head = head_of(answer, asked.version() == 10, keep, date_, memory);
-    const std::string_view body = asked.method() == http::verb::head ? std::string_view() : answer.body;
+    const std::pmr::string head = head_of(answer, client_request.version() == 10, keeps_open, date_, memory);
+    const std::string_view body = client_request.method() == http::verb::head ? std::string_view() : answer.body;
     std::array<net::const_buffer, 2> unsent = {net::buffer(head), net::buffer(body)};
     enter(client, phase::writing, settings_.request);
-    client.late = false;
+    client.is_late = false;
     error_code error;
     std::size_t sent = client.socket.write_some(unsent, error);  // usually writes everything
     if (error == net::error::would_block) {
@@ -266,20 +267,21 @@ class worker {
   }
 
   /// Logs a line in the format of other servers, followed by the microseconds.
-  void log(const connection& client, const incoming::message& asked, unsigned status, std::size_t size,
+  void log(const connection& client, const incoming::message& client_request, unsigned status, std::size_t size,
            clock::duration took) {
     if (state_.access_log) {
-      const auto printable = [](std::string_view text, char* place) {  // nobody forges lines or ends a quoted part
+      const auto printable = [](std::string_view text, char* output) {  // nobody forges lines or ends a quoted part
         const std::size_t length = std::min(text.size(), max_logged_bytes);
-        std::transform(text.begin(), text.begin() + length, place,
+        std::transform(text.begin(), text.begin() + length, output,
                        [](char c) { return c > ' ' && c <= '~' && c != '"' ? c : '?'; });
-        return std::string_view(place, length);
+        return std::string_view(output, length);
       };
       char method[max_logged_bytes];
       char target[max_logged_bytes];
       tarn::io::print_line(*state_.access_log, "{} - - [{}] \"{} {} HTTP/{}.{}\" {} {} {}", client.address, log_date_,
-                           printable(asked.method_string(), method), printable(asked.target(), target),
-                           asked.version() / 10, asked.version() % 10, status, size,
+                           printable(client_request.method_string(), method),
+                           printable(client_request.target(), target), client_request.version() / 10,
+                           client_request.version() % 10, status, size,
                            std::chrono::duration_cast<std::chrono::microseconds>(took).count());
     }
   }
@@ -290,9 +292,9 @@ class worker {
     error_code error;
     client.socket.shutdown(tcp_socket::shutdown_send, error);
     enter(client, phase::ending, last_words);
-    client.late = false;
+    client.is_late = false;
     char unread[read_ahead];
-    while (!error && !client.late) {
+    while (!error && !client.is_late) {
       error =
           co_await wait([&](auto handler) { client.socket.async_read_some(net::buffer(unread), std::move(handler)); });
     }
@@ -313,7 +315,7 @@ class worker {
       for (connection& client : connections_) {
         if (client.until <= now_) {
           error_code ignored;
-          client.late = true;
+          client.is_late = true;
           client.socket.cancel(ignored);
         }
       }
@@ -330,8 +332,8 @@ class worker {
     log_date_.assign(text, std::strftime(text, sizeof text, "%d/%b/%Y:%H:%M:%S +0000", &parts));
     if (kind_ == allocator_kind::tarn) {
       const tarn::heap_statistics heap = tarn::current().statistics();
-      counted_.footprint.set(heap.footprint_bytes);
-      counted_.footprint_most.set(heap.peak_footprint_bytes);
+      counters_.footprint.set(heap.footprint_bytes);
+      counters_.footprint_most.set(heap.peak_footprint_bytes);
     }
   }
 
@@ -352,7 +354,7 @@ class worker {
   tarn::worker& me_;
   objects& state_;
   const server_settings& settings_;
-  worker_metrics& counted_;
+  worker_metrics& counters_;
   allocator_kind kind_;
   answering& pages_;
   std::pmr::memory_resource& memory_;

@@ -34,7 +34,7 @@ using visits = std::map<std::string, long, std::less<>>;
 constexpr std::size_t max_names = 10'000;
 
 // Until the next start.
-tarn::read_only<settings> given;
+tarn::read_only<settings> chosen_settings;
 // Until the next reload.
 tarn::reloadable<texts> current(tarn::reload_options{.name = "texts"}, texts{});
 // Changed by every request.
@@ -74,12 +74,12 @@ tarn::io::file listen_at(std::uint16_t port) {
 
 long count_visit(std::string_view name) {
   return visitors.with([name](visits& counts) {
-    auto place = counts.find(name);
-    if (place == counts.end()) {
+    auto position = counts.find(name);
+    if (position == counts.end()) {
       if (counts.size() >= max_names) return 0L;  // strangers are greeted, and not counted
-      place = counts.emplace(name, 0).first;
+      position = counts.emplace(name, 0).first;
     }
-    return ++place->second;
+    return ++position->second;
   });
 }
 
@@ -116,10 +116,10 @@ void serve(tarn::worker& me, tarn::io::file client) {
 }
 
 void work(tarn::worker& me) {
-  pollfd wanted[] = {{me.stop_descriptor(), POLLIN, 0}, {listening.descriptor(), POLLIN, 0}};
+  pollfd polled[] = {{me.stop_descriptor(), POLLIN, 0}, {listening.descriptor(), POLLIN, 0}};
   while (!me.stopping()) {
     me.now_doing("waiting for a client");
-    if (poll(wanted, 2, -1) < 0 || wanted[0].revents != 0) continue;
+    if (poll(polled, 2, -1) < 0 || polled[0].revents != 0) continue;
     const int client = accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) {
       if (errno == EAGAIN || errno == ECONNABORTED) continue;  // another worker was faster, or the client gave up
@@ -133,18 +133,18 @@ void work(tarn::worker& me) {
   }
 }
 
-int run(settings chosen) {
+int run(settings options) {
   tarn::application server(
       {.name = "greeter", .workers = 2, .stop_after = std::chrono::seconds(1), .end_after = std::chrono::seconds(20)});
   server.on_initialise([&] {
-    current.publish(read_texts(chosen.greeting_path));
-    journal.emplace(chosen.journal_path, tarn::io::journal_options{.bytes = 4 << 20});
-    listening = listen_at(chosen.port);
-    given.build(std::move(chosen));
+    current.publish(read_texts(options.greeting_path));
+    journal.emplace(options.journal_path, tarn::io::journal_options{.bytes = 4 << 20});
+    listening = listen_at(options.port);
+    chosen_settings.build(std::move(options));
   });
   server.on_work(work);
   server.on_reload([] {  // SIGHUP
-    current.publish(read_texts(given->greeting_path));
+    current.publish(read_texts(chosen_settings->greeting_path));
     journal->reopen();
   });
   return server.run();
@@ -152,13 +152,13 @@ int run(settings chosen) {
 
 }  // namespace
 
-int main(int count, char** words) {
+int main(int count, char** arguments) {
   std::uint16_t port = 0;
-  const std::string_view number = count == 4 ? words[3] : "";
+  const std::string_view number = count == 4 ? arguments[3] : "";
   const auto read = std::from_chars(number.data(), number.data() + number.size(), port);
   if (count != 4 || read.ec != std::errc() || read.ptr != number.data() + number.size()) {
-    std::fprintf(stderr, "Usage: %s GREETING JOURNAL PORT\n", words[0]);
+    std::fprintf(stderr, "Usage: %s GREETING JOURNAL PORT\n", arguments[0]);
     return 2;
   }
-  return run({words[1], words[2], port});
+  return run({arguments[1], arguments[2], port});
 }

@@ -18,9 +18,9 @@ struct application_options {
   unsigned restarts = 0;             ///< restarts of each worker that throws; after them its process stops
   std::chrono::milliseconds stop_after{10'000};  ///< time that workers have to end by themselves after a stop began
   std::chrono::milliseconds end_after{2'000};    ///< extra time with their sockets shut down; then it ends without them
-  bool bind_workers = false;  ///< binds each worker to one of the processors that the process may use, by its number
-  bool own_heaps = false;     ///< makes a separate heap current for each worker, with the options `heap`
-  heap_options heap = {};     ///< `initial` is mapped and touched before any worker runs
+  bool binds_workers = false;  ///< binds each worker to one of the processors that the process may use, by its number
+  bool has_own_heaps = false;  ///< makes a separate heap current for each worker, with the options `heap`
+  heap_options heap = {};      ///< `initial` is mapped and touched before any worker runs
 };
 
 /// The value that run() returns, or the exit status of the process.
@@ -99,7 +99,7 @@ class application {
   void reload() noexcept;
 
  private:
-  std::unique_ptr<detail::application_inside> inside_;
+  std::unique_ptr<detail::application_inside> state_;
 };
 
 }  // namespace tarn

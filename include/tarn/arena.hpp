@@ -49,7 +49,8 @@ struct arena_statistics {
 class arena_limit_reached : public std::bad_alloc {
  public:
   /// Made by an arena. All sizes are in bytes.
-  arena_limit_reached(const char* name, std::size_t wanted, std::size_t held, std::size_t limit) noexcept;
+  arena_limit_reached(const char* name, std::size_t requested_bytes, std::size_t held_bytes,
+                      std::size_t limit) noexcept;
   const char* what() const noexcept override { return text_; }
 
  private:
@@ -110,8 +111,10 @@ class arena : public std::pmr::memory_resource {
   [[nodiscard]] bool extend(void* block, std::size_t old_bytes, std::size_t new_bytes) noexcept {
     return extend(block, old_bytes, new_bytes, new_bytes) == new_bytes;
   }
-  /// Resizes to as many bytes between `least` and `wanted` as there is room for. Returns the block's size afterwards.
-  [[nodiscard]] std::size_t extend(void* block, std::size_t old_bytes, std::size_t least, std::size_t wanted) noexcept;
+  /// Resizes to as many bytes between `min_bytes` and `max_bytes` as there is room for. Returns the block's size
+  /// afterwards.
+  [[nodiscard]] std::size_t extend(void* block, std::size_t old_bytes, std::size_t min_bytes,
+                                   std::size_t max_bytes) noexcept;
   /// Extends the block, or else copies it into a new one that can grow further. `block` may be null. Throws like
   /// allocate, and then leaves the old block untouched.
   [[nodiscard]] void* reallocate(void* block, std::size_t old_bytes, std::size_t new_bytes,
@@ -173,7 +176,7 @@ class arena : public std::pmr::memory_resource {
   }
 
   bool is_untouched() const noexcept {
-    return current_ == nullptr && aside_ == nullptr && spare_ == nullptr && finalisers_ == nullptr;
+    return current_ == nullptr && single_block_chunks_ == nullptr && spare_ == nullptr && finalisers_ == nullptr;
   }
   bool is_newest(const void* block, std::size_t bytes) const noexcept {
     return static_cast<const char*>(block) + detail::arena_bytes_of(bytes) == top_;
@@ -181,24 +184,24 @@ class arena : public std::pmr::memory_resource {
   std::size_t used_bytes() const noexcept { return reinterpret_cast<std::uintptr_t>(top_) - base_; }
   void note_peak() noexcept { peak_bytes_ = std::max(peak_bytes_, used_bytes()); }
 
-  /// With `last`, the block must end where the arena continues, so that it can be extended or be a mark.
-  [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
-  [[gnu::noinline]] void* try_allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
-  void* place(detail::arena_chunk* chunk, std::size_t bytes, std::size_t alignment, bool last) noexcept;
+  /// With `must_be_newest`, the block must end where the arena continues, so that it can be extended or be a mark.
+  [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest);
+  [[gnu::noinline]] void* try_allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest);
+  void* allocate_in(detail::arena_chunk* chunk, std::size_t bytes, std::size_t alignment, bool must_be_newest) noexcept;
   [[gnu::noinline]] void rewind_slow(const arena_mark& mark) noexcept;
   [[noreturn]] void refuse(std::size_t bytes) const;
   void leave() noexcept;
   void check_outermost(const char* entry) const noexcept;
-  void finish(detail::arena_finaliser* until, std::uint64_t below) noexcept;
+  void finish(detail::arena_finaliser* until, std::uint64_t min_mark) noexcept;
   void empty() noexcept;
 
   detail::arena_chunk* take(std::size_t needed);
   detail::arena_chunk* take_spare() noexcept;
-  detail::arena_chunk* take_upstream(std::size_t needed, std::size_t wanted);
+  detail::arena_chunk* take_upstream(std::size_t min_bytes, std::size_t preferred_bytes);
   void give_upstream(detail::arena_chunk* chunk) noexcept;
   void give_spare() noexcept;
-  void put_by(detail::arena_chunk* chunk) noexcept;
-  void put_by_until(detail::arena_chunk* current, detail::arena_chunk* aside) noexcept;
+  void add_spare(detail::arena_chunk* chunk) noexcept;
+  void empty_chunks_until(detail::arena_chunk* current, detail::arena_chunk* single_block_chunks) noexcept;
   void enter(detail::arena_chunk* chunk) noexcept;
   void start() noexcept;
 
@@ -213,8 +216,9 @@ class arena : public std::pmr::memory_resource {
   char* top_;
   char* end_;
   std::uintptr_t base_;
-  detail::arena_chunk* current_ = nullptr;         ///< holds top_; the full chunks follow it, newest first
-  detail::arena_chunk* aside_ = nullptr;           ///< chunks of one block each that were too large to become current
+  detail::arena_chunk* current_ = nullptr;  ///< holds top_; the full chunks follow it, newest first
+  detail::arena_chunk* single_block_chunks_ =
+      nullptr;                                     ///< chunks of one block each that were too large to become current
   detail::arena_chunk* spare_ = nullptr;           ///< empty chunks, in a binary heap with the largest on top
   detail::arena_finaliser* finalisers_ = nullptr;  ///< newest first
   detail::arena_record* marks_ = nullptr;          ///< newest first
@@ -222,7 +226,7 @@ class arena : public std::pmr::memory_resource {
   char* first_begin_;
   char* first_end_;
   std::uint64_t last_mark_ = 0;  ///< the number of the newest mark
-  std::uint64_t not_below_ = 0;  ///< while destructors run: the first mark that they may end
+  std::uint64_t min_mark_ = 0;  ///< while destructors run: the first mark that they may end
   std::size_t chunk_bytes_ = 0;  ///< total size of all chunks
   std::size_t spare_bytes_ = 0;  ///< total size of the chunks in spare_
   std::size_t chunks_ = 0;
@@ -312,13 +316,14 @@ inline void arena::deallocate(void* block, std::size_t bytes, std::size_t) noexc
   }
 }
 
-inline std::size_t arena::extend(void* block, std::size_t old_bytes, std::size_t least, std::size_t wanted) noexcept {
+inline std::size_t arena::extend(void* block, std::size_t old_bytes, std::size_t min_bytes,
+                                 std::size_t max_bytes) noexcept {
   if (!is_newest(block, old_bytes)) {
     return old_bytes;
   }
   const std::size_t room = static_cast<std::size_t>(end_ - static_cast<char*>(block)) - gap;
-  const std::size_t bytes = std::min(wanted, room);
-  if (bytes < least) {
+  const std::size_t bytes = std::min(max_bytes, room);
+  if (bytes < min_bytes) {
     return old_bytes;
   }
   if (bytes < old_bytes) {
@@ -378,13 +383,14 @@ inline std::string_view arena::copy(std::string_view text) {
 
 inline arena_mark arena::mark() {
   using record = detail::arena_record;
-  void* const place =
+  void* const memory =
       bump(sizeof(record), alignof(record), [this] { return allocate_slow(sizeof(record), alignof(record), true); });
   arena_mark mark;
   mark.owner_ = this;
   mark.number_ = ++last_mark_;
   // This restores base_, so that the bytes in use follow from the record's address again.
-  mark.record_ = marks_ = ::new (place) record{marks_, mark.number_, current_, aside_, finalisers_, base_};
+  mark.record_ = marks_ =
+      ::new (memory) record{marks_, mark.number_, current_, single_block_chunks_, finalisers_, base_};
   return mark;
 }
 
@@ -392,7 +398,7 @@ inline void arena::rewind(const arena_mark& mark) noexcept {
   detail::arena_record* const record = marks_;
   // The usual case is the newest mark, with only blocks of the same chunk since then, and no destructors to run.
   if (mark.record_ != record || record == nullptr || record->number != mark.number_ || record->current != current_ ||
-      record->aside != aside_ || record->finalisers != finalisers_) [[unlikely]] {
+      record->single_block_chunks != single_block_chunks_ || record->finalisers != finalisers_) [[unlikely]] {
     rewind_slow(mark);
     return;
   }

@@ -114,24 +114,25 @@ class arena_string {
       detail::throw_bad_alloc();
     }
     const std::size_t needed = size_ + extra;
-    const std::size_t wanted = std::max({needed, 2 * capacity_, least});
+    const std::size_t new_capacity = std::max({needed, 2 * capacity_, least});
     if (data_ != nullptr) {
-      capacity_ = owner_->extend(data_, capacity_, needed, wanted);
+      capacity_ = owner_->extend(data_, capacity_, needed, new_capacity);
       if (capacity_ >= needed) {
         return;
       }
     }
-    std::size_t now = wanted;
-    void* place = owner_->bump(wanted, 1, [this, wanted] { return owner_->try_allocate_slow(wanted, 1, true); });
-    if (place == nullptr) {  // less than wanted may still be there
-      place = owner_->allocate_slow(needed, 1, true);
+    std::size_t now = new_capacity;
+    void* memory = owner_->bump(new_capacity, 1,
+                                [this, new_capacity] { return owner_->try_allocate_slow(new_capacity, 1, true); });
+    if (memory == nullptr) {  // fewer bytes may still be available
+      memory = owner_->allocate_slow(needed, 1, true);
       now = needed;
     }
     if (data_ != nullptr) {
-      std::memcpy(place, data_, size_);
+      std::memcpy(memory, data_, size_);
       owner_->deallocate(data_, capacity_);
     }
-    data_ = static_cast<char*>(place);
+    data_ = static_cast<char*>(memory);
     capacity_ = now;
   }
 

@@ -146,7 +146,7 @@ class async_shared {
       cancel_.reset();
       const bool is_held = has_at_once_ || has_lock();
       if (TARN_CHECKS && is_held) {
-        owner_.watch_.taken_in_coroutine(root_, &owner_, location_);
+        owner_.watch_.acquired_in_coroutine(root_, &owner_, location_);
       }
       return async_handle<T>(is_held ? &owner_ : nullptr);
     }
@@ -184,8 +184,8 @@ class async_shared {
     calling(async_shared& owner, Function function, std::stop_token stop, const std::source_location& location)
         : waiting<at_once>(owner, std::move(stop), {}, location), function_(std::forward<Function>(function)) {}
     decltype(auto) await_resume() {
-      const async_handle<T> held = waiting<at_once>::await_resume();
-      return std::invoke(std::forward<Function>(function_), *held);
+      const async_handle<T> handle = waiting<at_once>::await_resume();
+      return std::invoke(std::forward<Function>(function_), *handle);
     }
 
    protected:
@@ -197,11 +197,11 @@ class async_shared {
    public:
     using calling<Function>::calling;
     bool await_resume() {
-      const async_handle<T> held = waiting<at_once>::await_resume();
-      if (held) {
-        std::invoke(std::forward<Function>(this->function_), *held);
+      const async_handle<T> handle = waiting<at_once>::await_resume();
+      if (handle) {
+        std::invoke(std::forward<Function>(this->function_), *handle);
       }
-      return bool(held);
+      return bool(handle);
     }
   };
 

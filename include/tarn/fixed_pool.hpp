@@ -32,7 +32,7 @@ struct pool_options {
   /// Surrounds each block with fences, fills it, notes its sites and quarantines it after its free. Reports blocks in
   /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow
   /// (docs/guide/guard.md).
-  bool guard = false;
+  bool is_guarded = false;
 };
 
 /// A copy of a pool's counters. They describe the present unless they say otherwise.
@@ -180,11 +180,11 @@ class fixed_pool {
   void spill(void* block, const void* site) noexcept;
   bool is_guarded() noexcept;
   bool add_magazine() noexcept;
-  bool add_chunk(std::size_t least, std::size_t wanted) noexcept;
+  bool add_chunk(std::size_t min_blocks, std::size_t preferred_blocks) noexcept;
   [[noreturn]] void refuse() const;
   void for_each_live(void (*visit)(void*, void*), void* call);
   void put_back(void* list) noexcept;
-  std::size_t fresh_blocks() const noexcept;
+  std::size_t untouched_blocks() const noexcept;
   std::size_t free_blocks() const noexcept;
   detail::pool_chunk* chunk_of(const void* block) const noexcept;
   void note_taken(void* block) noexcept;
@@ -193,11 +193,11 @@ class fixed_pool {
   void** top_ = detail::shut_pool_magazine.end();
   std::size_t block_bytes_;
   detail::pool_magazine* magazine_ = nullptr;
-  detail::pool_carrier* carriers_ = nullptr;  ///< newest first
-  std::size_t carried_ = 0;                   ///< blocks in carriers, with the carriers themselves
-  std::size_t carrier_blocks_;                ///< addresses that a carrier holds
-  detail::pool_chunk* chunks_ = nullptr;      ///< newest first
-  detail::pool_chunk* fresh_ = nullptr;       ///< chunks with blocks that were never used, oldest first
+  detail::pool_carrier* carriers_ = nullptr;        ///< newest first
+  std::size_t carried_ = 0;                         ///< blocks in carriers, with the carriers themselves
+  std::size_t carrier_blocks_;                      ///< addresses that a carrier holds
+  detail::pool_chunk* chunks_ = nullptr;            ///< newest first
+  detail::pool_chunk* untouched_chunks_ = nullptr;  ///< chunks with blocks that were never used, oldest first
   std::size_t capacity_ = 0;
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;

@@ -12,14 +12,14 @@ namespace tarn {
 
 /// Configures a heap. Sizes are in bytes; they are rounded up to 64 KiB.
 struct heap_options {
-  const char* name = "";      ///< for statistics and messages; the first 23 bytes are kept
-  std::size_t initial = 0;    ///< mapped and touched at creation, so that its use causes no page fault
-  std::size_t increment = 0;  ///< mapped in one step when more is needed; 0: 4 MiB
-  std::size_t limit = 0;      ///< most memory in use at one time; 0: no limit
-  bool keep = false;          ///< freed memory stays with the heap until release(), trim() or the heap's end
-  bool strict = false;        ///< a free by another thread is a fault that names both threads
-  bool statistics = false;    ///< counts each call; calls then do not take the inline path
-  bool sites = false;         ///< records where each block was allocated and reports what is in use at the end. Slower
+  const char* name = "";       ///< for statistics and messages; the first 23 bytes are kept
+  std::size_t initial = 0;     ///< mapped and touched at creation, so that its use causes no page fault
+  std::size_t increment = 0;   ///< mapped in one step when more is needed; 0: 4 MiB
+  std::size_t limit = 0;       ///< most memory in use at one time; 0: no limit
+  bool keeps_memory = false;   ///< freed memory stays with the heap until release(), trim() or the heap's end
+  bool is_strict = false;      ///< a free by another thread is a fault that names both threads
+  bool counts_calls = false;   ///< counts each call; calls then do not take the inline path
+  bool records_sites = false;  ///< records where each block was allocated and reports what is in use at the end. Slower
 };
 
 /// A heap with segments of its own, whose blocks can all be freed at once. Freed memory goes back to the system after
@@ -27,7 +27,7 @@ struct heap_options {
 ///
 /// In the child of a fork, only heap objects that the forking thread was using may be used. Threads: one thread at a
 /// time allocates from a heap and calls its other functions. Any thread may free its blocks, through any function
-/// that frees: tarn::current(), pooled<T>, allocator<T>, tarn_free, except where `strict` forbids it. Cost: allocate
+/// that frees: tarn::current(), pooled<T>, allocator<T>, tarn_free, unless the heap `is_strict`. Cost: allocate
 /// and deallocate are inline and take 1 to 2 ns.
 class heap : public std::pmr::memory_resource {
  public:
@@ -114,17 +114,17 @@ heap& current_slow();
   return current != nullptr ? *current : detail::current_slow();
 }
 
-/// Makes `wanted` the calling thread's current heap for a scope: everything that uses current(), directly or through
+/// Makes `target` the calling thread's current heap for a scope: everything that uses current(), directly or through
 /// pooled<T>, allocator<T> or the C API, then allocates from it.
 class scoped_current {
  public:
-  /// Only the thread that may use `wanted` may call it. Cost: a few loads and stores.
-  explicit scoped_current(heap& wanted) noexcept : before_(detail::local), used_(wanted.front_) {
-    detail::local = wanted.front_;
+  /// Only the thread that may use `target` may call it. Cost: a few loads and stores.
+  explicit scoped_current(heap& target) noexcept : before_(detail::local), target_(target.front_) {
+    detail::local = target.front_;
   }
   ~scoped_current() {
-    if (before_.has_ended() || used_.has_ended()) [[unlikely]] {
-      detail::report_ended_current(used_.has_ended());
+    if (before_.has_ended() || target_.has_ended()) [[unlikely]] {
+      detail::report_ended_current(target_.has_ended());
     }
     detail::local = before_.front;
   }
@@ -142,7 +142,7 @@ class scoped_current {
     detail::heap_front* front;
     std::uint32_t ends;
   };
-  watched before_, used_;
+  watched before_, target_;
 };
 
 /// Returns the heap that owns a block; null for memory that is not Tarn's. Any thread that may use the block may call

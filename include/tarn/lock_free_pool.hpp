@@ -59,8 +59,8 @@ class lock_free_store {
   }
 
   chunk chunks[max_chunks];
-  std::atomic<std::uint32_t> chunk_count{0};  ///< complete chunks
-  std::atomic<std::uint64_t> fresh{0};        ///< blocks that were handed out at least once
+  std::atomic<std::uint32_t> chunk_count{0};     ///< complete chunks
+  std::atomic<std::uint64_t> touched_blocks{0};  ///< blocks that were handed out at least once
   free_stack free[stacks];
   std::uint32_t first_shift;  ///< the first chunk has 1 << first_shift blocks
   std::size_t block_bytes;
@@ -117,9 +117,9 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
       // acquire: the counted chunks are seen complete.
       const std::uint32_t chunks = store_.chunk_count.load(std::memory_order_acquire);
       const std::uint64_t capacity = store_.blocks_in(chunks);
-      for (std::uint64_t number = store_.fresh.load(std::memory_order_relaxed); number < capacity;) {
-        if (store_.fresh.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
-          const place slot = place_of(static_cast<std::uint32_t>(number));
+      for (std::uint64_t number = store_.touched_blocks.load(std::memory_order_relaxed); number < capacity;) {
+        if (store_.touched_blocks.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
+          const location slot = place_of(static_cast<std::uint32_t>(number));
           link_of(slot).store(in_use, std::memory_order_relaxed);
           return block_at(slot);
         }
@@ -136,7 +136,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   }
   /// Frees a block of this pool, which must not be null. Any thread may call it.
   void deallocate(void* block) noexcept {
-    const place slot = place_of(block);
+    const location slot = place_of(block);
     if (slot.chunk == nowhere) [[unlikely]] {
       store_.give_elsewhere(block);
     } else {
@@ -171,29 +171,29 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
 
   /// The location of a block: number `index` in its chunk.
   static constexpr std::uint32_t nowhere = detail::lock_free_store::max_chunks;
-  struct place {
+  struct location {
     std::uint32_t chunk;
     std::size_t index;
   };
   std::uint64_t first_blocks() const noexcept { return std::uint64_t{1} << store_.first_shift; }
-  place place_of(std::uint32_t number) const noexcept {
-    const std::uint64_t counted = number + first_blocks();
-    const auto width = static_cast<std::uint32_t>(std::bit_width(counted)) - 1;
-    return {width - store_.first_shift, static_cast<std::size_t>(counted ^ (std::uint64_t{1} << width))};
+  location place_of(std::uint32_t number) const noexcept {
+    const std::uint64_t shifted_number = number + first_blocks();
+    const auto width = static_cast<std::uint32_t>(std::bit_width(shifted_number)) - 1;
+    return {width - store_.first_shift, static_cast<std::size_t>(shifted_number ^ (std::uint64_t{1} << width))};
   }
-  std::uint32_t number_of(place slot) const noexcept {
+  std::uint32_t number_of(location slot) const noexcept {
     return static_cast<std::uint32_t>((first_blocks() << slot.chunk) - first_blocks() + slot.index);
   }
-  void* block_at(place slot) const noexcept {
+  void* block_at(location slot) const noexcept {
     void* const block = store_.chunks[slot.chunk].begin.load(std::memory_order_relaxed) + slot.index * block_bytes;
     detail::mark_allocated(block, block_bytes);
     return block;
   }
-  std::atomic<std::uint32_t>& link_of(place slot) const noexcept {
+  std::atomic<std::uint32_t>& link_of(location slot) const noexcept {
     return store_.chunks[slot.chunk].links.load(std::memory_order_relaxed)[slot.index];
   }
   /// Tries the newest chunk first, because it has half of all blocks.
-  place place_of(const void* block) const noexcept {
+  location place_of(const void* block) const noexcept {
     for (std::uint32_t chunk = store_.chunk_count.load(std::memory_order_acquire); chunk-- != 0;) {
       const char* const begin = store_.chunks[chunk].begin.load(std::memory_order_relaxed);
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - begin);
@@ -213,7 +213,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   static constexpr std::uint32_t in_use = ~std::uint32_t{0};
 
   /// Reports a second free of a block. Builds with checks also detect one by two threads at the same time.
-  void note_free(place slot) noexcept {
+  void note_free(location slot) noexcept {
     std::atomic<std::uint32_t>& link = link_of(slot);
     const std::uint32_t was =
         detail::checks_frees ? link.exchange(0, std::memory_order_relaxed) : link.load(std::memory_order_relaxed);
@@ -234,7 +234,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
       if (number_and_one == 0) {
         return nullptr;
       }
-      const place slot = place_of(number_and_one - 1);
+      const location slot = place_of(number_and_one - 1);
       // Another thread may have the block by now, and the link may be old: then the exchange below fails.
       const std::uint32_t next = link_of(slot).load(std::memory_order_relaxed);
       if constexpr (TARN_SMALL) {
@@ -249,7 +249,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
     }
   }
 
-  void push(detail::free_stack& stack, place slot) noexcept {
+  void push(detail::free_stack& stack, location slot) noexcept {
     std::atomic<std::uint32_t>& link = link_of(slot);
     const std::uint32_t number_and_one = number_of(slot) + 1;
     std::uint64_t top = stack.top.load(std::memory_order_relaxed);

@@ -25,19 +25,19 @@ struct default_recycling {
   static T create() { return T(); }
 
   /// Makes the object as good as new, and keeps its memory.
-  static void reset(T& used) noexcept {
+  static void reset(T& object) noexcept {
     // A stream's clear() clears its error flags, not its text.
-    constexpr bool can_be_cleared = requires { used.clear(); } && !std::is_base_of_v<std::ios_base, T>;
+    constexpr bool can_be_cleared = requires { object.clear(); } && !std::is_base_of_v<std::ios_base, T>;
     static_assert(can_be_cleared, "this type has no clear(): specialise tarn::recycling and say how it is reset");
     if constexpr (can_be_cleared) {
-      used.clear();
+      object.clear();
     }
   }
 
   /// Returns the bytes that the object holds in addition to its own sizeof.
-  static std::size_t bytes(const T& used) noexcept {
-    if constexpr (requires { used.capacity() * sizeof(typename T::value_type); }) {
-      return used.capacity() * sizeof(typename T::value_type);
+  static std::size_t bytes(const T& object) noexcept {
+    if constexpr (requires { object.capacity() * sizeof(typename T::value_type); }) {
+      return object.capacity() * sizeof(typename T::value_type);
     } else {
       return 0;
     }
@@ -50,7 +50,7 @@ struct recycling : default_recycling<T> {};
 
 namespace detail {
 
-[[noreturn]] void fault_cache_in_use(std::size_t objects) noexcept;
+[[noreturn]] void fault_cache_in_use(const void* cache, std::size_t objects) noexcept;
 
 /// Holds the objects of one cache, for one thread at a time. It is a plain aggregate, so that there can be a constant
 /// one that is both empty and full: every call of that one takes the slow path.
@@ -62,30 +62,30 @@ struct warm_objects {
 
   bool has_room() const noexcept { return count < room; }
   [[gnu::always_inline]] T* take() noexcept { return count != 0 ? objects[--count] : nullptr; }
-  /// Resets `used` and keeps it. Returns false when there is no room; the caller then destroys `used`. An object that
-  /// will be destroyed is not reset first. A reset may itself use this cache, and take the room.
-  [[gnu::always_inline]] bool keep(T* used) noexcept {
+  /// Resets `object` and keeps it. Returns false when there is no room; the caller then destroys `object`. An object
+  /// that will be destroyed is not reset first. A reset may itself use this cache, and take the room.
+  [[gnu::always_inline]] bool keep(T* object) noexcept {
     if (!has_room()) [[unlikely]] {
       return false;
     }
-    Policy::reset(*used);
+    Policy::reset(*object);
     if (!has_room()) [[unlikely]] {
       return false;
     }
-    objects[count++] = used;
+    objects[count++] = object;
     return true;
   }
   /// Takes the objects out one at a time, because a destructor may itself use this cache.
   void clear() noexcept {
-    while (T* const used = take()) {
-      delete_object(used);
+    while (T* const object = take()) {
+      delete_object(object);
     }
   }
 
   // This uses the global new even where T has its own, because a current heap may be released before the cache ends.
   [[gnu::noinline]] static T* new_object() { return ::new T(Policy::create()); }
-  [[gnu::noinline]] static void delete_object(T* used) noexcept { ::delete used; }
-  static bool is_worth_keeping(const T& used) noexcept { return Policy::bytes(used) <= Policy::max_bytes; }
+  [[gnu::noinline]] static void delete_object(T* object) noexcept { ::delete object; }
+  static bool is_worth_keeping(const T& object) noexcept { return Policy::bytes(object) <= Policy::max_bytes; }
 };
 
 }  // namespace detail
@@ -107,38 +107,38 @@ class object_cache {
   /// Holds one object until the handle ends.
   class handle {
    public:
-    handle(handle&& source) noexcept : home_(source.home_), used_(std::exchange(source.used_, nullptr)) {}
+    handle(handle&& source) noexcept : home_(source.home_), object_(std::exchange(source.object_, nullptr)) {}
     handle& operator=(handle&& source) noexcept {
-      handle taken(std::move(source));
-      std::swap(home_, taken.home_);
-      std::swap(used_, taken.used_);
+      handle temporary(std::move(source));
+      std::swap(home_, temporary.home_);
+      std::swap(object_, temporary.object_);
       return *this;
     }
     ~handle() {
-      if (used_ != nullptr) {
-        home_->give(used_);
+      if (object_ != nullptr) {
+        home_->give(object_);
       }
     }
 
     /// Must not be called after a move from this handle.
-    T& operator*() const noexcept { return *used_; }
-    T* operator->() const noexcept { return used_; }
+    T& operator*() const noexcept { return *object_; }
+    T* operator->() const noexcept { return object_; }
     /// Returns the object; null after a move.
-    T* get() const noexcept { return used_; }
-    explicit operator bool() const noexcept { return used_ != nullptr; }
+    T* get() const noexcept { return object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
 
    private:
     friend class object_cache;
-    handle(object_cache* home, T* used) noexcept : home_(home), used_(used) {}
+    handle(object_cache* home, T* object) noexcept : home_(home), object_(object) {}
 
     object_cache* home_;
-    T* used_;
+    T* object_;
   };
 
   object_cache() noexcept { objects_.room = Policy::max_objects; }
   ~object_cache() {
-    if (given_ != 0) {
-      detail::fault_cache_in_use(given_);
+    if (objects_in_use_ != 0) {
+      detail::fault_cache_in_use(this, objects_in_use_);
     }
     objects_.room = 0;
     objects_.clear();
@@ -148,12 +148,12 @@ class object_cache {
 
   /// Takes a kept object, or makes one. Throws what the constructor of T throws.
   [[nodiscard]] handle take() {
-    T* used = objects_.take();
-    if (used == nullptr) [[unlikely]] {
-      used = warm::new_object();
+    T* object = objects_.take();
+    if (object == nullptr) [[unlikely]] {
+      object = warm::new_object();
     }
-    ++given_;
-    return handle(this, used);
+    ++objects_in_use_;
+    return handle(this, object);
   }
 
   /// Returns the number of objects that are kept.
@@ -162,15 +162,15 @@ class object_cache {
   void clear() noexcept { objects_.clear(); }
 
  private:
-  void give(T* used) noexcept {
-    --given_;
-    if (!warm::is_worth_keeping(*used) || !objects_.keep(used)) [[unlikely]] {
-      warm::delete_object(used);
+  void give(T* object) noexcept {
+    --objects_in_use_;
+    if (!warm::is_worth_keeping(*object) || !objects_.keep(object)) [[unlikely]] {
+      warm::delete_object(object);
     }
   }
 
   warm objects_;
-  std::size_t given_ = 0;
+  std::size_t objects_in_use_ = 0;
 };
 
 }  // namespace tarn

@@ -64,8 +64,8 @@ class owned_allocator {
 
   /// Creates an element; one that uses such an allocator gets this one.
   template <class U, class... Arguments>
-  void construct(U* place, Arguments&&... arguments) {
-    std::uninitialized_construct_using_allocator(place, *this, std::forward<Arguments>(arguments)...);
+  void construct(U* memory, Arguments&&... arguments) {
+    std::uninitialized_construct_using_allocator(memory, *this, std::forward<Arguments>(arguments)...);
   }
   owned_allocator select_on_container_copy_construction() const { return {}; }
 

@@ -28,8 +28,8 @@ struct pooled {
   [[gnu::always_inline]] static void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
   [[gnu::always_inline]] static void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
   [[gnu::always_inline]] static void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new(std::size_t, void* place) noexcept { return place; }
-  [[gnu::always_inline]] static void* operator new[](std::size_t, void* place) noexcept { return place; }
+  [[gnu::always_inline]] static void* operator new(std::size_t, void* memory) noexcept { return memory; }
+  [[gnu::always_inline]] static void* operator new[](std::size_t, void* memory) noexcept { return memory; }
 
   [[gnu::always_inline]] static void operator delete(void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
   [[gnu::always_inline]] static void operator delete[](void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }

@@ -57,24 +57,26 @@ struct noise {
 /// Collects violations for a test, instead of text on standard error.
 class noise_log {
  public:
-  /// Most violations that are kept; all are counted.
+  /// The number of violations whose details stay in the log; all are counted.
   static constexpr std::size_t capacity = 16;
 
 #if TARN_CHECKS
-  /// Returns the number of all violations, including those that were not kept.
+  /// Returns the number of all violations, including those without details.
   std::size_t count() const noexcept { return count_; }
   /// Returns the first violations.
-  std::span<const noise> kept() const noexcept { return {kept_, count_ < capacity ? count_ : capacity}; }
-  /// Returns one line for each kept violation, with its stack below it; empty when there was none. Allocates.
+  std::span<const noise> first_violations() const noexcept {
+    return {first_violations_, count_ < capacity ? count_ : capacity};
+  }
+  /// Returns one line for each of the first violations, with its stack below it; empty when there was none. Allocates.
   std::string text() const;
 
  private:
   friend class quiet_region;
   std::size_t count_ = 0;
-  noise kept_[capacity];
+  noise first_violations_[capacity];
 #else
   std::size_t count() const noexcept { return 0; }
-  std::span<const noise> kept() const noexcept { return {}; }
+  std::span<const noise> first_violations() const noexcept { return {}; }
   std::string text() const { return {}; }
 #endif
 };
@@ -119,7 +121,7 @@ class quiet_region {
  private:
   friend struct listener;
   void enter() noexcept;
-  bool hear(const noise& heard, bool is_reported) noexcept;
+  bool hear(const noise& violation, bool is_reported) noexcept;
 
   const char* name_;
   noise_log* log_ = nullptr;

@@ -20,12 +20,12 @@ namespace detail {
 /// Records whether a read-only object was built, and where.
 class built_mark {
  public:
-  bool is_built() const noexcept { return built_; }
+  bool is_built() const noexcept { return is_built_; }
   /// Reports a fault and does not return when the object was built before, or when workers run.
   void before_build(const void* object, const std::source_location& location) const noexcept;
-  void built(const std::source_location& location) noexcept { built_ = true, location_ = location; }
+  void built(const std::source_location& location) noexcept { is_built_ = true, location_ = location; }
   void check(const void* object) const noexcept {
-    if (!built_) [[unlikely]] {
+    if (!is_built_) [[unlikely]] {
       fault_not_built(object);
     }
   }
@@ -33,7 +33,7 @@ class built_mark {
  private:
   [[noreturn]] static void fault_not_built(const void* object) noexcept;
 
-  bool built_ = false;
+  bool is_built_ = false;
   std::source_location location_;
 };
 

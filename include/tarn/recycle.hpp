@@ -18,30 +18,30 @@ class recycler;
 template <class T, class Policy = recycling<T>>
 class recycled {
  public:
-  recycled(recycled&& source) noexcept : used_(std::exchange(source.used_, nullptr)) {}
+  recycled(recycled&& source) noexcept : object_(std::exchange(source.object_, nullptr)) {}
   recycled& operator=(recycled&& source) noexcept {
-    recycled taken(std::move(source));
-    std::swap(used_, taken.used_);
+    recycled temporary(std::move(source));
+    std::swap(object_, temporary.object_);
     return *this;
   }
   ~recycled() {
-    if (used_ != nullptr) {
-      recycler<T, Policy>::give(used_);
+    if (object_ != nullptr) {
+      recycler<T, Policy>::give(object_);
     }
   }
 
   /// Must not be called after a move from this handle.
-  T& operator*() const noexcept { return *used_; }
-  T* operator->() const noexcept { return used_; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
   /// Returns the object; null after a move.
-  T* get() const noexcept { return used_; }
-  explicit operator bool() const noexcept { return used_ != nullptr; }
+  T* get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
 
  private:
   friend class recycler<T, Policy>;
-  explicit recycled(T* used) noexcept : used_(used) {}
+  explicit recycled(T* object) noexcept : object_(object) {}
 
-  T* used_;
+  T* object_;
 };
 
 /// The calling thread's cache. It is emptied at the end of the thread, among the thread_local destructors. Later uses,
@@ -53,11 +53,11 @@ class recycler {
  public:
   /// Takes a kept object of the calling thread, or makes one. Throws what the constructor of T throws.
   [[nodiscard, gnu::always_inline]] static recycled<T, Policy> take() {
-    T* used = local_->take();
-    if (used == nullptr) [[unlikely]] {
-      used = warm::new_object();
+    T* object = local_->take();
+    if (object == nullptr) [[unlikely]] {
+      object = warm::new_object();
     }
-    return recycled<T, Policy>(used);
+    return recycled<T, Policy>(object);
   }
 
   /// Returns the number of objects that this thread keeps.
@@ -73,21 +73,21 @@ class recycler {
     warm objects;
   };
 
-  [[gnu::always_inline]] static void give(T* used) noexcept {
-    if (!warm::is_worth_keeping(*used) || !local_->keep(used)) [[unlikely]] {
-      give_slow(used);
+  [[gnu::always_inline]] static void give(T* object) noexcept {
+    if (!warm::is_worth_keeping(*object) || !local_->keep(object)) [[unlikely]] {
+      give_slow(object);
     }
   }
 
   /// Handles what the inline path cannot: the thread's first object, a full or emptied cache, an object too large.
-  [[gnu::noinline]] static void give_slow(T* used) noexcept {
-    if (local_ == &before_first_ && warm::is_worth_keeping(*used)) {
+  [[gnu::noinline]] static void give_slow(T* object) noexcept {
+    if (local_ == &before_first_ && warm::is_worth_keeping(*object)) {
       if (auto* const cache = ::new (std::nothrow) of_thread) {
         cache->run = end;
         if (detail::at_thread_end(*cache)) {
           cache->objects.room = Policy::max_objects;
           local_ = &cache->objects;
-          if (local_->keep(used)) {
+          if (local_->keep(object)) {
             return;
           }
         } else {
@@ -96,7 +96,7 @@ class recycler {
         }
       }
     }
-    warm::delete_object(used);
+    warm::delete_object(object);
   }
 
   static void end(detail::thread_end_task* task) noexcept {

@@ -31,7 +31,7 @@ struct value_version : version_base {
   template <class... Arguments>
   explicit value_version(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {
     number = 1;
-    destroy = [](version_base* ended) noexcept { delete static_cast<value_version*>(ended); };
+    destroy = [](version_base* old_version) noexcept { delete static_cast<value_version*>(old_version); };
   }
   T value;
 };
@@ -61,17 +61,17 @@ template <class T>
 class [[nodiscard("the version may end with the snapshot: give it a name")]] snapshot {
  public:
   ~snapshot() {
-    if (place_ != nullptr) {
-      detail::unpin(place_);
+    if (slot_ != nullptr) {
+      detail::unpin(slot_);
     }
   }
   /// Leaves the other one fit only for destruction.
   snapshot(snapshot&& source) noexcept
-      : version_(source.version_), value_(source.value_), place_(std::exchange(source.place_, nullptr)) {}
+      : version_(source.version_), value_(source.value_), slot_(std::exchange(source.slot_, nullptr)) {}
   snapshot& operator=(snapshot&& source) noexcept {
     std::swap(version_, source.version_);
     std::swap(value_, source.value_);
-    std::swap(place_, source.place_);
+    std::swap(slot_, source.slot_);
     return *this;
   }
 
@@ -79,14 +79,14 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
   const T* operator->() const& noexcept { return value_; }
   template <class Never = void>
   const T& operator*() && {
-    static_assert(detail::never<Never>,
+    static_assert(detail::is_reached<Never>,
                   "this snapshot ends with the statement, and its version may, too: give it a name (const auto now = "
                   "it.snapshot();) or use it.with(function)");
     return *value_;
   }
   template <class Never = void>
   const T* operator->() && {
-    static_assert(detail::never<Never>,
+    static_assert(detail::is_reached<Never>,
                   "this snapshot ends with the statement, and its version may, too: give it a name (const auto now = "
                   "it.snapshot();) or use it.with(function)");
     return value_;
@@ -102,7 +102,7 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 
   const detail::version_base* version_;
   const T* value_;
-  detail::reader_place* place_;
+  detail::reader_slot* slot_;
 };
 
 /// tarn::reloadable<routes> table(load_routes());
@@ -187,10 +187,10 @@ class reloadable {
     for (;;) {
       auto [next, before] = copy();
       std::invoke(change, next);
-      auto fresh = std::make_unique<version>(std::move(next));
-      switch (versions_.publish(fresh.get(), before)) {
+      auto new_version = std::make_unique<version>(std::move(next));
+      switch (versions_.publish(new_version.get(), before)) {
         case detail::versions::outcome::published:
-          static_cast<void>(fresh.release());
+          static_cast<void>(new_version.release());
           listeners_.notify([this] { return snapshot(); });
           return before + 1;
         case detail::versions::outcome::refused: versions_.refuse();
@@ -241,6 +241,6 @@ template <class T>
 inline snapshot<T>::snapshot(detail::pinned_version pinned) noexcept
     : version_(pinned.version),
       value_(&static_cast<const detail::value_version<T>*>(pinned.version)->value),
-      place_(pinned.place) {}
+      slot_(pinned.slot) {}
 
 }  // namespace tarn

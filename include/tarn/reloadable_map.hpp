@@ -165,22 +165,22 @@ class reloadable_map {
   }
   /// Removes the key and its value. Returns false if there was none. Throws std::bad_alloc or publish_refused.
   bool erase(const Key& key) {
-    std::shared_ptr<holder> gone;
+    std::shared_ptr<holder> removed_holder;
     if (holder_of(key) == nullptr) {
       return false;
     }
     index_.update([&](index& keys) {
       const auto position = keys.find(key);
-      gone = position == keys.end() ? nullptr : position->second;
-      if (gone != nullptr) {
+      removed_holder = position == keys.end() ? nullptr : position->second;
+      if (removed_holder != nullptr) {
         keys.erase(position);
       }
     });
-    if (gone == nullptr) {
+    if (removed_holder == nullptr) {
       return false;
     }
     // Whoever has position the key in the table of before finds no value from here on.
-    values_.retire(gone->current);
+    values_.retire(removed_holder->current);
     values_.collect();
     return true;
   }
@@ -218,7 +218,7 @@ class reloadable_map {
   // Stands where a reloadable has its current version.
   struct no_value : detail::version_base {
     no_value() noexcept {
-      destroy = [](detail::version_base* ended) noexcept { delete static_cast<no_value*>(ended); };
+      destroy = [](detail::version_base* old_version) noexcept { delete static_cast<no_value*>(old_version); };
     }
   };
 
@@ -226,17 +226,17 @@ class reloadable_map {
   static index index_of(Iterator first, End last) {
     index keys;
     for (std::uint64_t number = 1; first != last; ++first) {
-      if (const auto [place, is_new] = keys.try_emplace(first->first); is_new) {
-        place->second = std::make_shared<holder>();
+      if (const auto [entry, is_new] = keys.try_emplace(first->first); is_new) {
+        entry->second = std::make_shared<holder>();
         auto value = std::make_unique<version>(first->second);
         value->number = number++;
-        place->second->current.store(value.release(), std::memory_order_relaxed);
+        entry->second->current.store(value.release(), std::memory_order_relaxed);
       }
     }
     return keys;
   }
   static std::uint64_t last_number(const reloadable<index>& keys) {
-    return keys.with([](const index& held) { return std::uint64_t{held.size()}; });
+    return keys.with([](const index& table) { return std::uint64_t{table.size()}; });
   }
 
   std::shared_ptr<holder> holder_of(const Key& key) const {

@@ -88,7 +88,7 @@ class TARN_CAPABILITY("shared") shared {
   decltype(auto) with(Function&& function, std::source_location location = std::source_location::current())
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    const handle held(*this, location);
+    const handle lock(*this, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   template <class Function>
@@ -101,20 +101,20 @@ class TARN_CAPABILITY("shared") shared {
   decltype(auto) read(Function&& function, std::source_location location = std::source_location::current()) const
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    const reader held(*this, location);
+    const reader lock(*this, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   /// Returns a copy of the value, made under the readers' lock where there is one.
   template <std::copy_constructible Value = T>
   Value copy(std::source_location location = std::source_location::current()) const TARN_EXCLUDES(this) {
-    const reader held(*this, location);
+    const reader lock(*this, location);
     return value_;
   }
   /// Exchanges the guarded value with `value` under the lock, for example to take all gathered data and process it
   /// outside.
   template <std::swappable Value = T>
   void swap(Value& value, std::source_location location = std::source_location::current()) TARN_EXCLUDES(this) {
-    const handle held(*this, location);
+    const handle lock(*this, location);
     std::ranges::swap(value_, value);
   }
   /// Waits until `holds(value)`, then calls `function(value)` without releasing the lock in between.
@@ -122,8 +122,8 @@ class TARN_CAPABILITY("shared") shared {
   decltype(auto) with_when(Predicate&& holds, Function&& function,
                            std::source_location location = std::source_location::current()) TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    handle held(*this, location);
-    held.wait(holds, location);
+    handle lock(*this, location);
+    lock.wait(holds, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
 
@@ -134,8 +134,8 @@ class TARN_CAPABILITY("shared") shared {
                                    std::source_location location = std::source_location::current())
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    handle held(*this, location);
-    return detail::call_if(held.wait_for(longest, holds, location), std::forward<Function>(function), value_);
+    handle lock(*this, location);
+    return detail::call_if(lock.wait_for(longest, holds, location), std::forward<Function>(function), value_);
   }
   /// Waits until `holds(value)`, then calls `function(value)`, with a const T&, under the same lock. It takes the lock
   /// exclusively, also where there is one for readers.
@@ -143,8 +143,8 @@ class TARN_CAPABILITY("shared") shared {
   decltype(auto) read_when(Predicate&& holds, Function&& function,
                            std::source_location location = std::source_location::current()) const TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    detail::handle<const shared> held(*this, location);
-    held.wait(holds, location);
+    detail::handle<const shared> lock(*this, location);
+    lock.wait(holds, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   /// Does the same, but waits for at most this time. The result is that of with_when_for().
@@ -153,8 +153,8 @@ class TARN_CAPABILITY("shared") shared {
                                    std::source_location location = std::source_location::current()) const
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    detail::handle<const shared> held(*this, location);
-    return detail::call_if(held.wait_for(longest, holds, location), std::forward<Function>(function), value_);
+    detail::handle<const shared> lock(*this, location);
+    return detail::call_if(lock.wait_for(longest, holds, location), std::forward<Function>(function), value_);
   }
   /// Calls `function(value)` under the lock if `holds(value)`. It looks under the readers' lock first and takes the
   /// lock for changes only when the condition holds; then it looks again, because the value may have changed in
@@ -167,13 +167,13 @@ class TARN_CAPABILITY("shared") shared {
     detail::result_stays_inside<Function, T&>();
     bool is_wanted = false;
     {
-      const reader held(*this, location);
+      const reader lock(*this, location);
       is_wanted = holds(std::as_const(value_));
     }
     if (!is_wanted) {
       return detail::call_if(false, std::forward<Function>(function), value_);
     }
-    const handle held(*this, location);
+    const handle lock(*this, location);
     return detail::call_if(holds(std::as_const(value_)), std::forward<Function>(function), value_);
   }
 
@@ -192,7 +192,7 @@ class TARN_CAPABILITY("shared") shared {
   /// Returns at once: a handle that holds nothing when the lock was not free.
   maybe_handle try_lock(std::source_location location = std::source_location::current())
       TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return maybe_handle(mutex_.try_lock() ? seen(this, location) : nullptr);
+    return maybe_handle(mutex_.try_lock() ? note_acquired(this, location) : nullptr);
   }
   /// Waits at most as long as `longest`. Returns an empty handle when the lock did not become free.
   template <class Rep, class Period>
@@ -200,13 +200,13 @@ class TARN_CAPABILITY("shared") shared {
   maybe_handle try_lock_for(std::chrono::duration<Rep, Period> longest,
                             std::source_location location = std::source_location::current())
       TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return maybe_handle(mutex_.try_lock_for(longest) ? seen(this, location) : nullptr);
+    return maybe_handle(mutex_.try_lock_for(longest) ? note_acquired(this, location) : nullptr);
   }
   /// Locks for reading; returns an empty handle when the lock was not free.
   maybe_reader try_lock_shared(std::source_location location = std::source_location::current()) const
     requires detail::shared_lockable<Mutex>
   {
-    return maybe_reader(mutex_.try_lock_shared() ? seen(this, location) : nullptr);
+    return maybe_reader(mutex_.try_lock_shared() ? note_acquired(this, location) : nullptr);
   }
 
   /// Waits at most as long as `longest`, for reading. Returns an empty handle when the lock did not become free.
@@ -215,7 +215,7 @@ class TARN_CAPABILITY("shared") shared {
   maybe_reader try_lock_shared_for(std::chrono::duration<Rep, Period> longest,
                                    std::source_location location = std::source_location::current()) const
       TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return maybe_reader(mutex_.try_lock_shared_for(longest) ? seen(this, location) : nullptr);
+    return maybe_reader(mutex_.try_lock_shared_for(longest) ? note_acquired(this, location) : nullptr);
   }
 
   /// Returns the value without taking the lock. Use it only when a single thread can reach the object: before the
@@ -233,15 +233,15 @@ class TARN_CAPABILITY("shared") shared {
   friend struct detail::shared_access;
 
   template <class Self>
-  static Self* seen(Self* self, const std::source_location& location) noexcept {
-    self->watch_.taken_at_once(self, location);
+  static Self* note_acquired(Self* self, const std::source_location& location) noexcept {
+    self->watch_.acquired_at_once(self, location);
     return self;
   }
 
   void begin_change(const std::source_location& location) const {
     watch_.before(this, location);
     mutex_.lock();
-    watch_.taken(this, location);
+    watch_.acquired(this, location);
   }
   void end_change() const noexcept {
     waiters_.wake(value_);
@@ -255,7 +255,7 @@ class TARN_CAPABILITY("shared") shared {
     } else {
       mutex_.lock();
     }
-    watch_.taken(this, location);
+    watch_.acquired(this, location);
   }
   void end_reading() const noexcept {
     watch_.released(this);
@@ -280,7 +280,7 @@ class TARN_CAPABILITY("shared") shared {
   struct retaken {
     const shared& locked;
     const std::source_location& location;
-    ~retaken() { locked.watch_.taken(&locked, location); }
+    ~retaken() { locked.watch_.acquired(&locked, location); }
   };
 
   mutable Mutex mutex_;

@@ -25,7 +25,7 @@ class spin_mutex {
   bool try_lock() noexcept {
     std::uint32_t expected = open;
     // acquire: what the last holder wrote before its unlock is seen here.
-    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire, std::memory_order_relaxed);
+    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
   void unlock() noexcept {
@@ -36,7 +36,7 @@ class spin_mutex {
   }
 
  protected:
-  enum : std::uint32_t { open, held, contended };
+  enum : std::uint32_t { open, locked, contended };
   std::atomic<std::uint32_t> state_{open};
 
  private:

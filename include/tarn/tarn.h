@@ -19,14 +19,14 @@ typedef struct tarn_heap tarn_heap;
 
 /* Zero a variable of this type for the defaults. Sizes are in bytes. */
 typedef struct tarn_heap_options {
-  const char* name; /* may be NULL; the first 23 bytes are kept */
-  size_t initial;   /* mapped and touched at creation */
-  size_t increment; /* mapped in one step when more is needed; 0: 4 MiB */
-  size_t limit;     /* most memory in use at one time; 0: no limit */
-  bool strict;      /* a free by another thread is a fault */
-  bool statistics;  /* counts each call; calls then do not take the inline path */
-  bool sites;       /* records where each block was allocated and reports what is in use at the end. Slower */
-  bool keep;        /* freed memory stays with the heap until it is released, trimmed or destroyed */
+  const char* name;   /* may be NULL; the first 23 bytes are kept */
+  size_t initial;     /* mapped and touched at creation */
+  size_t increment;   /* mapped in one step when more is needed; 0: 4 MiB */
+  size_t limit;       /* most memory in use at one time; 0: no limit */
+  bool is_strict;     /* a free by another thread is a fault */
+  bool counts_calls;  /* counts each call; calls then do not take the inline path */
+  bool records_sites; /* records where each block was allocated and reports what is in use at the end. Slower */
+  bool keeps_memory;  /* freed memory stays with the heap until it is released, trimmed or destroyed */
 } tarn_heap_options;
 
 /* Counters of a heap since its creation, as tarn::heap_statistics in tarn/statistics.hpp. Bytes are bytes of size
@@ -158,7 +158,7 @@ typedef struct tarn_pool_options {
   size_t first_chunk;  /* 0: as many as fit in 4 KiB, at least 8 */
   size_t step;         /* blocks in each later chunk; 0: as many as the pool has by then, up to 1 MiB */
   size_t limit;        /* most blocks at one time; 0: no limit */
-  bool guard;          /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
+  bool is_guarded;     /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
 } tarn_pool_options;
 
 /* Counters of a pool, as tarn::pool_statistics in tarn/fixed_pool.hpp. */

@@ -27,7 +27,7 @@ class tokens {
 
  private:
   friend tokens split(std::string_view text, char separator);
-  friend tokens words(std::string_view text, std::string_view separators);
+  friend tokens split_words(std::string_view text, std::string_view separators);
   tokens() : parts_(recycle<std::vector<std::string_view>>()) {}
 
   recycled<std::vector<std::string_view>> parts_;
@@ -47,7 +47,7 @@ class tokens {
 }
 
 /// Returns the parts between any of `separators`, without empty ones.
-[[nodiscard]] inline tokens words(std::string_view text, std::string_view separators = " \t\r\n\v\f") {
+[[nodiscard]] inline tokens split_words(std::string_view text, std::string_view separators = " \t\r\n\v\f") {
   tokens result;
   for (;;) {
     const std::size_t begin = text.find_first_not_of(separators);

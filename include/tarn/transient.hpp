@@ -36,7 +36,7 @@ class transient {
 
   template <class Never = void>
   void operator&() const {
-    static_assert(detail::never<Never>,
+    static_assert(detail::is_reached<Never>,
                   "a transient object stays with its thread: pass *it by reference to functions, and a copy, or what "
                   "tarn::shared holds, to other threads");
   }

@@ -95,8 +95,8 @@ inline void lock_together(std::span<any_lock> locks, const std::source_location&
       return;
     }
     const std::size_t missing = (first + tried) % count;
-    for (std::size_t held = 0; held < tried; ++held) {
-      const any_lock& next_lock = locks[(first + held) % count];
+    for (std::size_t offset = 0; offset < tried; ++offset) {
+      const any_lock& next_lock = locks[(first + offset) % count];
       next_lock.unlock(next_lock.object);
     }
     first = missing;
@@ -110,14 +110,14 @@ decltype(auto) with_all(const std::source_location& location, Function&& functio
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
   (shared_access::watch(objects).before(&objects, location), ...);
   lock_together(locks, location);
-  struct held {
+  struct unlocker {
     std::tuple<Shared&...> locked_objects;
-    ~held() {
+    ~unlocker() {
       std::apply([](auto&... object) { (shared_access::end(object), ...); }, locked_objects);
     }
   };
-  (shared_access::watch(objects).taken(&objects, location), ...);
-  const held until_the_end{{objects...}};
+  (shared_access::watch(objects).acquired(&objects, location), ...);
+  const unlocker until_the_end{{objects...}};
   return std::invoke(std::forward<Function>(function), shared_access::value(objects)...);
 }
 
@@ -190,15 +190,15 @@ decltype(auto) with_range(Range&& objects, Function&& function,
   }
   detail::lock_together(locks, location);
   struct release {
-    std::vector<object*>& held;
+    std::vector<object*>& held_objects;
     ~release() {
-      for (object* const element : held) {
+      for (object* const element : held_objects) {
         detail::shared_access::end(*element);
       }
     }
   };
   for (object* const element : held_objects) {
-    detail::shared_access::watch(*element).taken(element, location);
+    detail::shared_access::watch(*element).acquired(element, location);
   }
   const release at_the_end{held_objects};
   return std::invoke(std::forward<Function>(function), std::span<value* const>(values));

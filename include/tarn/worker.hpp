@@ -32,9 +32,9 @@ class worker {
  private:
   friend class detail::application_inside;
   friend class watched_socket;
-  explicit worker(detail::worker_inside& inside) noexcept : inside_(inside) {}
+  explicit worker(detail::worker_inside& state) noexcept : state_(state) {}
 
-  detail::worker_inside& inside_;
+  detail::worker_inside& state_;
 };
 
 /// Says when a watched socket is shut down.

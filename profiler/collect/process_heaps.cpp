@@ -91,7 +91,7 @@ std::vector<heap_facts> process_heaps::read() const {
   while (address != 0 && addresses.insert(address).second && read_from(process_, address, bytes, sizeof bytes)) {
     heap_facts facts;
     facts.address = address;
-    if (copy.state.load() == heaps::ownership::owned) facts.thread = copy.owner_thread.load();
+    if (copy.state.load() == heaps::ownership::occupied) facts.thread = copy.owner_thread.load();
     facts.name.assign(copy.name, ::strnlen(copy.name, sizeof copy.name));
     facts.counts_calls = copy.policy.counting();
     facts.statistics = copy.statistics();

@@ -12,10 +12,22 @@ constexpr int standard_error = 2;
 using line = text_buffer<512>;
 using line_with_sites = text_buffer<2048>;
 
-[[noreturn]] void die(text& message) noexcept {
-  message.append('\n').write_to(standard_error);
+/// Writes the message, and a second line that tells the reader what to do next, in one system call.
+[[noreturn]] void die(text& message, const char* next_step) noexcept {
+  message.append("\ntarn: ").append(next_step).append('\n').write_to(standard_error);
   std::abort();
 }
+
+constexpr const char* free_once = "free each block once; TARN_GUARD=1 shows where it was allocated and freed before";
+constexpr const char* free_the_start = "pass the address that the allocation returned";
+constexpr const char* free_in_own_pool =
+    "free a block in the pool that it came from, by the address that allocate() returned";
+constexpr const char* pass_the_size = "pass the size that was allocated: delete an object by its own type";
+constexpr const char* mend_the_writer =
+    "find the code that writes past the end of the block: its size is too small, or an index is too large";
+constexpr const char* find_the_writer = "TARN_GUARD=1 shows where the block was allocated";
+constexpr const char* end_the_use =
+    "end every use of the block before its free; TARN_GUARD=1 shows where it was allocated";
 
 void append_place(text& message, const void* site, std::uint32_t thread) noexcept {
   append_site(message.append(" at "), site).append(" by thread ").decimal(thread);
@@ -33,14 +45,15 @@ void fault_foreign_pointer(const char* entry, const void* pointer) noexcept {
   line message;
   message.append("tarn: ").append(entry).append("(").pointer(pointer);
   message.append("): foreign pointer: not a block of this allocator");
-  die(message);
+  die(message,
+      "free a block with the allocator that it came from; memory of the stack or a static object is never freed");
 }
 
 void fault_double_free(const char* entry, const void* pointer, std::size_t block_bytes) noexcept {
   line message;
   message.append("tarn: ").append(entry).append("(").pointer(pointer).append("): double free of a block of ");
   message.decimal(block_bytes).append(" bytes");
-  die(message);
+  die(message, free_once);
 }
 
 void fault_misaligned(const char* entry, const void* pointer, const void* block, std::size_t block_bytes) noexcept {
@@ -49,14 +62,14 @@ void fault_misaligned(const char* entry, const void* pointer, const void* block,
   message.append("tarn: ").append(entry).append("(").pointer(pointer);
   message.append("): misaligned pointer: ").decimal(static_cast<std::uint64_t>(distance));
   message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
-  die(message);
+  die(message, free_the_start);
 }
 
 void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept {
   line message;
   message.append("tarn: free(").pointer(pointer).append(", ").decimal(said_bytes);
   message.append("): wrong size: the block has ").decimal(block_bytes).append(" bytes");
-  die(message);
+  die(message, pass_the_size);
 }
 
 void fault_double_free(const char* entry, const block_record& block) noexcept {
@@ -67,14 +80,14 @@ void fault_double_free(const char* entry, const block_record& block) noexcept {
     append_place(message.append("; freed before"), block.freed_at, block.freed_by);
   }
   append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
-  die(message);
+  die(message, free_once);
 }
 
 void fault_late_double_free(const char* entry, const void* pointer) noexcept {
   line message;
   append_call(message, entry, pointer);
   message.append("double free of a block that was freed long ago");
-  die(message);
+  die(message, "free each block once; TARN_GUARD remembers the places of the last 8192 frees");
 }
 
 void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept {
@@ -82,7 +95,7 @@ void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcep
   message.append("tarn: free(").pointer(block.block).append(", ").decimal(said_bytes);
   message.append("): wrong size: the block has ").decimal(block.bytes).append(" bytes; allocated");
   append_place(message, block.allocated_at, block.allocated_by);
-  die(message);
+  die(message, pass_the_size);
 }
 
 void fault_overrun(const char* entry, const void* pointer, const block_record& block, std::size_t first,
@@ -96,7 +109,7 @@ void fault_overrun(const char* entry, const void* pointer, const block_record& b
   }
   append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
   message.append("; the first is byte ").decimal(first);
-  die(message);
+  die(message, mend_the_writer);
 }
 
 void fault_underrun(const char* entry, const block_record& block, std::size_t written) noexcept {
@@ -105,14 +118,16 @@ void fault_underrun(const char* entry, const block_record& block, std::size_t wr
   message.append("underrun: ").decimal(written);
   append_block(message.append(" or more bytes written before the start of the "), block.bytes);
   append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
-  die(message);
+  die(message,
+      "find the code that writes before the start of the block: an index is negative, or a pointer moved back too far");
 }
 
 void fault_no_header(const char* entry, const void* pointer) noexcept {
   line message;
   append_call(message, entry, pointer);
   message.append("no block, or more than 8 bytes before it were written over");
-  die(message);
+  die(message,
+      "free only what an allocation returned; if this was a block, find the code that writes before its start");
 }
 
 void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noexcept {
@@ -123,7 +138,7 @@ void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noex
   message.append(" at ").pointer(block.block).append(" was written after it was freed");
   append_place(message, block.freed_at, block.freed_by);
   append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
-  die(message);
+  die(message, end_the_use);
 }
 
 void fault_ended_heap(const ended_access& access) noexcept {
@@ -135,7 +150,8 @@ void fault_ended_heap(const ended_access& access) noexcept {
   // append_site shows the instruction before the one that it is told.
   append_site(message.append(" at "), static_cast<const char*>(access.instruction) + 1);
   message.append(" by thread ").decimal(access.thread);
-  die(message);
+  die(message,
+      "end every use of a heap's blocks before the heap ends, or allocate the block from a heap that lives longer");
 }
 
 void fault_double_free(const char* entry, const hardened_record& block) noexcept {
@@ -145,7 +161,7 @@ void fault_double_free(const char* entry, const hardened_record& block) noexcept
   if (block.freed_at != nullptr) {
     append_site(message.append("; freed before at "), block.freed_at);
   }
-  die(message);
+  die(message, free_once);
 }
 
 void fault_overrun(const char* entry, const hardened_record& block) noexcept {
@@ -154,7 +170,7 @@ void fault_overrun(const char* entry, const hardened_record& block) noexcept {
   message.append("overrun: bytes were written past the end of the ");
   append_block(message, block.bytes);
   message.append(block.is_exact ? "" : " or fewer, or before the block behind it");
-  die(message);
+  die(message, find_the_writer);
 }
 
 void fault_use_after_free(const hardened_record& block, std::size_t offset) noexcept {
@@ -166,7 +182,7 @@ void fault_use_after_free(const hardened_record& block, std::size_t offset) noex
   if (block.freed_at != nullptr) {
     append_site(message.append(" at "), block.freed_at);
   }
-  die(message);
+  die(message, end_the_use);
 }
 
 void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
@@ -175,28 +191,30 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
   message.append("tarn: heap \"").escaped(heap_name).append("\": block ").pointer(pointer);
   message.append(" freed by thread ").decimal(freeing_thread).append(", but only thread ");
   message.decimal(owning_thread).append(" may use this strict heap");
-  die(message);
+  die(message, "free the block in the thread of its heap, or create the heap without is_strict");
 }
 
 void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept {
   line_with_sites message;
   message.append("tarn: heap \"").escaped(heap_name).append("\" is used");
   append_place(message, site, thread);
-  die(message.append(" while another thread uses it: one thread at a time may, the others free by tarn::current()"));
+  die(message.append(" while another thread uses it"),
+      "let one thread at a time allocate from a heap; other threads free its blocks through tarn::current()");
 }
 
 void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept {
   line_with_sites message;
   message.append("tarn: a heap ended while it was current: the tarn::scoped_current that ends");
   append_place(message, site, thread);
-  message.append(is_own_heap ? " had made it current" : " would make it current again");
-  die(message.append("; end the heap after it"));
+  die(message.append(is_own_heap ? " had made it current" : " would make it current again"),
+      "declare the heap before the scoped_current, so that the heap ends after it");
 }
 
-void fault_not_destroyable() noexcept {
+void fault_not_destroyable(const char* heap_name, const void* heap) noexcept {
   line message;
-  message.append("tarn: only a heap that was created can be destroyed; this one is a thread's or the process's own");
-  die(message);
+  message.append("tarn: heap \"").escaped(heap_name).append("\" at ").pointer(heap);
+  die(message.append(" is destroyed, but belongs to a thread or to the process"),
+      "destroy only heaps that the program created; tarn::current() and tarn::global() end by themselves");
 }
 
 void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,
@@ -204,7 +222,7 @@ void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t
   line message;
   message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
   message.append(": rewind to mark ").decimal(mark).append(" of another arena, at ").pointer(other_arena);
-  die(message);
+  die(message, "rewind an arena to a mark that its own mark() returned");
 }
 
 void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t mark, std::uint64_t newest,
@@ -218,14 +236,14 @@ void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t m
     message.append("the newest left is ").decimal(newest);
   }
   message.append(" of ").decimal(marks_set).append(" set");
-  die(message);
+  die(message, "rewind to a mark before any older mark, and before reset() and release()");
 }
 
 void fault_arena_in_use(const char* arena_name, const void* arena, const char* entry) noexcept {
   line message;
   message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
   message.append(": ").append(entry).append("() by a destructor that the arena itself is running");
-  die(message);
+  die(message, "do not reset, release or rewind an arena in the destructor of an object in it");
 }
 
 namespace {
@@ -245,7 +263,7 @@ void fault_foreign_to_pool(const char* pool_name, const void* pool, const void* 
     message.decimal(static_cast<std::size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(block)));
     message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
   }
-  die(message);
+  die(message, free_in_own_pool);
 }
 
 void fault_pool_double_free(const char* pool_name, const void* pool, const void* pointer,
@@ -253,7 +271,7 @@ void fault_pool_double_free(const char* pool_name, const void* pool, const void*
   line message;
   append_pool(message, pool_name, pool);
   message.append("double free of the ").decimal(block_bytes).append("-byte block at ").pointer(pointer);
-  die(message);
+  die(message, "free each block once; pool_options::is_guarded shows where it was freed before");
 }
 
 void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t free_blocks,
@@ -262,27 +280,28 @@ void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t fr
   append_pool(message, pool_name, pool);
   message.decimal(free_blocks).append(" blocks are free of ").decimal(capacity);
   message.append(" that there are: freed twice, or another pool's");
-  die(message);
+  die(message, "set pool_options::is_guarded: the pool then stops at the wrong free");
 }
 
-void fault_cache_in_use(std::size_t objects) noexcept {
+void fault_cache_in_use(const void* cache, std::size_t objects) noexcept {
   line message;
-  message.append("tarn: an object cache ended before ").decimal(objects).append(" of its objects, still in use");
-  die(message);
+  message.append("tarn: object cache at ").pointer(cache).append(" ends while ").decimal(objects);
+  die(message.append(objects == 1 ? " of its objects is in use" : " of its objects are in use"),
+      "destroy the handles that take() returned before their cache");
 }
 
 void fault_cannot_throw(std::size_t bytes) noexcept {
   line message;
   message.append("tarn: operator new(").decimal(bytes);
   message.append("): no memory, and no C++ runtime to throw std::bad_alloc with");
-  die(message);
+  die(message, "use operator new (std::nothrow) in a program without the C++ runtime, or raise its memory limit");
 }
 
 void fault_broken_invariant(const char* condition, const char* file, int line_number) noexcept {
   line message;
-  message.append("tarn: broken invariant, please report: ").append(condition).append(" at ");
+  message.append("tarn: broken invariant: ").append(condition).append(" at ");
   message.append(file).append(':').decimal(static_cast<std::uint64_t>(line_number));
-  die(message);
+  die(message, "report this line, with the version of Tarn and what the program did");
 }
 
 }  // namespace tarn::base

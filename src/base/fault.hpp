@@ -1,5 +1,5 @@
-// Each way to die is one named function. It says in one line on standard error what happened, with the numbers that a
-// person needs, and aborts.
+// Each way to die is one named function. It writes two lines to standard error and aborts: the first names the object
+// and the mistake, the second says what to do next.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct block_record {
   const void* freed_at;
 };
 [[noreturn]] void fault_double_free(const char* entry, const block_record& block) noexcept;
-/// Reports the same for a block of which nothing is remembered.
+/// Reports the same for a block whose allocation and free are no longer remembered.
 [[noreturn]] void fault_late_double_free(const char* entry, const void* pointer) noexcept;
 [[noreturn]] void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept;
 /// Reports that bytes from `first` to before `last`, counted from the start of the block, have changed. With
@@ -70,7 +70,7 @@ struct hardened_record {
 /// Reports that a thread uses a heap object while another one does, in the call that returns to `site`.
 [[noreturn]] void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept;
 /// Reports an attempt to destroy the heap of a thread, or of the process, like a heap object.
-[[noreturn]] void fault_not_destroyable() noexcept;
+[[noreturn]] void fault_not_destroyable(const char* heap_name, const void* heap) noexcept;
 /// Reports a mark that belongs to another arena.
 [[noreturn]] void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,
                                      const void* other_arena) noexcept;
@@ -87,8 +87,8 @@ struct hardened_record {
 /// Reports that more blocks are free than exist: some were freed twice, or belong to another pool.
 [[noreturn]] void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t free_blocks,
                                       std::size_t capacity) noexcept;
-/// Reports that an object cache ended while it had lent this many objects.
-[[noreturn]] void fault_cache_in_use(std::size_t objects) noexcept;
+/// Reports that an object cache ends while handles own this many of its objects.
+[[noreturn]] void fault_cache_in_use(const void* cache, std::size_t objects) noexcept;
 /// Reports that operator new found no memory, and that there is no C++ runtime to throw with.
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 

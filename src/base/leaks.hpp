@@ -15,16 +15,16 @@ class leak_report {
   void print(const char* kind, const char* name, const void* address) noexcept;
 
  private:
-  struct place {
+  struct source {
     const void* site;
     std::uint32_t thread;
     std::size_t blocks, bytes;
   };
   static constexpr std::size_t max_places = 32;
 
-  place places_[max_places];
+  source sources_[max_places];
   std::size_t count_ = 0;
-  place total_ = {}, others_ = {};
+  source total_ = {}, others_ = {};
 };
 
 }  // namespace tarn::base

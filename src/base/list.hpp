@@ -17,14 +17,14 @@ class list {
  public:
   bool empty() const noexcept { return front_ == nullptr; }
   Element* front() const noexcept { return front_; }
-  Element* back() const noexcept { return back_; }
+  Element* last() const noexcept { return last_; }
 
   void push_front(Element* element) noexcept { insert(nullptr, element, front_); }
-  void push_back(Element* element) noexcept { insert(back_, element, nullptr); }
+  void push_back(Element* element) noexcept { insert(last_, element, nullptr); }
 
   void remove(Element* element) noexcept {
     (element->previous != nullptr ? element->previous->next : front_) = element->next;
-    (element->next != nullptr ? element->next->previous : back_) = element->previous;
+    (element->next != nullptr ? element->next->previous : last_) = element->previous;
     element->previous = element->next = nullptr;
   }
 
@@ -36,7 +36,7 @@ class list {
       }
       before = element;
     }
-    return back_ == before;
+    return last_ == before;
   }
 
  private:
@@ -44,11 +44,11 @@ class list {
     element->previous = before;
     element->next = after;
     (before != nullptr ? before->next : front_) = element;
-    (after != nullptr ? after->previous : back_) = element;
+    (after != nullptr ? after->previous : last_) = element;
   }
 
   Element* front_ = nullptr;
-  Element* back_ = nullptr;
+  Element* last_ = nullptr;
 };
 
 }  // namespace tarn::base

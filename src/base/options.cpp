@@ -72,15 +72,15 @@ std::optional<std::uint64_t> number_value(const option_info& option, std::string
 // Returns the index of `value` in "off|text|json".
 std::optional<unsigned> choice_value(const option_info& option, std::string_view value) noexcept {
   std::string_view remainder = option.choices;
-  for (unsigned place = 0; !remainder.empty(); ++place) {
-    if (is_same_word(cut(remainder, '|'), value)) return place;
+  for (unsigned index = 0; !remainder.empty(); ++index) {
+    if (is_same_word(cut(remainder, '|'), value)) return index;
   }
   return std::nullopt;
 }
 
-std::string_view choice_name(const option_info& option, unsigned place) noexcept {
+std::string_view choice_name(const option_info& option, unsigned index) noexcept {
   std::string_view remainder = option.choices;
-  for (; place != 0; --place) cut(remainder, '|');
+  for (; index != 0; --index) cut(remainder, '|');
   return cut(remainder, '|');
 }
 
@@ -131,8 +131,8 @@ std::size_t slips_between(std::string_view left, std::string_view right) noexcep
     const unsigned char* const two_before = rows[(row + 1) % 3];
     now[0] = static_cast<unsigned char>(row);
     for (std::size_t column = 1; column <= right.size(); ++column) {
-      const bool equal = left[row - 1] == right[column - 1];
-      unsigned best = before[column - 1] + (equal ? 0U : 1U);
+      const bool is_equal = left[row - 1] == right[column - 1];
+      unsigned best = before[column - 1] + (is_equal ? 0U : 1U);
       if (before[column] + 1U < best) best = before[column] + 1U;
       if (now[column - 1] + 1U < best) best = now[column - 1] + 1U;
       if (row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1] &&
@@ -151,20 +151,20 @@ void report_unknown(std::string_view environment_entry_name, std::string_view lo
                     report_function report) noexcept {
   report_line line;
   line.append("tarn: unknown option ").escaped(environment_entry_name);
-  if (const auto near = nearest_option(lower_name)) {
-    line.append("; did you mean ").append(environment_name(info(*near)).view()).append('?');
+  if (const auto suggestion = nearest_option(lower_name)) {
+    line.append("; did you mean ").append(environment_name(info(*suggestion)).view()).append('?');
   }
   line.append('\n');
   report(line.view());
 }
 
-void report_malformed(const options& kept, const option_info& option, std::string_view value, std::string_view reason,
-                      report_function report) noexcept {
+void report_malformed(const options& current, const option_info& option, std::string_view value,
+                      std::string_view reason, report_function report) noexcept {
   report_line line;
   line.append("tarn: option ").append(environment_name(option).view()).append('=').escaped(value);
   line.append(": ").append(reason).append("; ");
   const std::size_t before = line.view().size();
-  append_value(line, kept, option.id);
+  append_value(line, current, option.id);
   if (line.view().size() == before) line.append("standard error");  // only stats_file has an empty default
   line.append(" is used\n");
   report(line.view());
@@ -225,15 +225,15 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
       return true;
     case option_id::guard:
       if (!flag) return refused();
-      target.guard = *flag;
+      target.uses_guard = *flag;
       return true;
     case option_id::harden:
       if (!flag) return refused();
-      target.harden = *flag;
+      target.is_hardened = *flag;
       return true;
     case option_id::background_purge:
       if (!flag) return refused();
-      target.background_purge = *flag;
+      target.purges_in_background = *flag;
       return true;
     case option_id::stats:
       if (!choice) return refused();
@@ -259,10 +259,10 @@ void append_value(text& line, const options& source, option_id id) noexcept {
     case option_id::limit: line.decimal(source.limit); break;
     case option_id::initial: line.decimal(source.initial); break;
     case option_id::increment: line.decimal(source.increment); break;
-    case option_id::guard: line.append(source.guard ? '1' : '0'); break;
+    case option_id::guard: line.append(source.uses_guard ? '1' : '0'); break;
     case option_id::sample_guards: line.decimal(source.sample_guards); break;
-    case option_id::harden: line.append(source.harden ? '1' : '0'); break;
-    case option_id::background_purge: line.append(source.background_purge ? '1' : '0'); break;
+    case option_id::harden: line.append(source.is_hardened ? '1' : '0'); break;
+    case option_id::background_purge: line.append(source.purges_in_background ? '1' : '0'); break;
     case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;
     case option_id::thp: line.append(choice_name(option, static_cast<unsigned>(source.thp))); break;
     case option_id::stats_file: line.append(std::string_view(source.stats_file)); break;
@@ -271,7 +271,7 @@ void append_value(text& line, const options& source, option_id id) noexcept {
 
 void load_from_environment(options& target, const char* const* environment, report_function report) noexcept {
   if (environment == nullptr || ::getauxval(AT_SECURE) != 0) return;
-  bool seen[option_count] = {};
+  bool was_set[option_count] = {};
   for (; *environment != nullptr; ++environment) {
     std::string_view value(*environment);
     if (!starts_with(value, environment_name::prefix)) continue;
@@ -288,7 +288,7 @@ void load_from_environment(options& target, const char* const* environment, repo
       report_unknown(entry_name, name, report);
       continue;
     }
-    bool& was_seen = seen[static_cast<std::size_t>(*id)];
+    bool& was_seen = was_set[static_cast<std::size_t>(*id)];
     if (was_seen) continue;
     was_seen = true;
     text_buffer<128> reason;

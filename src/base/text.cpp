@@ -33,7 +33,7 @@ text& text::append(std::string_view bytes) noexcept {
   std::size_t count = bytes.size();
   if (count > capacity_ - size_) {
     count = capacity_ - size_;
-    truncated_ = true;
+    is_truncated_ = true;
   }
   if (count != 0) std::memcpy(storage_ + size_, bytes.data(), count);
   size_ += count;
@@ -61,9 +61,9 @@ text& text::hex(std::uint64_t number) noexcept {
 }
 
 text& text::escaped(std::string_view bytes, std::size_t max_bytes) noexcept {
-  std::size_t shown = 0;
+  std::size_t count = 0;
   for (const char byte : bytes) {
-    if (shown++ == max_bytes) return append("...");
+    if (count++ == max_bytes) return append("...");
     const auto value = static_cast<unsigned char>(byte);
     if (byte == '\\') {
       append("\\\\");
@@ -92,9 +92,9 @@ text& text::json_string(std::string_view bytes) noexcept {
 }
 
 text& text::pad_to(std::size_t column) noexcept {
-  std::size_t used = 0;
-  while (used < size_ && storage_[size_ - 1 - used] != '\n') ++used;
-  for (; used < column; ++used) append(' ');
+  std::size_t width = 0;
+  while (width < size_ && storage_[size_ - 1 - width] != '\n') ++width;
+  for (; width < column; ++width) append(' ');
   return *this;
 }
 

@@ -37,8 +37,8 @@ class text {
   text& pad_to(std::size_t column) noexcept;
 
   std::string_view view() const noexcept { return {storage_, size_}; }
-  bool truncated() const noexcept { return truncated_; }
-  void clear() noexcept { size_ = 0, truncated_ = false; }
+  bool truncated() const noexcept { return is_truncated_; }
+  void clear() noexcept { size_ = 0, is_truncated_ = false; }
 
   // Writes everything to `descriptor`, and repeats only after an interruption or a short write. Errors are ignored,
   // because nobody is left to tell. It is not a cancellation point.
@@ -48,7 +48,7 @@ class text {
   char* storage_;
   std::size_t capacity_;
   std::size_t size_ = 0;
-  bool truncated_ = false;
+  bool is_truncated_ = false;
 };
 
 namespace text_detail {

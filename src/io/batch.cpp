@@ -29,9 +29,9 @@ std::string_view batch_content::get() const {
 
 std::string batch_content::take() {
   const std::string_view content = get();
-  std::string taken = content.data() == text_.data() ? std::move(text_) : std::string(content);
+  std::string result = content.data() == text_.data() ? std::move(text_) : std::string(content);
   forget();
-  return taken;
+  return result;
 }
 
 void batch_content::forget() noexcept {
@@ -45,13 +45,13 @@ batch::~batch() = default;
 
 template <class Result>
 Result& batch::ask(std::deque<Result>& list, kind operation, std::string path) {
-  asked_.push_back(nullptr);
+  pending_.push_back(nullptr);
   try {
     Result& result = list.emplace_back(operation, std::move(path));
-    asked_.back() = &result;
+    pending_.back() = &result;
     return result;
   } catch (...) {
-    asked_.pop_back();
+    pending_.pop_back();
     throw;
   }
 }
@@ -68,8 +68,8 @@ batch_content& batch::read(const file& source, std::uint64_t offset, std::size_t
 
 batch_written& batch::write_file(std::string path, std::string text, creation policy, unsigned mode) {
   batch_written& result = ask(written_, kind::write_file, std::move(path));
-  result.kept_ = std::move(text);
-  result.text_ = result.kept_;
+  result.own_text_ = std::move(text);
+  result.text_ = result.own_text_;
   result.flags_ = open_flags(policy);
   result.mode_ = mode;
   return result;
@@ -92,14 +92,14 @@ batch_opened& batch::open_to_write(std::string path, creation policy, unsigned m
   return result;
 }
 
-batch_status& batch::status(std::string path, bool follow) {
+batch_status& batch::status(std::string path, bool follows_links) {
   batch_status& result = ask(statuses_, kind::status, std::move(path));
-  result.flags_ = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+  result.flags_ = follows_links ? 0 : AT_SYMLINK_NOFOLLOW;
   return result;
 }
 
 void batch::clear() noexcept {
-  asked_.clear();
+  pending_.clear();
   contents_.clear();
   written_.clear();
   opened_.clear();
@@ -119,50 +119,50 @@ class batch_round {
   using results = std::span<batch_result* const>;
 
   explicit batch_round(std::vector<batch_result*> outcomes) : results_(std::move(outcomes)) {
-    done_.reserve(results_.size());
+    finished_.reserve(results_.size());
   }
 
-  /// Does operations that no thread has taken yet, and calls `done` for each.
+  /// Does operations that no thread has taken yet, and calls `report` for each.
   template <class Done>
-  void take_part(batch_work& work, Done done) {
-    results mine;
+  void take_part(batch_work& work, Done report) {
+    results own_part;
     work.run(
         [&]() -> batch_result* {
-          if (mine.empty()) mine = take();
-          if (mine.empty()) return nullptr;
-          batch_result* const next = mine.front();
-          mine = mine.subspan(1);
+          if (own_part.empty()) own_part = take();
+          if (own_part.empty()) return nullptr;
+          batch_result* const next = own_part.front();
+          own_part = own_part.subspan(1);
           return next;
         },
-        done);
+        report);
   }
 
   /// Runs in a thread that does not show results.
   void hand_over(results finished) {
     const std::lock_guard lock(mutex_);
-    done_.insert(done_.end(), finished.begin(), finished.end());
+    finished_.insert(finished_.end(), finished.begin(), finished.end());
   }
 
   /// Returns the results that were handed over; they stay valid until the end of the round.
   results collect() {
     const std::lock_guard lock(mutex_);
-    const results fresh = results(done_).subspan(collected_);
-    collected_ = done_.size();
-    return fresh;
+    const results new_results = results(finished_).subspan(collected_);
+    collected_ = finished_.size();
+    return new_results;
   }
 
  private:
   results take() {
     const std::lock_guard lock(mutex_);
-    const std::size_t count = std::min(portion, results_.size() - taken_);
-    taken_ += count;
-    return results(results_).subspan(taken_ - count, count);
+    const std::size_t count = std::min(portion, results_.size() - taken_count_);
+    taken_count_ += count;
+    return results(results_).subspan(taken_count_ - count, count);
   }
 
   std::mutex mutex_;
   const std::vector<batch_result*> results_;
-  std::size_t taken_ = 0;
-  std::vector<batch_result*> done_;  // handed over; never more than it has room for
+  std::size_t taken_count_ = 0;
+  std::vector<batch_result*> finished_;  // handed over; never more than it has room for
   std::size_t collected_ = 0;
 };
 
@@ -174,13 +174,13 @@ void help(batch_round& round, const batch_options& options, std::size_t operatio
   } catch (const std::bad_alloc&) {
     return;
   }
-  std::array<batch_result*, portion> done;
+  std::array<batch_result*, portion> finished;
   std::size_t count = 0;
   round.take_part(*work, [&](batch_result& result) {
-    done[count++] = &result;
-    if (count == portion) round.hand_over({done.data(), std::exchange(count, 0)});
+    finished[count++] = &result;
+    if (count == portion) round.hand_over({finished.data(), std::exchange(count, 0)});
   });
-  round.hand_over({done.data(), count});
+  round.hand_over({finished.data(), count});
 }
 
 }  // namespace
@@ -198,18 +198,18 @@ void batch::run(visitor visit, void* function, bool shows_texts) {
     const bool is_text = result.kind_ == kind::read_file || result.kind_ == kind::read;
     if (is_text && shows_texts) static_cast<batch_content&>(result).forget();
   };
-  while (!asked_.empty()) {
-    const std::size_t operations = asked_.size();
+  while (!pending_.empty()) {
+    const std::size_t operations = pending_.size();
     batch_work work(options_, operations, !shows_texts);
-    used_ = work.is_ring() ? batch_way::ring : batch_way::plain;
+    way_ = work.is_ring() ? batch_way::ring : batch_way::plain;
     std::vector<batch_result*> added;  // a visitor may add operations: they are the next round
-    added.swap(asked_);
+    added.swap(pending_);
     batch_round round(std::move(added));
 
     std::vector<std::jthread> helpers;
-    const std::size_t wanted = std::min<std::size_t>(options_.threads, operations / min_by_thread);
-    helpers.reserve(wanted);
-    while (helpers.size() + 1 < wanted) {
+    const std::size_t thread_count = std::min<std::size_t>(options_.threads, operations / min_by_thread);
+    helpers.reserve(thread_count);
+    while (helpers.size() + 1 < thread_count) {
       try {
         helpers.emplace_back([&] { help(round, options_, operations); });
       } catch (const std::system_error&) {

@@ -45,7 +45,7 @@ file_status short_status(const struct statx& source) noexcept {
 struct batch_work::job {
   files::call call;
   batch_result* result = nullptr;
-  std::size_t done = 0;        // bytes read or written
+  std::size_t done_bytes = 0;  // bytes read or written
   int slot = 0;                // this job's slot
   bool has_no_places = false;  // a pipe
   bool is_open = false;        // this job opened it and must close it
@@ -58,8 +58,8 @@ struct batch_work::job {
   }
 };
 
-batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps)
-    : longest_(options.longest), keeps_(keeps) {
+batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps_text)
+    : longest_(options.longest), keeps_text_(keeps_text) {
   const std::size_t max_slots = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
   if (options.way != batch_way::plain && operations >= min_for_ring) {
     calls_ = files::open_ring(static_cast<unsigned>(max_slots));
@@ -87,7 +87,7 @@ batch_work::~batch_work() {
 bool batch_work::begin(batch_result& result) {
   job& current = *free_.back();
   current.result = &result;
-  current.done = 0;
+  current.done_bytes = 0;
   current.has_no_places = false;
   current.is_open = false;
   current.call = {};
@@ -202,7 +202,7 @@ bool batch_work::follow(job& current) {
       if (number == 0) return has_written(current, static_cast<std::size_t>(call_result));
       return fail(current, number, "cannot be written");
     case call_kind::status:
-      if (number != 0) return fail(current, number, "has no status");
+      if (number != 0) return fail(current, number, "has a status that cannot be read");
       static_cast<batch_status&>(*current.result).status_ = short_status(current.status);
       return false;
     case call_kind::close: break;
@@ -232,37 +232,37 @@ bool batch_work::opened(job& current, int descriptor) {
 bool batch_work::read(job& current) {
   auto& result = static_cast<batch_content&>(*current.result);
   const std::size_t max_bytes = result.kind_ == kind::read ? result.bytes_ : longest_ + (longest_ + 1 != 0);
-  if (current.done == max_bytes) return has_read(current, 0);
-  if (current.done < page) {
-    current.call.place = current.small + current.done;
-    current.call.bytes = std::min(page, max_bytes) - current.done;
+  if (current.done_bytes == max_bytes) return has_read(current, 0);
+  if (current.done_bytes < page) {
+    current.call.buffer = current.small + current.done_bytes;
+    current.call.bytes = std::min(page, max_bytes) - current.done_bytes;
   } else {
-    if (result.text_.size() <= current.done) {
-      result.text_.resize(result.kind_ == kind::read ? max_bytes : std::min(max_bytes, 8 * current.done));
-      if (current.done == page) std::copy_n(current.small, page, result.text_.begin());
+    if (result.text_.size() <= current.done_bytes) {
+      result.text_.resize(result.kind_ == kind::read ? max_bytes : std::min(max_bytes, 8 * current.done_bytes));
+      if (current.done_bytes == page) std::copy_n(current.small, page, result.text_.begin());
     }
-    current.call.place = result.text_.data() + current.done;
-    current.call.bytes = result.text_.size() - current.done;
+    current.call.buffer = result.text_.data() + current.done_bytes;
+    current.call.bytes = result.text_.size() - current.done_bytes;
   }
-  if (result.kind_ == kind::read && !current.has_no_places) current.call.offset = result.offset_ + current.done;
+  if (result.kind_ == kind::read && !current.has_no_places) current.call.offset = result.offset_ + current.done_bytes;
   current.start(*calls_, call_kind::read);
   return true;
 }
 
 bool batch_work::has_read(job& current, std::size_t bytes) {
   auto& result = static_cast<batch_content&>(*current.result);
-  current.done += bytes;
-  if (result.kind_ == kind::read_file && current.done > longest_)
+  current.done_bytes += bytes;
+  if (result.kind_ == kind::read_file && current.done_bytes > longest_)
     return fail(current, EMSGSIZE, "is longer than is allowed");
-  if (bytes > 0 && !(result.kind_ == kind::read && current.done == result.bytes_)) return read(current);
-  if (current.done <= page && !keeps_) {
-    result.view_ = {current.small, current.done};
+  if (bytes > 0 && !(result.kind_ == kind::read && current.done_bytes == result.bytes_)) return read(current);
+  if (current.done_bytes <= page && !keeps_text_) {
+    result.view_ = {current.small, current.done_bytes};
     return end(current);
   }
-  if (current.done <= page) {
-    result.text_.assign(current.small, current.done);
+  if (current.done_bytes <= page) {
+    result.text_.assign(current.small, current.done_bytes);
   } else {
-    result.text_.resize(current.done);
+    result.text_.resize(current.done_bytes);
   }
   result.view_ = result.text_;
   return end(current);
@@ -270,17 +270,17 @@ bool batch_work::has_read(job& current, std::size_t bytes) {
 
 bool batch_work::write(job& current) {
   auto& result = static_cast<batch_written&>(*current.result);
-  if (current.done == result.text_.size()) return end(current);
-  current.call.place = const_cast<char*>(result.text_.data()) + current.done;
-  current.call.bytes = result.text_.size() - current.done;
-  if (result.kind_ == kind::write && !current.has_no_places) current.call.offset = result.offset_ + current.done;
+  if (current.done_bytes == result.text_.size()) return end(current);
+  current.call.buffer = const_cast<char*>(result.text_.data()) + current.done_bytes;
+  current.call.bytes = result.text_.size() - current.done_bytes;
+  if (result.kind_ == kind::write && !current.has_no_places) current.call.offset = result.offset_ + current.done_bytes;
   current.start(*calls_, call_kind::write);
   return true;
 }
 
 bool batch_work::has_written(job& current, std::size_t bytes) {
   if (bytes == 0) return fail(current, EIO, "cannot be written");
-  current.done += bytes;
+  current.done_bytes += bytes;
   return write(current);
 }
 
@@ -290,14 +290,14 @@ bool batch_work::end(job& current) {
   return true;
 }
 
-bool batch_work::fail(job& current, int number, const char* words) {
+bool batch_work::fail(job& current, int number, const char* failure) {
   batch_result& result = *current.result;
   result.number_ = number;
-  result.words_ = words;
+  result.failure_ = failure;
   const bool has_place =
       current.call.kind != call_kind::open && result.kind_ != kind::status && result.kind_ != kind::open;
   const bool is_part = result.kind_ == kind::read || result.kind_ == kind::write;
-  result.offset_ = is_part ? result.offset_ + current.done : has_place ? current.done : error::nowhere;
+  result.offset_ = is_part ? result.offset_ + current.done_bytes : has_place ? current.done_bytes : error::nowhere;
   if (result.kind_ == kind::read || result.kind_ == kind::read_file) static_cast<batch_content&>(result).forget();
   return end(current);
 }

@@ -19,25 +19,25 @@ namespace tarn::io {
 ///   open, status a call
 class batch_work {
  public:
-  /// With `keeps`, a text stays with its result. Otherwise it lives until `done` returns.
-  batch_work(const batch_options& options, std::size_t operations, bool keeps);
+  /// With `keeps_text`, a text stays with its result. Otherwise it lives until `report` returns.
+  batch_work(const batch_options& options, std::size_t operations, bool keeps_text);
   ~batch_work();
   batch_work(const batch_work&) = delete;
   batch_work& operator=(const batch_work&) = delete;
 
   bool is_ring() const noexcept { return is_ring_; }
 
-  /// Does the operations that `next()` returns, until that is null, and calls `done(result)` for each.
+  /// Does the operations that `next()` returns, until that is null, and calls `report(result)` for each.
   template <class Next, class Done>
-  void run(Next next, Done done) {
+  void run(Next next, Done report) {
     for (bool are_left = true; are_left || under_way_ > 0;) {
       while (are_left && !free_.empty()) {
         batch_result* const result = next();
         are_left = result != nullptr;
-        if (are_left && !begin(*result)) done(*result);
+        if (are_left && !begin(*result)) report(*result);
       }
       if (under_way_ == 0) continue;
-      if (batch_result* const result = step()) done(*result);
+      if (batch_result* const result = step()) report(*result);
     }
   }
 
@@ -59,10 +59,10 @@ class batch_work {
   bool has_written(job& now, std::size_t bytes);
   bool end(job& now);
 
-  bool fail(job& now, int number, const char* words);  // fails and ends the job
+  bool fail(job& now, int number, const char* failure);  // fails and ends the job
 
   std::size_t longest_;
-  bool keeps_;
+  bool keeps_text_;
   std::unique_ptr<platform::files::many_calls> calls_;
   bool is_ring_ = false;
   std::size_t under_way_ = 0;

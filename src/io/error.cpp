@@ -5,7 +5,7 @@
 namespace tarn::io {
 namespace {
 
-std::string words(const std::string& path, std::string_view failed, std::uint64_t offset) {
+std::string message_of(const std::string& path, std::string_view failed, std::uint64_t offset) {
   std::string line;
   line.reserve(path.size() + failed.size() + 40);
   line.append(path).append(": ").append(failed);
@@ -18,7 +18,7 @@ std::string words(const std::string& path, std::string_view failed, std::uint64_
 }  // namespace
 
 error::error(int number, std::string path, std::string_view failed, std::uint64_t offset)
-    : std::system_error(number, std::generic_category(), words(path, failed, offset)),
+    : std::system_error(number, std::generic_category(), message_of(path, failed, offset)),
       path_(std::make_shared<const std::string>(std::move(path))),
       offset_(offset) {}
 

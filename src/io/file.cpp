@@ -21,7 +21,7 @@ namespace {
 // More parts than this are written in several calls; the system's own limit is 1,024.
 constexpr std::size_t max_parts = 64;
 
-int open_or_throw(const std::string& path, int flags, unsigned mode, std::string_view words) {
+int open_or_throw(const std::string& path, int flags, unsigned mode, std::string_view failure) {
   if (path.find('\0') != std::string::npos) {
     throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
   }
@@ -30,15 +30,15 @@ int open_or_throw(const std::string& path, int flags, unsigned mode, std::string
     open_result = files::open(path.c_str(), flags, mode);
   } while (open_result == -EINTR);
   if (open_result < 0) {
-    throw error(static_cast<int>(-open_result), path, words);
+    throw error(static_cast<int>(-open_result), path, failure);
   }
   return static_cast<int>(open_result);
 }
 
 }  // namespace
 
-file::file(int descriptor, bool owned, std::string name)
-    : descriptor_(descriptor), owned_(owned), name_(std::move(name)) {
+file::file(int descriptor, bool is_owned, std::string name)
+    : descriptor_(descriptor), is_owned_(is_owned), name_(std::move(name)) {
   const files::outcome position = files::seek(descriptor, 0, SEEK_CUR);
   offset_ = position > 0 ? static_cast<std::uint64_t>(position) : 0;  // a pipe has no position: count from here
 }
@@ -69,27 +69,27 @@ file file::borrow(int descriptor, std::string name) { return {descriptor, false,
 
 file::file(file&& source) noexcept
     : descriptor_(std::exchange(source.descriptor_, -1)),
-      owned_(source.owned_),
+      is_owned_(source.is_owned_),
       offset_(source.offset_),
       name_(std::move(source.name_)) {}
 
 file& file::operator=(file&& source) noexcept {
   std::swap(descriptor_, source.descriptor_);
-  std::swap(owned_, source.owned_);
+  std::swap(is_owned_, source.is_owned_);
   std::swap(offset_, source.offset_);
   std::swap(name_, source.name_);
   return *this;
 }
 
 file::~file() {
-  if (descriptor_ >= 0 && owned_) {
+  if (descriptor_ >= 0 && is_owned_) {
     files::close(descriptor_);
   }
 }
 
-std::size_t file::read_some(void* place, std::size_t bytes) {
+std::size_t file::read_some(void* buffer, std::size_t bytes) {
   for (;;) {
-    const files::outcome read_result = files::read(descriptor_, place, bytes);
+    const files::outcome read_result = files::read(descriptor_, buffer, bytes);
     if (read_result >= 0) {
       offset_ += static_cast<std::uint64_t>(read_result);
       return static_cast<std::size_t>(read_result);
@@ -148,13 +148,13 @@ void file::sync() {
 
 void file::close() {
   const int descriptor = std::exchange(descriptor_, -1);
-  if (descriptor < 0 || !owned_) return;
+  if (descriptor < 0 || !is_owned_) return;
   const files::outcome close_result = files::close(descriptor);
   if (close_result < 0 && close_result != -EINTR) {  // Linux has closed the file when it reports EINTR
     fail(static_cast<int>(-close_result), "failed when it was closed");
   }
 }
 
-void file::fail(int number, std::string_view words) const { throw error(number, name_, words, offset_); }
+void file::fail(int number, std::string_view failure) const { throw error(number, name_, failure, offset_); }
 
 }  // namespace tarn::io

@@ -56,7 +56,7 @@ unsigned own_lane() noexcept {
 // Written by the thread that has `busy`, and by no other. `write_position` is null in a lane that has no chunk; the
 // file of a lane that has one stays, as reopen() passes through all lanes before it destroys a file.
 struct alignas(128) journal::lane {
-  std::atomic<bool> busy{false};
+  std::atomic<bool> is_busy{false};
   char* write_position = nullptr;  // where the next line begins; there is a mark of 0, if there is room for one
   char* end = nullptr;             // of the chunk
   char* begin = nullptr;
@@ -85,8 +85,8 @@ struct journal::state {
   std::string path;
   journal_options options;
   unsigned forks_then = 0;
-  std::unique_ptr<journal_file> owned;
-  std::atomic<journal_file*> file;  // `owned`, for threads that have a lane
+  std::unique_ptr<journal_file> own_file;
+  std::atomic<journal_file*> file;  // the address of own_file, for threads that have a lane
   std::atomic<std::uint32_t> chunk_bytes;
   std::vector<lane> lanes;
   std::size_t last_lane = 0;  // their number is a power of two, so this is also the mask of their indices
@@ -98,12 +98,12 @@ struct journal::state {
   journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
   bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
-  void skip_lines(std::uint64_t below) noexcept;
+  void skip_lines(std::uint64_t min_line) noexcept;
   lane& enter();
   lane& enter_another() noexcept;
   static bool try_to_enter(lane& tried) noexcept;
   static void leave(lane& left) noexcept;
-  void turn(lane& mine, journal_file& target) noexcept;
+  void turn(lane& own_lane, journal_file& target) noexcept;
   std::size_t longest_line() const noexcept {
     return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
   }
@@ -111,28 +111,28 @@ struct journal::state {
 };
 
 journal::state::state(std::string path_, const journal_options& options_)
-    : path(std::move(path_)), options(options_), owned(std::make_unique<journal_file>(path, options)) {
+    : path(std::move(path_)), options(options_), own_file(std::make_unique<journal_file>(path, options)) {
   forks_then = forks.load(std::memory_order_relaxed);
-  lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, owned->chunks() / 2)));
+  lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, own_file->chunks() / 2)));
   last_lane = lanes.size() - 1;
-  skip_lines(owned->continues().next_line);
+  skip_lines(own_file->continues().next_line);
   // The first lane writes on where the file ends.
-  if (const journal_file::continuation& unfinished = owned->continues(); unfinished.slot_number != 0) {
+  if (const journal_file::continuation& unfinished = own_file->continues(); unfinished.slot_number != 0) {
     lane& first = lanes.front();
-    first.begin_chunk(*owned, unfinished.slot, unfinished.slot_number);
+    first.begin_chunk(*own_file, unfinished.slot, unfinished.slot_number);
     first.write_position = first.begin + unfinished.offset;
     first.next = unfinished.next;
     first.reserved = unfinished.reserved;
-    first.restorations = owned->settled_restorations();
+    first.restorations = own_file->settled_restorations();
   }
-  chunk_bytes.store(owned->chunk_bytes(), std::memory_order_relaxed);
-  file.store(owned.get(), std::memory_order_release);
+  chunk_bytes.store(own_file->chunk_bytes(), std::memory_order_relaxed);
+  file.store(own_file.get(), std::memory_order_release);
 }
 
 // No line number below this one is given out.
-void journal::state::skip_lines(std::uint64_t below) noexcept {
+void journal::state::skip_lines(std::uint64_t min_line) noexcept {
   std::uint64_t next = next_line.load(std::memory_order_relaxed);
-  while (next < below && !next_line.compare_exchange_weak(next, below, std::memory_order_relaxed)) {
+  while (next < min_line && !next_line.compare_exchange_weak(next, min_line, std::memory_order_relaxed)) {
   }
 }
 
@@ -159,39 +159,40 @@ journal::lane& journal::state::enter_another() noexcept {
 
 bool journal::state::try_to_enter(lane& tried) noexcept {
   // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
-  const bool is_mine = !tried.busy.exchange(true, std::memory_order_acquire);
-  if (is_mine) platform::note_acquire(&tried.busy);
+  const bool is_mine = !tried.is_busy.exchange(true, std::memory_order_acquire);
+  if (is_mine) platform::note_acquire(&tried.is_busy);
   return is_mine;
 }
 
 void journal::state::leave(lane& left) noexcept {
   // release: pairs with the acquire of who enters this lane next. The line is written by inline code of the program.
-  platform::note_release(&left.busy);
-  left.busy.store(false, std::memory_order_release);
+  platform::note_release(&left.is_busy);
+  left.is_busy.store(false, std::memory_order_release);
 }
 
 // The next chunk for a lane that has none, or whose chunk is full or was lost.
-void journal::state::turn(lane& mine, journal_file& target) noexcept {
-  if (mine.reserved != 0) {
+void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
+  if (own_lane.reserved != 0) {
     // Numbers that nobody used, if nobody has reserved more: so one thread's numbers have no gaps.
-    std::uint64_t expected = mine.reserved;
-    next_line.compare_exchange_strong(expected, mine.next, std::memory_order_relaxed);
+    std::uint64_t expected = own_lane.reserved;
+    next_line.compare_exchange_strong(expected, own_lane.next, std::memory_order_relaxed);
   }
-  mine.leave_chunk();
+  own_lane.leave_chunk();
   // First: a truncation in the middle of this is then seen by the line that comes.
-  mine.restorations = target.settled_restorations();
+  own_lane.restorations = target.settled_restorations();
   std::uint64_t slot;
   const std::uint64_t number = target.take_chunk(slot);
-  mine.next = next_line.fetch_add(max_lines(target.chunk_bytes()), std::memory_order_relaxed);
-  mine.reserved = mine.next + max_lines(target.chunk_bytes());
-  mine.begin_chunk(target, slot, number);
+  own_lane.next = next_line.fetch_add(max_lines(target.chunk_bytes()), std::memory_order_relaxed);
+  own_lane.reserved = own_lane.next + max_lines(target.chunk_bytes());
+  own_lane.begin_chunk(target, slot, number);
 
-  chunk_header head{number, mine.next, target.session(), 0};
+  chunk_header head{number, own_lane.next, target.session(), 0};
   head.check = check_of(head, target.key());
-  store_word(mine.begin, 0);           // 1. no chunk: its lines, the oldest, are gone
-  store_word(mine.write_position, 0);  // 2. the end, before anybody can take old bytes for a line
-  std::memcpy(mine.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number, sizeof head - sizeof number);
-  store_word(mine.begin, number);  // 3. a chunk without a line
+  store_word(own_lane.begin, 0);           // 1. no chunk: its lines, the oldest, are gone
+  store_word(own_lane.write_position, 0);  // 2. the end, before anybody can take old bytes for a line
+  std::memcpy(own_lane.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number,
+              sizeof head - sizeof number);
+  store_word(own_lane.begin, number);  // 3. a chunk without a line
 }
 
 void journal::state::fail_long(std::size_t size) const {
@@ -209,79 +210,80 @@ std::uint64_t journal::append(std::string_view text) {
   entry line(*this);
   for (;;) {
     if (text.size() > line.room) line.turn(text.size());
-    std::memcpy(line.place, text.data(), text.size());
+    std::memcpy(line.buffer, text.data(), text.size());
     if (const std::uint64_t number = line.commit(text.size()); number != 0) [[likely]] {
       return number;
     }
   }
 }
 
-journal::entry::entry(journal& log) : owner(*log.state_), mine(owner.enter()) {
+journal::entry::entry(journal& log) : owner(*log.state_), own_lane(owner.enter()) {
   journal_file& target = owner.current();
-  if (mine.write_position == nullptr || mine.file != &target ||
-      static_cast<std::size_t>(mine.end - mine.write_position) < sizeof(line_header)) {
-    owner.turn(mine, target);
+  if (own_lane.write_position == nullptr || own_lane.file != &target ||
+      static_cast<std::size_t>(own_lane.end - own_lane.write_position) < sizeof(line_header)) {
+    owner.turn(own_lane, target);
   }
   begin();
 }
 
 journal::entry::~entry() {
-  if (place != nullptr) store_word(mine.write_position, 0);
-  state::leave(mine);
+  if (buffer != nullptr) store_word(own_lane.write_position, 0);
+  state::leave(own_lane);
 }
 
 void journal::entry::begin() noexcept {
-  store_word(mine.write_position, mark_of(part, mine.file->session(), 0));
-  place = mine.write_position + sizeof(line_header);
-  room = static_cast<std::size_t>(mine.end - place);
+  store_word(own_lane.write_position, mark_of(part, own_lane.file->session(), 0));
+  buffer = own_lane.write_position + sizeof(line_header);
+  room = static_cast<std::size_t>(own_lane.end - buffer);
   tick = tarn::detail::clock_tick();
   // Asks for the cache lines of the lines to come, for writing: otherwise the next thread's entry into a lane waits
   // until they are there.
   constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
   for (std::size_t number = 0; number < lines_ahead; ++number) {
-    __builtin_prefetch(mine.write_position + (first_ahead + number) * cache_line, 1);
+    __builtin_prefetch(own_lane.write_position + (first_ahead + number) * cache_line, 1);
   }
 }
 
 void journal::entry::turn(std::size_t size) {
   if (size > owner.longest_line()) owner.fail_long(size);
-  store_word(mine.write_position, 0);
-  owner.turn(mine, owner.current());
+  store_word(own_lane.write_position, 0);
+  owner.turn(own_lane, owner.current());
   begin();
 }
 
 std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   TARN_CHECK(size <= room);
-  journal_file& target = *mine.file;
-  const std::uint64_t number = mine.next;
+  journal_file& target = *own_lane.file;
+  const std::uint64_t number = own_lane.next;
   const std::uint64_t mark = mark_of(whole, target.session(), size);
-  const std::uint64_t check = check_of(place, size, mark, tick, number, target.key());
-  std::memcpy(mine.write_position + offsetof(line_header, tick), &tick, sizeof tick);
-  std::memcpy(mine.write_position + offsetof(line_header, check), &check, sizeof check);
-  char* const behind = mine.write_position + step(size);
-  if (behind != mine.end) store_word(behind, 0);
-  store_word(mine.write_position, mark);
+  const std::uint64_t check = check_of(buffer, size, mark, tick, number, target.key());
+  std::memcpy(own_lane.write_position + offsetof(line_header, tick), &tick, sizeof tick);
+  std::memcpy(own_lane.write_position + offsetof(line_header, check), &check, sizeof check);
+  char* const behind = own_lane.write_position + step(size);
+  if (behind != own_lane.end) store_word(behind, 0);
+  store_word(own_lane.write_position, mark);
   // Was the file truncated? After all stores: each of them may have been the one that met it. The number is gone
   // although nothing has faulted where somebody made the file as long again as it was.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool is_counted = target.restorations() != mine.restorations;
-  if (is_counted || load_word(mine.begin) != mine.number) [[unlikely]] {
+  const bool is_counted = target.restorations() != own_lane.restorations;
+  if (is_counted || load_word(own_lane.begin) != own_lane.number) [[unlikely]] {
     if (!is_counted) target.restore();
-    store_word(mine.write_position, 0);  // it may be in a part of the file that is left, and must not be there twice
-    owner.turn(mine, target);
+    store_word(own_lane.write_position,
+               0);  // it may be in a part of the file that is left, and must not be there twice
+    owner.turn(own_lane, target);
     begin();
     return 0;
   }
-  mine.write_position = behind;
-  ++mine.next;
-  place = nullptr;
+  own_lane.write_position = behind;
+  ++own_lane.next;
+  buffer = nullptr;
   return number;
 }
 
 bool journal::reopen() {
   state& shared_state = *state_;
   shared_state.check_process();
-  journal_file& before = *shared_state.owned;
+  journal_file& before = *shared_state.own_file;
   const bool is_same_file = before.has_its_path();
   if (is_same_file && before.detached() == 0) return false;
   if (is_same_file) before.unlock();
@@ -305,7 +307,7 @@ bool journal::reopen() {
     if (writer_lane.file == &before) writer_lane.leave_chunk();
     state::leave(writer_lane);
   }
-  shared_state.owned = std::move(next);  // nobody is in the old one
+  shared_state.own_file = std::move(next);  // nobody is in the old one
   return true;
 }
 
@@ -315,8 +317,8 @@ std::size_t journal::longest_line() const noexcept { return state_->longest_line
 
 const std::string& journal::path() const noexcept { return state_->path; }
 
-std::uint64_t journal::truncations() const noexcept { return state_->owned->settled_restorations() / 2; }
+std::uint64_t journal::truncations() const noexcept { return state_->own_file->settled_restorations() / 2; }
 
-void journal::sync() { state_->owned->sync(); }
+void journal::sync() { state_->own_file->sync(); }
 
 }  // namespace tarn::io

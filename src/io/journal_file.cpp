@@ -71,11 +71,13 @@ journal_file::~journal_file() {
 
 void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new) {
   if (const files::outcome lock_result = files::lock(target_.descriptor()); lock_result < 0) {
-    throw error(static_cast<int>(-lock_result), target_.name(), "cannot be locked: somebody appends to this journal");
+    throw error(static_cast<int>(-lock_result), target_.name(),
+                lock_result == -EWOULDBLOCK ? "cannot be locked: another journal appends to it; close that one first"
+                                            : "cannot be locked: put it on a file system that supports flock(2)");
   }
   struct stat status;
   if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
-    throw error(static_cast<int>(-status_result), target_.name(), "has no status");
+    throw error(static_cast<int>(-status_result), target_.name(), "has a status that cannot be read");
   }
   char* const header_start = reinterpret_cast<char*>(&header_);
   std::size_t header_read = 0;
@@ -94,14 +96,18 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   bytes_ = header_bytes + chunks_ * chunk_bytes_;
   if (defect == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes_) {
     if (if_truncated == cut_off_file::is_refused) {
-      throw error(EINVAL, target_.name(), "is a journal of " + std::to_string(bytes_) + " bytes that was cut off",
+      throw error(EINVAL, target_.name(),
+                  "is a journal of " + std::to_string(bytes_) +
+                      " bytes that was cut off: read its lines by tarn journal, and open "
+                      "another path; it ends",
                   static_cast<std::uint64_t>(status.st_size));
     }
     if (const files::outcome allocate_result = files::allocate(target_.descriptor(), bytes_); allocate_result < 0) {
-      throw error(static_cast<int>(-allocate_result), target_.name(), "was cut off, and has no room to be restored");
+      throw error(static_cast<int>(-allocate_result), target_.name(),
+                  "was cut, and cannot be extended to its " + std::to_string(bytes_) + " bytes: free disk space");
     }
   }
-  held_ = std::vector<std::atomic<bool>>(chunks_);
+  busy_slots_ = std::vector<std::atomic<bool>>(chunks_);
   map(options);
   // Nothing is in a new file, and to look for it would bring all of it into memory.
   if (!is_new) recover();
@@ -199,7 +205,7 @@ void journal_file::recover() {
   const std::uint64_t reserved = newest_first_line + max_lines(chunk_bytes_);
   if (!walk.is_torn() && !walk.is_lost()) {
     continues_ = {newest_slot, newest_number, walk.offset(), next_line, reserved, reserved};
-    held_[newest_slot].store(true, std::memory_order_relaxed);
+    busy_slots_[newest_slot].store(true, std::memory_order_relaxed);
   } else {
     // A chunk that does not end well may hold more lines than were seen: none of their numbers comes again.
     continues_.next_line = walk.is_torn() ? next_line : reserved;
@@ -211,15 +217,15 @@ std::uint64_t journal_file::take_chunk(std::uint64_t& slot) noexcept {
   do {  // ends: the lanes hold at most half of the slots
     number = next_chunk_.fetch_add(1, std::memory_order_relaxed);
     slot = (number - 1) % chunks_;
-  } while (held_[slot].exchange(true, std::memory_order_acquire));
-  platform::note_acquire(&held_[slot]);
+  } while (busy_slots_[slot].exchange(true, std::memory_order_acquire));
+  platform::note_acquire(&busy_slots_[slot]);
   return number;
 }
 
 void journal_file::leave_chunk(std::uint64_t slot) noexcept {
   // release: the next lane that takes this slot writes after all that was written here.
-  platform::note_release(&held_[slot]);
-  held_[slot].store(false, std::memory_order_release);
+  platform::note_release(&busy_slots_[slot]);
+  busy_slots_[slot].store(false, std::memory_order_release);
 }
 
 bool journal_file::repair(watched_mapping&, void* owner, std::uintptr_t) {
@@ -232,12 +238,12 @@ void journal_file::restore() noexcept {
   sigset_t every, before;
   ::sigfillset(&every);
   ::pthread_sigmask(SIG_BLOCK, &every, &before);
-  while (restoring_.exchange(true, std::memory_order_acquire)) ::sched_yield();
+  while (is_restoring_.exchange(true, std::memory_order_acquire)) ::sched_yield();
   if (detached() == 0) {
     if (const int failed = try_to_restore(); failed != 0) detach(failed);
   }
   if (restorations() % 2 != 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
-  restoring_.store(false, std::memory_order_release);
+  is_restoring_.store(false, std::memory_order_release);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -24,11 +24,11 @@ namespace tarn::io {
 
 /// For signal handlers and the dead, not for other threads: the compiler keeps the order of the stores around it. A
 /// reader in another process needs no more than that either, as it believes checksums, but release costs nothing here.
-inline void store_word(char* place, std::uint64_t word) noexcept {
-  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).store(word, std::memory_order_release);
+inline void store_word(char* address, std::uint64_t word) noexcept {
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(address)).store(word, std::memory_order_release);
 }
-inline std::uint64_t load_word(char* place) noexcept {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).load(std::memory_order_relaxed);
+inline std::uint64_t load_word(char* address) noexcept {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(address)).load(std::memory_order_relaxed);
 }
 
 class journal_file {
@@ -100,13 +100,13 @@ class journal_file {
   continuation continues_;
   journal_format::header header_{};
   watched_mapping* mapping_ = nullptr;
-  std::vector<std::atomic<bool>> held_;  // slots that a lane writes into
+  std::vector<std::atomic<bool>> busy_slots_;  // slots that a lane writes into
   alignas(128) std::atomic<std::uint64_t> next_chunk_{1};
   alignas(128) std::atomic<unsigned> restorations_{0};  // read by each append
   std::atomic<int> detached_{0};
-  std::atomic<bool> restoring_{false};
+  std::atomic<bool> is_restoring_{false};
   unsigned futile_restorations_ =
-      0;  // faults since the last restoration of a file that looked complete; `restoring_` guards it
+      0;  // faults since the last restoration of a file that looked complete; `is_restoring_` guards it
 };
 
 }  // namespace tarn::io

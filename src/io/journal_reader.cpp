@@ -25,11 +25,11 @@ const char* journal_format::wrong_with(const header& first) noexcept {
 namespace {
 
 // Reads so many bytes at `offset`, or those that there are.
-std::size_t read_at(const file& source, char* place, std::size_t bytes, std::uint64_t offset) {
+std::size_t read_at(const file& source, char* buffer, std::size_t bytes, std::uint64_t offset) {
   std::size_t count = 0;
   while (count < bytes) {
     const files::outcome read_result =
-        files::read_at(source.descriptor(), place + count, bytes - count, offset + count);
+        files::read_at(source.descriptor(), buffer + count, bytes - count, offset + count);
     if (read_result == -EINTR || read_result == -EAGAIN) continue;
     if (read_result < 0) throw error(static_cast<int>(-read_result), source.name(), "cannot be read", offset + count);
     if (read_result == 0) break;
@@ -89,7 +89,7 @@ journal_reader::journal_reader(std::string path) {
   std::vector<chunk_header> heads;
   for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
     const std::uint64_t offset = header_bytes + slot * first.chunk_bytes;
-    chunk_header head, again;
+    chunk_header head, second_head;
     if (read_at(source, reinterpret_cast<char*>(&head), sizeof head, offset) < sizeof head) {
       lost_pieces_ += first.chunks - slot;
       break;
@@ -102,9 +102,9 @@ journal_reader::journal_reader(std::string path) {
     std::string chunk(first.chunk_bytes, '\0');
     const std::size_t bytes_read = read_at(source, chunk.data(), chunk.size(), offset);
     // Is it still the same chunk? If not, its lines are overwritten: the oldest, and gone.
-    if (bytes_read < sizeof again ||
-        read_at(source, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
-        std::memcmp(&head, &again, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
+    if (bytes_read < sizeof second_head ||
+        read_at(source, reinterpret_cast<char*>(&second_head), sizeof second_head, offset) < sizeof second_head ||
+        std::memcmp(&head, &second_head, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
       continue;
     }
     lost_pieces_ += bytes_read < chunk.size();

@@ -19,46 +19,46 @@ struct vector {
 
 // Counts a vector of bytes into one byte per lane. Works from any address, in three instructions.
 template <class Vector>
-[[gnu::always_inline]] inline void count_matches(Vector& sum, const char* place, char wanted) noexcept {
+[[gnu::always_inline]] inline void count_matches(Vector& sum, const char* source, char byte) noexcept {
   Vector loaded;
-  std::memcpy(&loaded, place, sizeof loaded);
-  sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(wanted));
+  std::memcpy(&loaded, source, sizeof loaded);
+  sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(byte));
 }
 
 // Keeps four sums of one byte per lane, and empties them before they overflow. std::count widens every byte to 64
 // bits.
 template <int Width>
-[[gnu::always_inline]] inline std::size_t count_by(const char* bytes, std::size_t size, char wanted) noexcept {
+[[gnu::always_inline]] inline std::size_t count_by(const char* bytes, std::size_t size, char byte) noexcept {
   using bytes_of_vector = typename vector<Width>::type;
   std::size_t total = 0;
   while (size >= 4 * Width) {
     const std::size_t rounds = std::min<std::size_t>(size / (4 * Width), 255);
     bytes_of_vector sum0{}, sum1{}, sum2{}, sum3{};
     for (std::size_t round = 0; round < rounds; ++round, bytes += 4 * Width) {
-      count_matches(sum0, bytes, wanted);
-      count_matches(sum1, bytes + Width, wanted);
-      count_matches(sum2, bytes + 2 * Width, wanted);
-      count_matches(sum3, bytes + 3 * Width, wanted);
+      count_matches(sum0, bytes, byte);
+      count_matches(sum1, bytes + Width, byte);
+      count_matches(sum2, bytes + 2 * Width, byte);
+      count_matches(sum3, bytes + 3 * Width, byte);
     }
     for (int lane = 0; lane < Width; ++lane) total += std::size_t{sum0[lane]} + sum1[lane] + sum2[lane] + sum3[lane];
     size -= rounds * 4 * Width;
   }
-  for (; size > 0; --size, ++bytes) total += *bytes == wanted;
+  for (; size > 0; --size, ++bytes) total += *bytes == byte;
   return total;
 }
 
-std::size_t count_portable(const char* bytes, std::size_t size, char wanted) noexcept {
-  return count_by<16>(bytes, size, wanted);
+std::size_t count_portable(const char* bytes, std::size_t size, char byte) noexcept {
+  return count_by<16>(bytes, size, byte);
 }
 
-void masks_portable(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept {
+void masks_portable(const char* bytes, std::size_t word_count, char byte, std::uint64_t* masks) noexcept {
   constexpr std::uint64_t one_in_each = 0x0101010101010101u, low_bits = 0x7f7f7f7f7f7f7f7fu;
-  for (std::size_t word = 0; word < words; ++word) {
+  for (std::size_t word = 0; word < word_count; ++word) {
     std::uint64_t mask = 0;
     for (unsigned part = 0; part < 8; ++part, bytes += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, bytes, 8);
-      eight ^= one_in_each * static_cast<unsigned char>(wanted);
+      eight ^= one_in_each * static_cast<unsigned char>(byte);
       const std::uint64_t high_bits =
           ~(((eight & low_bits) + low_bits) | eight | low_bits);  // 0x80 where the byte is 0
       // Gathers the eight bits in the top byte, byte 0 lowest.
@@ -68,21 +68,21 @@ void masks_portable(const char* bytes, std::size_t words, char wanted, std::uint
   }
 }
 
-const char* find_portable(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept {
-  return static_cast<const char*>(::memmem(bytes, size, wanted, length));
+const char* find_portable(const char* bytes, std::size_t size, const char* text, std::size_t length) noexcept {
+  return static_cast<const char*>(::memmem(bytes, size, text, length));
 }
 
 // ---------------------------------------------------------------- AVX2
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] std::size_t count_avx2(const char* bytes, std::size_t size, char wanted) noexcept {
-  return count_by<32>(bytes, size, wanted);
+[[gnu::target("avx2")]] std::size_t count_avx2(const char* bytes, std::size_t size, char byte) noexcept {
+  return count_by<32>(bytes, size, byte);
 }
 
-[[gnu::target("avx2")]] void masks_avx2(const char* bytes, std::size_t words, char wanted,
+[[gnu::target("avx2")]] void masks_avx2(const char* bytes, std::size_t word_count, char byte,
                                         std::uint64_t* masks) noexcept {
-  const __m256i pattern = _mm256_set1_epi8(wanted);
-  for (std::size_t word = 0; word < words; ++word, bytes += 64) {
+  const __m256i pattern = _mm256_set1_epi8(byte);
+  for (std::size_t word = 0; word < word_count; ++word, bytes += 64) {
     const auto* const vectors = reinterpret_cast<const __m256i*>(bytes);
     const auto low =
         static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(vectors), pattern)));
@@ -95,10 +95,10 @@ const char* find_portable(const char* bytes, std::size_t size, const char* wante
 // Compares the first and the last byte of the text at 32 positions at once, and the rest only where both match (W.
 // Mula, "SIMD-friendly algorithms for substring searching"). When that happens too often, memmem continues; it is
 // linear.
-[[gnu::target("avx2")]] const char* find_avx2(const char* bytes, std::size_t size, const char* wanted,
+[[gnu::target("avx2")]] const char* find_avx2(const char* bytes, std::size_t size, const char* text,
                                               std::size_t length) noexcept {
-  const __m256i first = _mm256_set1_epi8(wanted[0]);
-  const __m256i last = _mm256_set1_epi8(wanted[length - 1]);
+  const __m256i first = _mm256_set1_epi8(text[0]);
+  const __m256i last = _mm256_set1_epi8(text[length - 1]);
   std::size_t offset = 0, compared_in_vain = 0;
   for (; offset + 32 + length - 1 <= size; offset += 32) {
     const __m256i starts = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + offset));
@@ -107,13 +107,13 @@ const char* find_portable(const char* bytes, std::size_t size, const char* wante
         _mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(starts, first), _mm256_cmpeq_epi8(stops, last))));
     for (; matches != 0; matches &= matches - 1) {
       const char* const position = bytes + offset + __builtin_ctz(matches);
-      if (std::memcmp(position + 1, wanted + 1, length - 2) == 0) return position;
+      if (std::memcmp(position + 1, text + 1, length - 2) == 0) return position;
       compared_in_vain += length;
     }
     // More than four compared bytes for each one searched cost more than memmem. A short text may have some more.
     if (compared_in_vain > 4 * offset + 4096) break;
   }
-  return offset + length > size ? nullptr : find_portable(bytes + offset, size - offset, wanted, length);
+  return offset + length > size ? nullptr : find_portable(bytes + offset, size - offset, text, length);
 }
 #endif
 

@@ -13,14 +13,14 @@ bool detail::line_ends::scan() noexcept {
   if (left == 0) return false;
   word_at_ = scanned_;
   word_ = 0;
-  words_ = static_cast<unsigned>(std::min(left / 64, masks_.size()));
-  best_kernels().masks(scanned_, words_, '\n', masks_.data());
-  scanned_ += std::size_t{words_} * 64;
+  word_count_ = static_cast<unsigned>(std::min(left / 64, masks_.size()));
+  best_kernels().masks(scanned_, word_count_, '\n', masks_.data());
+  scanned_ += std::size_t{word_count_} * 64;
   if (left < 64) {
     char last[64] = {};
     std::memcpy(last, scanned_, left);
     best_kernels().masks(last, 1, '\n', masks_.data());
-    words_ = 1;
+    word_count_ = 1;
     scanned_ = end_;
   }
   return true;

@@ -29,7 +29,7 @@ mapped_file::mapped_file(std::string path) : mapped_file(file::open_to_read(std:
 mapped_file::mapped_file(file source) : source_(std::move(source)) {
   struct stat status;
   const files::outcome status_result = files::status(source_.descriptor(), &status);
-  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has no status");
+  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has a status that cannot be read");
   // A descriptor that stands in the middle is still mapped whole. Files of /proc say 0 and are not empty.
   if (S_ISREG(status.st_mode) && status.st_size > 0) map(static_cast<std::size_t>(status.st_size));
   if (mapping_ == nullptr) read_all();
@@ -96,7 +96,7 @@ void mapped_file::check() const {
   if (mapping_ == nullptr) return;
   struct stat status;
   const files::outcome status_result = files::status(source_.descriptor(), &status);
-  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has no status");
+  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has a status that cannot be read");
   const auto current_bytes = static_cast<std::uint64_t>(status.st_size);
   if (current_bytes < bytes_) {
     throw error(EIO, source_.name(),

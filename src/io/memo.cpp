@@ -31,11 +31,11 @@ class memo_waits {
     newest_wait_ = &begun;
     return true;
   }
-  void end(const wait& ended) noexcept {
+  void end(const wait& ended_wait) noexcept {
     const std::lock_guard hold(lock_);
     wait** link = &newest_wait_;
-    while (*link != &ended) link = &(*link)->next;
-    *link = ended.next;
+    while (*link != &ended_wait) link = &(*link)->next;
+    *link = ended_wait.next;
   }
 
   void add(memo_in_child& added) noexcept {
@@ -44,16 +44,16 @@ class memo_waits {
     if (newest_memo_ != nullptr) newest_memo_->before_ = &added;
     newest_memo_ = &added;
   }
-  void remove(memo_in_child& gone) noexcept {
+  void remove(memo_in_child& memo) noexcept {
     const std::lock_guard hold(lock_);
-    (gone.before_ != nullptr ? gone.before_->next_ : newest_memo_) = gone.next_;
-    if (gone.next_ != nullptr) gone.next_->before_ = gone.before_;
+    (memo.before_ != nullptr ? memo.before_->next_ : newest_memo_) = memo.next_;
+    if (memo.next_ != nullptr) memo.next_->before_ = memo.before_;
   }
 
   void before_fork() noexcept {
     if (forking_.enter()) {
       lock_.lock();
-      forking_.taken();
+      forking_.note_owner();
     }
   }
   void after_fork_in_parent() noexcept {
@@ -75,8 +75,9 @@ class memo_waits {
   //   3  that loader waits for a question that A asks, outside of the wait of step 1, before A has woken
   // B sees that the question has landed, because it has landed it itself; and any other thread sees it because B comes
   // here, under the lock, after that. So relaxed suffices.
-  bool is_circle(const memo_load& wanted, std::thread::id caller) const noexcept {
-    for (const memo_load* load = &wanted; load != nullptr && !has_landed(*load); load = wanted_by(load->thread_)) {
+  bool is_circle(const memo_load& requested_load, std::thread::id caller) const noexcept {
+    for (const memo_load* load = &requested_load; load != nullptr && !has_landed(*load);
+         load = wanted_by(load->thread_)) {
       if (load->thread_ == caller) return true;
     }
     return false;
@@ -107,14 +108,14 @@ constinit memo_waits all_waits;
 }  // namespace
 
 void memo_load::wait() {
-  memo_waits::wait mine{std::this_thread::get_id(), this, nullptr};
-  if (!all_waits.begin(mine)) {
+  memo_waits::wait own_wait{std::this_thread::get_id(), this, nullptr};
+  if (!all_waits.begin(own_wait)) {
     throw std::logic_error(is_asked_by_caller() ? "a memo's loader asks for its own key"
                                                 : "loaders of memos wait for each other's answers");
   }
   has_landed_.wait(0, std::memory_order_acquire);
   platform::note_acquire(&has_landed_);
-  all_waits.end(mine);
+  all_waits.end(own_wait);
 }
 
 void memo_load::land() noexcept {
@@ -137,15 +138,15 @@ constexpr std::int64_t ns_of(const timespec& time) noexcept {
 std::uint64_t memo_now_ms() noexcept { return platform::now_ms(); }
 
 file_stamp stamp_of(const char* path) noexcept {
-  struct stat seen;
-  if (::stat(path, &seen) != 0) {
+  struct stat status;
+  if (::stat(path, &status) != 0) {
     return {};
   }
-  return {.device = seen.st_dev,
-          .inode = seen.st_ino,
-          .bytes = static_cast<std::uint64_t>(seen.st_size),
-          .modified_ns = ns_of(seen.st_mtim),
-          .changed_ns = ns_of(seen.st_ctim)};
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .bytes = static_cast<std::uint64_t>(status.st_size),
+          .modified_ns = ns_of(status.st_mtim),
+          .changed_ns = ns_of(status.st_ctim)};
 }
 
 bool is_settled(const file_stamp& stamp) noexcept {

@@ -68,17 +68,17 @@ void install_hooks() noexcept {
 
 }  // namespace
 
-void listen(heap_listener heard) noexcept { listener.store(heard, std::memory_order_relaxed); }
+void listen(heap_listener new_listener) noexcept { listener.store(new_listener, std::memory_order_relaxed); }
 
 bool is_ours() noexcept {
-  static const bool answer = [] {
+  static const bool is_first = [] {
     install_hooks();
     was_here = false;
     void* volatile block = std::malloc(1);  // volatile: not to be left out
     std::free(block);
     return was_here;
   }();
-  return answer;
+  return is_first;
 }
 
 }  // namespace tarn::quiet_heap
@@ -90,34 +90,34 @@ namespace {
 using tarn::quiet_heap::heard_call;
 
 // dlsym may allocate before there is anything to allocate with.
-alignas(16) char early[4096];
+alignas(16) char early_blocks[4096];
 std::size_t early_used = 0;
 constinit thread_local bool is_looking = false;
 
 void* early_block(std::size_t bytes) noexcept {
-  if (bytes > sizeof early - early_used) std::abort();
-  void* const block = early + early_used;
+  if (bytes > sizeof early_blocks - early_used) std::abort();
+  void* const block = early_blocks + early_used;
   early_used += (bytes + 15) / 16 * 16;
   return block;
 }
 bool is_early(const void* block) noexcept {
-  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(early) < sizeof early;
+  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(early_blocks) < sizeof early_blocks;
 }
 
 // The function that would have been called.
 template <class Function>
-Function* next(std::atomic<Function*>& kept, const char* name) noexcept {
-  Function* looked_up = kept.load(std::memory_order_relaxed);
+Function* next(std::atomic<Function*>& cached, const char* name) noexcept {
+  Function* looked_up = cached.load(std::memory_order_relaxed);
   if (looked_up == nullptr) {
     is_looking = true;
     looked_up = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
     is_looking = false;
     if (looked_up == nullptr) {
-      static constexpr char words[] = "tarn: a quiet region finds no malloc behind its own\n";
-      (void)!::write(2, words, sizeof words - 1);
+      static constexpr char message[] = "tarn: a quiet region finds no malloc behind its own\n";
+      (void)!::write(2, message, sizeof message - 1);
       std::abort();
     }
-    kept.store(looked_up, std::memory_order_relaxed);
+    cached.store(looked_up, std::memory_order_relaxed);
   }
   return looked_up;
 }
@@ -125,18 +125,18 @@ Function* next(std::atomic<Function*>& kept, const char* name) noexcept {
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments bring theirs
-// A function under its linker name, said to the listener as `words`. `except` is noexcept where the C library has it
-// so.
-#define TARN_HEARD(result, name, words, parameters, arguments, except)                    \
+// A function under its linker name, which the listener knows as `label`. `except` is noexcept where the C library has
+// it so.
+#define TARN_HEARD(result, name, label, parameters, arguments, except)                    \
   extern "C" __attribute__((weak, visibility("default"))) result name parameters except { \
     static constinit std::atomic<result(*) parameters> looked_up = nullptr;               \
-    const heard_call call(words, __builtin_return_address(0));                            \
+    const heard_call call(label, __builtin_return_address(0));                            \
     return next<result parameters>(looked_up, #name) arguments;                           \
   }
 // NOLINTEND(bugprone-macro-parentheses)
-#define TARN_NEW(name, words, parameters, arguments) TARN_HEARD(void*, name, "operator " words, parameters, arguments, )
-#define TARN_DELETE(name, words, parameters, arguments) \
-  TARN_HEARD(void, name, "operator " words, parameters, arguments, noexcept)
+#define TARN_NEW(name, label, parameters, arguments) TARN_HEARD(void*, name, "operator " label, parameters, arguments, )
+#define TARN_DELETE(name, label, parameters, arguments) \
+  TARN_HEARD(void, name, "operator " label, parameters, arguments, noexcept)
 
 using size = std::size_t;
 

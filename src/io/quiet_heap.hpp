@@ -6,7 +6,7 @@ namespace tarn::quiet_heap {
 /// `name` is that of the function; its call returns to `caller`.
 using heap_listener = void (*)(const char* name, const void* caller) noexcept;
 
-void listen(heap_listener heard) noexcept;
+void listen(heap_listener new_listener) noexcept;
 /// Is true while the listener hears the heap calls of the calling thread.
 extern constinit thread_local bool is_heard;
 

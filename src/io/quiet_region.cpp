@@ -21,32 +21,32 @@ constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
 // Walks the stack from the frame that continues at `caller`; the frames above it are ours.
-void take_stack(noise& heard, const void* caller) noexcept {
+void take_stack(noise& violation, const void* caller) noexcept {
   struct walk {
-    noise& heard;
+    noise& violation;
     const void* caller;
     bool is_ours = true;
-  } now{heard, caller};
-  heard.depth = 0;
+  } now{violation, caller};
+  violation.depth = 0;
   ::_Unwind_Backtrace(
       [](_Unwind_Context* context, void* state) {
         walk& target = *static_cast<walk*>(state);
         const auto* const address = reinterpret_cast<const void*>(::_Unwind_GetIP(context));
         target.is_ours = target.is_ours && address != target.caller;
         if (target.is_ours) return _URC_NO_REASON;
-        target.heard.frames[target.heard.depth++] = address;
-        return target.heard.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
+        target.violation.frames[target.violation.depth++] = address;
+        return target.violation.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &now);
-  if (heard.depth == 0) heard.frames[heard.depth++] = caller;  // nothing there can be unwound
+  if (violation.depth == 0) violation.frames[violation.depth++] = caller;  // nothing there can be unwound
 }
 
 using line = base::text_buffer<8192>;
 
-void append(base::text& output, const noise& heard) noexcept {
-  static constexpr const char* words[] = {"system call", "lock wait", "heap call"};
-  output.append(words[static_cast<unsigned>(heard.kind)]).append(' ').append(heard.name).append('\n');
-  for (const void* const address : heard.stack()) base::append_site(output.append("  at "), address).append('\n');
+void append(base::text& output, const noise& violation) noexcept {
+  static constexpr const char* kinds[] = {"system call", "lock wait", "heap call"};
+  output.append(kinds[static_cast<unsigned>(violation.kind)]).append(' ').append(violation.name).append('\n');
+  for (const void* const address : violation.stack()) base::append_site(output.append("  at "), address).append('\n');
 }
 
 }  // namespace
@@ -54,13 +54,13 @@ void append(base::text& output, const noise& heard) noexcept {
 struct listener {
   // Reports to every region that the thread is in.
   static void hear(noise_kind kind, const char* name, const void* caller) noexcept {
-    noise heard;
-    heard.kind = kind;
-    heard.name = name;
-    take_stack(heard, caller);
+    noise violation;
+    violation.kind = kind;
+    violation.name = name;
+    take_stack(violation, caller);
     bool is_reported = false;
     for (quiet_region* region = innermost; region != nullptr; region = region->outer_) {
-      is_reported |= region->hear(heard, is_reported);
+      is_reported |= region->hear(violation, is_reported);
     }
   }
 
@@ -75,12 +75,13 @@ struct listener {
 
 std::string noise_log::text() const {
   std::string output;
-  for (const noise& violation : kept()) {
+  for (const noise& violation : first_violations()) {
     line violation_line;
     append(violation_line, violation);
     output += violation_line.view();
   }
-  if (count() > kept().size()) output += "and " + std::to_string(count() - kept().size()) + " more\n";
+  if (count() > first_violations().size())
+    output += "and " + std::to_string(count() - first_violations().size()) + " more\n";
   return output;
 }
 
@@ -107,20 +108,20 @@ quiet_region::~quiet_region() {
   if (reported_ > max_reported) {
     line output;
     output.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - max_reported);
-    output.append(" more noises\n").write_to(2);
+    output.append(" more violations\n").write_to(2);
   }
 }
 
 // Returns whether it reported. The innermost region that reports does so for those around it.
-bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
+bool quiet_region::hear(const noise& violation, bool is_reported) noexcept {
   if (log_ != nullptr) {
-    if (log_->count_ < noise_log::capacity) log_->kept_[log_->count_] = heard;
+    if (log_->count_ < noise_log::capacity) log_->first_violations_[log_->count_] = violation;
     ++log_->count_;
     return false;
   }
   if (!is_reported && ++reported_ <= max_reported) {
     line output;
-    append(output.append("tarn: quiet region ").append(name_).append(": "), heard);
+    append(output.append("tarn: quiet region ").append(name_).append(": "), violation);
     output.write_to(2);
   }
   if (policy_ == on_noise::abort) std::abort();
@@ -128,13 +129,13 @@ bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
 }
 
 bool quiet_region::hears_calls() noexcept {
-  static const bool answer = [] {
+  static const bool can_watch = [] {
     if (innermost != nullptr) return is_watched;
     const bool is_possible = platform::watch_calls(listener::hear_call);
     if (is_possible) platform::unwatch_calls();
     return is_possible;
   }();
-  return answer;
+  return can_watch;
 }
 
 bool quiet_region::hears_heap() noexcept { return quiet_heap::is_ours(); }

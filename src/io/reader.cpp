@@ -23,34 +23,34 @@ bool reader::fill() {
 }
 
 bool reader::fill_more(std::size_t needed) {
-  const std::size_t held = static_cast<std::size_t>(filled_ - position_);
-  if (held == 0 && needed <= capacity_) return fill();
+  const std::size_t buffered_bytes = static_cast<std::size_t>(filled_ - position_);
+  if (buffered_bytes == 0 && needed <= capacity_) return fill();
   // Make room for what is wanted, and for a call that is worth its cost.
-  grow(std::max(needed, held + 1));
+  grow(std::max(needed, buffered_bytes + 1));
   if (position_ != buffer_.get()) {
-    std::memmove(buffer_.get(), position_, held);
+    std::memmove(buffer_.get(), position_, buffered_bytes);
     position_ = buffer_.get();
-    filled_ = position_ + held;
+    filled_ = position_ + buffered_bytes;
   }
-  const std::size_t count = source_.read_some(buffer_.get() + held, capacity_ - held);
+  const std::size_t count = source_.read_some(buffer_.get() + buffered_bytes, capacity_ - buffered_bytes);
   filled_ += count;
   return count != 0;
 }
 
 void reader::grow(std::size_t bytes) {
   if (bytes <= capacity_) return;
-  const std::size_t held = static_cast<std::size_t>(filled_ - position_);
+  const std::size_t buffered_bytes = static_cast<std::size_t>(filled_ - position_);
   if (bytes > options_.longest) {
     throw error(EMSGSIZE, source_.name(), "a record of more than " + std::to_string(options_.longest) + " bytes",
                 offset());
   }
   const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.longest, bytes));
   auto moved = std::make_unique_for_overwrite<char[]>(larger);
-  std::memcpy(moved.get(), position_, held);
+  std::memcpy(moved.get(), position_, buffered_bytes);
   buffer_ = std::move(moved);
   capacity_ = larger;
   position_ = buffer_.get();
-  filled_ = position_ + held;
+  filled_ = position_ + buffered_bytes;
 }
 
 std::optional<std::string_view> reader::record_slow(char end) {
@@ -81,8 +81,8 @@ std::string_view reader::block(std::size_t bytes) {
   return bytes_read;
 }
 
-std::size_t reader::read(void* place, std::size_t bytes) {
-  char* const target = static_cast<char*>(place);
+std::size_t reader::read(void* buffer, std::size_t bytes) {
+  char* const target = static_cast<char*>(buffer);
   std::size_t copied = 0;
   while (copied < bytes) {
     if (position_ == filled_ && bytes - copied >= capacity_) {

@@ -11,14 +11,14 @@ struct sigaction before {};
 }  // namespace
 
 watched_mapping& watched_mapping::take() {
-  static const bool installed = (install(), true);
-  static_cast<void>(installed);
+  static const bool is_installed = (install(), true);
+  static_cast<void>(is_installed);
   for (watched_mapping* mapping = mappings.load(std::memory_order_acquire); mapping != nullptr;
        mapping = mapping->next_) {
-    if (!mapping->taken_.exchange(true, std::memory_order_acquire)) return *mapping;
+    if (!mapping->is_taken_.exchange(true, std::memory_order_acquire)) return *mapping;
   }
   auto* const record = new watched_mapping;
-  record->taken_.store(true, std::memory_order_relaxed);
+  record->is_taken_.store(true, std::memory_order_relaxed);
   record->next_ = mappings.load(std::memory_order_relaxed);
   // release: a thread that finds the record finds its `next_`.
   while (!mappings.compare_exchange_weak(record->next_, record, std::memory_order_release, std::memory_order_relaxed)) {
@@ -30,7 +30,7 @@ void watched_mapping::watch(const void* start, std::size_t bytes, cure handler, 
   const auto address = reinterpret_cast<std::uintptr_t>(start);
   cure_ = handler;
   owner_ = owner;
-  faulted_.store(false, std::memory_order_relaxed);
+  has_faulted_.store(false, std::memory_order_relaxed);
   end_.store(address + bytes, std::memory_order_relaxed);
   // release: a handler that sees the start sees all that belongs to it.
   start_.store(address, std::memory_order_release);
@@ -38,7 +38,7 @@ void watched_mapping::watch(const void* start, std::size_t bytes, cure handler, 
 
 void watched_mapping::forget() noexcept {
   start_.store(0, std::memory_order_release);
-  taken_.store(false, std::memory_order_release);
+  is_taken_.store(false, std::memory_order_release);
 }
 
 bool watched_mapping::repair(std::uintptr_t address) {
@@ -47,7 +47,7 @@ bool watched_mapping::repair(std::uintptr_t address) {
     const std::uintptr_t start = mapping->start_.load(std::memory_order_acquire);
     if (start == 0 || address < start || address >= mapping->end()) continue;
     // relaxed: the same thread reads it, after the access that led here.
-    mapping->faulted_.store(true, std::memory_order_relaxed);
+    mapping->has_faulted_.store(true, std::memory_order_relaxed);
     return mapping->cure_(*mapping, mapping->owner_, address);
   }
   return false;
@@ -55,9 +55,9 @@ bool watched_mapping::repair(std::uintptr_t address) {
 
 void watched_mapping::handle(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  const bool repaired = repair(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  const bool is_repaired = repair(reinterpret_cast<std::uintptr_t>(info->si_addr));
   errno = saved_errno;
-  if (repaired) return;
+  if (is_repaired) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(signal, info, context);
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

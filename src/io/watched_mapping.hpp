@@ -26,7 +26,7 @@ class watched_mapping {
 
   std::uintptr_t end() const noexcept { return end_.load(std::memory_order_relaxed); }
   /// A page was gone since watch().
-  bool has_faulted() const noexcept { return faulted_.load(std::memory_order_relaxed); }
+  bool has_faulted() const noexcept { return has_faulted_.load(std::memory_order_relaxed); }
 
  private:
   static void install() noexcept;
@@ -35,8 +35,8 @@ class watched_mapping {
 
   std::atomic<std::uintptr_t> start_{0};  // 0: of no mapping
   std::atomic<std::uintptr_t> end_{0};
-  std::atomic<bool> faulted_{false};
-  std::atomic<bool> taken_{false};
+  std::atomic<bool> has_faulted_{false};
+  std::atomic<bool> is_taken_{false};
   cure cure_ = nullptr;
   void* owner_ = nullptr;
   watched_mapping* next_ = nullptr;

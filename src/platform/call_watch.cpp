@@ -140,9 +140,9 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   if (number == SYS_rt_sigreturn) tarn_call_watch_return_from(reinterpret_cast<void*>(registers[REG_RSP]));
 
   gate = is_open;
-  const int kept = errno;
+  const int saved_errno = errno;
   listener(number, registers[REG_RDI], registers[REG_RSI], reinterpret_cast<const void*>(registers[REG_RIP]));
-  errno = kept;
+  errno = saved_errno;
   switch (number) {
     // These return twice, or on another stack. The program makes them itself, and is not watched from then on.
     case SYS_clone:
@@ -186,10 +186,10 @@ long dispatch(bool is_on) noexcept {
 
 }  // namespace
 
-bool watch_calls(call_listener heard) noexcept {
+bool watch_calls(call_listener new_listener) noexcept {
   gate = is_open;
   if (!take_signal() || dispatch(true) != 0) return false;
-  listener = heard;
+  listener = new_listener;
   is_left = false;
   call(SYS_rt_sigprocmask, SIG_SETMASK, word(&watched_mask), word(&mask), sizeof mask);
   gate = is_shut;

@@ -7,9 +7,9 @@ namespace tarn::platform {
 /// runs in a signal handler and must be safe there. Its own calls are not observed.
 using call_listener = void (*)(long number, long first, long second, const void* caller) noexcept;
 
-/// From now on `heard` is called for each of the calling thread's calls, which is then made. Returns false where the
-/// system has no dispatch. Takes SIGSYS, and passes it on when it means something else.
-bool watch_calls(call_listener heard) noexcept;
+/// Calls `new_listener` before each system call of the calling thread, from now on. Returns false where the system has
+/// no dispatch. Takes SIGSYS, and passes it on when it means something else.
+bool watch_calls(call_listener new_listener) noexcept;
 void unwatch_calls() noexcept;
 
 /// The calling thread's calls are not observed in this scope.

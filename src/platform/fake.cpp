@@ -31,7 +31,7 @@ constexpr std::uint64_t start_of_time_ms = 1'000'000;
 constinit call_counters counters;
 constinit std::atomic<std::uint64_t> kernel_calls{0}, prefaulted{0}, huge_wanted{0}, huge_refused{0};
 constinit std::atomic<std::uint64_t> clock_ms{start_of_time_ms};
-constinit std::atomic<bool> growth_refused{false}, purges_refused{false};
+constinit std::atomic<bool> refuses_growth{false}, refuses_purges{false};
 constinit std::atomic<void (*)()> at_each_purge{nullptr};
 constinit std::atomic<void (*)()> at_each_sleep{nullptr};
 constinit std::atomic<void (*)() noexcept> helper{nullptr};
@@ -47,21 +47,21 @@ class failing {
   bool next() noexcept {
     const std::lock_guard hold(mutex_);
     ++made_calls_;
-    if (fails_at_ == 0 || (made_calls_ != fails_at_ && !(onwards_ && made_calls_ > fails_at_))) {
+    if (fails_at_ == 0 || (made_calls_ != fails_at_ && !(fails_all_later_ && made_calls_ > fails_at_))) {
       return false;
     }
     ++refused_;
     return true;
   }
-  void plan(std::uint64_t n, bool onwards) noexcept {
+  void plan(std::uint64_t n, bool fails_all_later) noexcept {
     const std::lock_guard hold(mutex_);
     fails_at_ = n == 0 ? 0 : made_calls_ + n;
-    onwards_ = onwards;
+    fails_all_later_ = fails_all_later;
   }
   void reset() noexcept {
     const std::lock_guard hold(mutex_);
     made_calls_ = refused_ = fails_at_ = 0;
-    onwards_ = false;
+    fails_all_later_ = false;
   }
   void count_refusal() noexcept {
     const std::lock_guard hold(mutex_);
@@ -80,7 +80,7 @@ class failing {
  private:
   std::mutex mutex_;
   std::uint64_t made_calls_ = 0, refused_ = 0, fails_at_ = 0;
-  bool onwards_ = false;
+  bool fails_all_later_ = false;
 };
 
 // The mappings: pieces that do not overlap, by address. The caller holds `mutex`.
@@ -111,13 +111,14 @@ class ledger {
     return true;
   }
 
-  // Returns whether the pieces that hold [start, start + bytes) have no gap, and are all `writable` or all not.
-  bool is_mapped_as(void* start, std::size_t bytes, bool writable) const {
-    bool agrees = true;
-    const bool whole = for_range(static_cast<char*>(start), bytes, [&](const piece& part) {
-      agrees = agrees && (part.state != kind::reserved) == writable;
+  // Returns whether the pieces that hold [start, start + bytes) have no gap, and are all writable (`is_writable`) or
+  // all not.
+  bool is_mapped_as(void* start, std::size_t bytes, bool is_writable) const {
+    bool has_mode = true;
+    const bool is_covered = for_range(static_cast<char*>(start), bytes, [&](const piece& part) {
+      has_mode = has_mode && (part.state != kind::reserved) == is_writable;
     });
-    return whole && agrees;
+    return is_covered && has_mode;
   }
 
   bool is_whole(void* start, std::size_t bytes) const {
@@ -145,7 +146,7 @@ class ledger {
   };
   using pieces = std::map<char*, piece>;
 
-  pieces::const_iterator around(char* address) const {
+  pieces::const_iterator find_piece(char* address) const {
     auto next = pieces_.upper_bound(address);
     if (next == pieces_.begin()) {
       return pieces_.end();
@@ -156,14 +157,14 @@ class ledger {
 
   template <class Each>
   bool for_range(char* start, std::size_t bytes, Each visit) const {
-    char* place = start;
-    while (place < start + bytes) {
-      const auto piece_found = around(place);
+    char* position = start;
+    while (position < start + bytes) {
+      const auto piece_found = find_piece(position);
       if (piece_found == pieces_.end()) {
         return false;
       }
       visit(piece_found->second);
-      place = piece_found->first + piece_found->second.bytes;
+      position = piece_found->first + piece_found->second.bytes;
     }
     return true;
   }
@@ -171,15 +172,15 @@ class ledger {
     return for_range(start, bytes, [](const piece&) {});
   }
 
-  void split(char* place) {
-    const auto piece_found = around(place);
-    if (piece_found == pieces_.end() || piece_found->first == place) {
+  void split(char* address) {
+    const auto piece_found = find_piece(address);
+    if (piece_found == pieces_.end() || piece_found->first == address) {
       return;
     }
     const piece whole = piece_found->second;
-    const auto before = static_cast<std::size_t>(place - piece_found->first);
+    const auto before = static_cast<std::size_t>(address - piece_found->first);
     pieces_[piece_found->first].bytes = before;
-    pieces_.emplace(place, piece{whole.bytes - before, whole.state});
+    pieces_.emplace(address, piece{whole.bytes - before, whole.state});
   }
 
   pieces pieces_;
@@ -229,12 +230,12 @@ void enter(std::atomic<std::uint64_t>& kind) noexcept {
 
 bool is_pages(std::size_t bytes) noexcept { return bytes != 0 && bytes % page_bytes() == 0; }
 
-void* map_exactly(char* place, std::size_t bytes, std::size_t alignment) noexcept {
-  if (!base::is_aligned(place, alignment)) {
+void* map_exactly(char* address, std::size_t bytes, std::size_t alignment) noexcept {
+  if (!base::is_aligned(address, alignment)) {
     return nullptr;
   }
-  void* const start = mapping::make(counters, bytes, alignment, place - guard_bytes);
-  if (start != nullptr && start != place) {
+  void* const start = mapping::make(counters, bytes, alignment, address - guard_bytes);
+  if (start != nullptr && start != address) {
     mapping::destroy(counters, start, bytes);
     return nullptr;
   }
@@ -259,7 +260,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
   if (failures().next()) {
     return nullptr;
   }
-  char* const place = map.next_place;
+  char* const address = map.next_place;
   map.next_place = nullptr;
   if (!map.affords(bytes)) {
     failures().count_refusal();
@@ -267,7 +268,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
   }
   char* const wish = map.near_place == nullptr ? nullptr : map.near_place - guard_bytes;
   void* const start =
-      place == nullptr ? mapping::make(counters, bytes, alignment, wish) : map_exactly(place, bytes, alignment);
+      address == nullptr ? mapping::make(counters, bytes, alignment, wish) : map_exactly(address, bytes, alignment);
   if (start != nullptr) {
     map.add(start, bytes, ledger::kind::mapped);
     counters.mapped(bytes);
@@ -362,7 +363,7 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
     violated("resize", start, old_bytes, "no mapping of this size");
   }
   if (new_bytes > old_bytes) {
-    if (failures().next() || growth_refused.load()) {
+    if (failures().next() || refuses_growth.load()) {
       return false;
     }
     if (!map.affords(new_bytes - old_bytes)) {
@@ -380,43 +381,43 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
   return true;
 }
 
-bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
   ledger& map = mapped();
   const std::lock_guard hold(map.mutex);
   if (!map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes) ||
-      !map.is_mapped_as(place, place_bytes, true) || !map.is_whole(place, place_bytes) || bytes > place_bytes) {
+      !map.is_mapped_as(target, target_bytes, true) || !map.is_whole(target, target_bytes) || bytes > target_bytes) {
     violated("move", start, bytes, "not from one whole mapping to a larger one");
   }
   if (failures().next()) {
-    mapping::destroy(counters, place, place_bytes);
-  } else if (mapping::move(counters, start, bytes, place, place_bytes)) {
+    mapping::destroy(counters, target, target_bytes);
+  } else if (mapping::move(counters, start, bytes, target, target_bytes)) {
     map.remove(start, bytes);
     counters.unmapped(bytes);
     return true;
   }
-  map.remove(place, place_bytes);
-  counters.unmapped(place_bytes);
+  map.remove(target, target_bytes);
+  counters.unmapped(target_bytes);
   return false;
 }
 
-bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
   ledger& map = mapped();
   const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true) || !map.is_mapped_as(place, place_bytes, true) ||
-      !map.is_whole(place, place_bytes) || bytes > place_bytes) {
+  if (!map.is_mapped_as(start, bytes, true) || !map.is_mapped_as(target, target_bytes, true) ||
+      !map.is_whole(target, target_bytes) || bytes > target_bytes) {
     violated("move_part", start, bytes, "not from a mapping to a whole one that is larger");
   }
   if (failures().next()) {
-    mapping::destroy(counters, place, place_bytes);
-  } else if (mapping::move_part(counters, start, bytes, place, place_bytes)) {
+    mapping::destroy(counters, target, target_bytes);
+  } else if (mapping::move_part(counters, start, bytes, target, target_bytes)) {
     return true;
   }
-  map.remove(place, place_bytes);
-  counters.unmapped(place_bytes);
+  map.remove(target, target_bytes);
+  counters.unmapped(target_bytes);
   return false;
 }
 
@@ -433,7 +434,7 @@ bool purge(void* start, std::size_t bytes) noexcept {
   if (void (*const call)() = at_each_purge.load()) {
     call();
   }
-  if (purges_refused.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
+  if (refuses_purges.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
     return false;
   }
   call_counters::count(counters.purge_runs);
@@ -459,18 +460,18 @@ bool prefault(void* start, std::size_t bytes) noexcept {
   return true;
 }
 
-void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
+void advise_huge(void* start, std::size_t bytes, bool asks_for_huge) noexcept {
   enter(counters.madvise);
   ledger& map = mapped();
   const std::lock_guard hold(map.mutex);
   if (!map.is_mapped_as(start, bytes, true)) {
     violated("advise_huge", start, bytes, "no part of a mapping");
   }
-  call_counters::count(wanted ? huge_wanted : huge_refused);
+  call_counters::count(asks_for_huge ? huge_wanted : huge_refused);
 }
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
-void sleep_ms(std::uint32_t wanted) noexcept { clock_ms += wanted; }
+void sleep_ms(std::uint32_t duration_ms) noexcept { clock_ms += duration_ms; }
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
   if (void (*const call)() = at_each_sleep.load()) {
     call();
@@ -511,7 +512,7 @@ void reset() noexcept {
   set_budget(0);
   map_next_at(nullptr);
   map_near(nullptr);
-  growth_refused = purges_refused = false;
+  refuses_growth = refuses_purges = false;
   at_each_purge = nullptr;
   at_each_sleep = nullptr;
   platform::kernel_calls = prefaulted = huge_wanted = huge_refused = 0;
@@ -526,16 +527,16 @@ void set_budget(std::size_t bytes) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().budget = bytes;
 }
-void map_next_at(void* place) noexcept {
+void map_next_at(void* address) noexcept {
   const std::lock_guard hold(mapped().mutex);
-  mapped().next_place = static_cast<char*>(place);
+  mapped().next_place = static_cast<char*>(address);
 }
-void map_near(void* place) noexcept {
+void map_near(void* address) noexcept {
   const std::lock_guard hold(mapped().mutex);
-  mapped().near_place = static_cast<char*>(place);
+  mapped().near_place = static_cast<char*>(address);
 }
-void refuse_growth(bool refused) noexcept { growth_refused = refused; }
-void refuse_purges(bool refused) noexcept { purges_refused = refused; }
+void refuse_growth(bool is_refused) noexcept { refuses_growth = is_refused; }
+void refuse_purges(bool is_refused) noexcept { refuses_purges = is_refused; }
 void call_at_purge(void (*call)()) noexcept { at_each_purge = call; }
 void call_at_sleep(void (*call)()) noexcept { at_each_sleep = call; }
 
@@ -550,7 +551,7 @@ std::size_t outstanding_bytes() noexcept {
 
 std::uint64_t kernel_calls() noexcept { return platform::kernel_calls.load(); }
 std::uint64_t prefaulted_bytes() noexcept { return prefaulted.load(); }
-std::uint64_t huge_advices(bool wanted) noexcept { return (wanted ? huge_wanted : huge_refused).load(); }
+std::uint64_t huge_advices(bool asks_for_huge) noexcept { return (asks_for_huge ? huge_wanted : huge_refused).load(); }
 
 bool run_helper() noexcept {
   void (*const work)() noexcept = helper.exchange(nullptr);

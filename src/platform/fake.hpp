@@ -26,14 +26,14 @@ std::uint64_t refused_requests() noexcept;
 
 /// Sets the most bytes that may be mapped writable; requests beyond it fail. 0: no limit.
 void set_budget(std::size_t bytes) noexcept;
-/// Puts the next map() at `place`, where nothing may be mapped; map() fails when that is impossible.
-void map_next_at(void* place) noexcept;
-/// Makes map() look for room at `place` first. Null ends this.
-void map_near(void* place) noexcept;
+/// Puts the next map() at `address`, where nothing may be mapped; map() fails when that is impossible.
+void map_next_at(void* address) noexcept;
+/// Makes map() look for room at `address` first. Null ends this.
+void map_near(void* address) noexcept;
 /// Lets no mapping grow in place from now on.
-void refuse_growth(bool refused) noexcept;
+void refuse_growth(bool is_refused) noexcept;
 /// Makes purge() have no effect from now on, as with locked memory.
-void refuse_purges(bool refused) noexcept;
+void refuse_purges(bool is_refused) noexcept;
 /// purge() calls this first from now on, in its caller's thread. Null: nothing.
 void call_at_purge(void (*call)()) noexcept;
 /// sleep_while() calls this first from now on, in its caller's thread. Null: nothing.
@@ -56,7 +56,7 @@ std::size_t outstanding_bytes() noexcept;
 /// Counts the calls that enter the kernel since reset(), with sleeping and waking.
 std::uint64_t kernel_calls() noexcept;
 std::uint64_t prefaulted_bytes() noexcept;
-std::uint64_t huge_advices(bool wanted) noexcept;
+std::uint64_t huge_advices(bool asks_for_huge) noexcept;
 
 // ------------------------------------------------------------------ helpers
 

@@ -28,12 +28,12 @@ outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept
 
 outcome close(int descriptor) noexcept { return outcome_of(::close(descriptor)); }
 
-outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
-  return outcome_of(::read(descriptor, place, bytes));
+outcome read(int descriptor, void* buffer, std::size_t bytes) noexcept {
+  return outcome_of(::read(descriptor, buffer, bytes));
 }
 
-outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return outcome_of(::pread(descriptor, place, bytes, static_cast<off_t>(offset)));
+outcome read_at(int descriptor, void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {
+  return outcome_of(::pread(descriptor, buffer, bytes, static_cast<off_t>(offset)));
 }
 
 outcome write(int descriptor, const iovec* parts, int count) noexcept {
@@ -41,8 +41,8 @@ outcome write(int descriptor, const iovec* parts, int count) noexcept {
                                : ::writev(descriptor, parts, count));
 }
 
-outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return outcome_of(::pwrite(descriptor, place, bytes, static_cast<off_t>(offset)));
+outcome write_at(int descriptor, const void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {
+  return outcome_of(::pwrite(descriptor, buffer, bytes, static_cast<off_t>(offset)));
 }
 
 outcome seek(int descriptor, std::int64_t offset, int origin) noexcept {
@@ -82,8 +82,8 @@ outcome remove(const char* path) noexcept { return outcome_of(::unlink(path)); }
 
 outcome lock(int descriptor) noexcept { return outcome_of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
 
-outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {
-  void* const start = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
+outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool is_writable) noexcept {
+  void* const start = ::mmap(nullptr, bytes, is_writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
                              static_cast<off_t>(offset));
   return start == MAP_FAILED ? -errno : reinterpret_cast<outcome>(start);
 }

@@ -19,11 +19,11 @@ outcome open(const char* path, int flags, unsigned mode) noexcept;
 /// Opens a path relative to an open folder; AT_FDCWD stands for the current folder.
 outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept;
 outcome close(int descriptor) noexcept;
-outcome read(int descriptor, void* place, std::size_t bytes) noexcept;
+outcome read(int descriptor, void* buffer, std::size_t bytes) noexcept;
 /// Transfers at `offset`, without moving the descriptor's own position.
-outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept;
+outcome read_at(int descriptor, void* buffer, std::size_t bytes, std::uint64_t offset) noexcept;
 outcome write(int descriptor, const iovec* parts, int count) noexcept;
-outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept;
+outcome write_at(int descriptor, const void* buffer, std::size_t bytes, std::uint64_t offset) noexcept;
 outcome seek(int descriptor, std::int64_t offset, int origin) noexcept;
 outcome status(int descriptor, struct stat* result) noexcept;
 /// Reads the status of a path, relative to `folder` as in open_in; `flags` are those of statx(2).
@@ -45,7 +45,7 @@ outcome remove(const char* path) noexcept;
 outcome lock(int descriptor) noexcept;
 
 /// Makes a shared mapping; returns its address, or errno negated.
-outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept;
+outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool is_writable) noexcept;
 outcome unmap(void* start, std::size_t bytes) noexcept;
 outcome advise(void* start, std::size_t bytes, int advice) noexcept;
 /// Waits until the changes of a shared mapping are on the disk.

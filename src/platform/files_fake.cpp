@@ -21,14 +21,14 @@ namespace {
 using fake::kind;
 
 std::function<fake::verdict(const fake::call&)> hook;
-std::uint64_t asked = 0;
+std::uint64_t call_count = 0;
 
 /// Makes the call `real(bytes)` with as many bytes as the test allows, unless the test wants an error.
 template <class Call>
 outcome through(kind operation, int descriptor, std::size_t bytes, Call real) noexcept {
   std::size_t limit = bytes;
   if (hook) {
-    const fake::verdict verdict = hook({operation, descriptor, bytes, ++asked});
+    const fake::verdict verdict = hook({operation, descriptor, bytes, ++call_count});
     if (verdict.error != 0) return -verdict.error;
     limit = std::min(limit, verdict.limit);
   }
@@ -40,12 +40,12 @@ outcome through(kind operation, int descriptor, std::size_t bytes, Call real) no
 
 namespace fake {
 
-void set_hook(std::function<verdict(const call&)> wanted) {
-  hook = std::move(wanted);
-  asked = 0;
+void set_hook(std::function<verdict(const call&)> new_hook) {
+  hook = std::move(new_hook);
+  call_count = 0;
 }
 
-std::uint64_t calls() noexcept { return asked; }
+std::uint64_t calls() noexcept { return call_count; }
 
 }  // namespace fake
 
@@ -61,14 +61,14 @@ outcome close(int descriptor) noexcept {
   return through(kind::close, descriptor, 0, [=](std::size_t) { return ::close(descriptor); });
 }
 
-outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
+outcome read(int descriptor, void* buffer, std::size_t bytes) noexcept {
   return through(kind::read, descriptor, bytes,
-                 [=](std::size_t max_bytes) { return ::read(descriptor, place, max_bytes); });
+                 [=](std::size_t max_bytes) { return ::read(descriptor, buffer, max_bytes); });
 }
 
-outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+outcome read_at(int descriptor, void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {
   return through(kind::read_at, descriptor, bytes, [=](std::size_t max_bytes) {
-    return ::pread(descriptor, place, max_bytes, static_cast<off_t>(offset));
+    return ::pread(descriptor, buffer, max_bytes, static_cast<off_t>(offset));
   });
 }
 
@@ -85,9 +85,9 @@ outcome write(int descriptor, const iovec* parts, int count) noexcept {
   });
 }
 
-outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+outcome write_at(int descriptor, const void* buffer, std::size_t bytes, std::uint64_t offset) noexcept {
   return through(kind::write_at, descriptor, bytes, [=](std::size_t max_bytes) {
-    return ::pwrite(descriptor, place, max_bytes, static_cast<off_t>(offset));
+    return ::pwrite(descriptor, buffer, max_bytes, static_cast<off_t>(offset));
   });
 }
 
@@ -143,9 +143,9 @@ outcome lock(int descriptor) noexcept {
   return through(kind::lock, descriptor, 0, [=](std::size_t) { return ::flock(descriptor, LOCK_EX | LOCK_NB); });
 }
 
-outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {
+outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool is_writable) noexcept {
   return through(kind::map, descriptor, bytes, [=](std::size_t) {
-    void* const start = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
+    void* const start = ::mmap(nullptr, bytes, is_writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
                                static_cast<off_t>(offset));
     return start == MAP_FAILED ? -1 : reinterpret_cast<outcome>(start);
   });
@@ -171,14 +171,14 @@ class steered_ring final : public many_calls {
   explicit steered_ring(std::unique_ptr<many_calls> real) : real_(std::move(real)) {}
 
   void start(call& operation) noexcept override {
-    const std::size_t wanted = operation.bytes;
+    const std::size_t full_bytes = operation.bytes;
     const outcome verdict = through(kind_of(operation), operation.is_slot ? -1 : operation.file, operation.bytes,
                                     [&](std::size_t max_bytes) {
                                       operation.bytes = max_bytes;
                                       return std::int64_t{0};
                                     });
     if (verdict < 0) {
-      operation.bytes = wanted;
+      operation.bytes = full_bytes;
       operation.result = verdict;
       failed_.push_back(&operation);
     } else {

@@ -20,7 +20,7 @@ class fork_section {
  public:
   constexpr fork_section() noexcept = default;
 
-  /// Before the fork: true if the caller must take the locks, and then call `taken`.
+  /// Before the fork: true if the caller must take the locks, and then call note_owner().
   [[nodiscard]] bool enter() noexcept {
     if (is_mine()) {
       ++depth_;
@@ -28,7 +28,7 @@ class fork_section {
     }
     return !is_only_thread();
   }
-  void taken() noexcept { owner_.store(thread_token(), std::memory_order_relaxed); }
+  void note_owner() noexcept { owner_.store(thread_token(), std::memory_order_relaxed); }
 
   /// After the fork, in the parent: true if the caller must release the locks.
   [[nodiscard]] bool leave() noexcept {

@@ -135,20 +135,20 @@ void forget_helper() noexcept {
 bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
   const int saved = errno;
   std::uint64_t last_ms = 0;
-  bool gone = false;
+  bool has_ended = false;
   for (;;) {
     // acquire: the helper has done all that it does.
     const pid_t helper = number.load(std::memory_order_acquire);
     pid_t thread = helper != 0 ? helper : last_number.load(std::memory_order_relaxed);
-    gone = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;
-    if (gone && thread != 0) {
+    has_ended = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;
+    if (has_ended && thread != 0) {
       last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
     }
-    const std::uint64_t now = gone || max_ms == 0 ? 0 : now_ms();
+    const std::uint64_t now = has_ended || max_ms == 0 ? 0 : now_ms();
     if (last_ms == 0) {
       last_ms = now + max_ms;
     }
-    if (gone || now >= last_ms) {
+    if (has_ended || now >= last_ms) {
       if (helper == 0 && max_ms != 0) {  // another thread may have the number by now
         last_number.store(0, std::memory_order_relaxed);
       }
@@ -163,7 +163,7 @@ bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
     }
   }
   errno = saved;
-  return gone;
+  return has_ended;
 }
 
 #endif

@@ -84,20 +84,20 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
   return true;
 }
 
-bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   const errno_kept keep;
-  const bool moved = mapping::move(counters, start, bytes, place, place_bytes);
-  counters.unmapped(moved ? bytes : place_bytes);
-  return moved;
+  const bool was_moved = mapping::move(counters, start, bytes, target, target_bytes);
+  counters.unmapped(was_moved ? bytes : target_bytes);
+  return was_moved;
 }
 
-bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   const errno_kept keep;
-  const bool moved = mapping::move_part(counters, start, bytes, place, place_bytes);
-  if (!moved) {
-    counters.unmapped(place_bytes);
+  const bool was_moved = mapping::move_part(counters, start, bytes, target, target_bytes);
+  if (!was_moved) {
+    counters.unmapped(target_bytes);
   }
-  return moved;
+  return was_moved;
 }
 
 void* reserve(std::size_t bytes) noexcept {

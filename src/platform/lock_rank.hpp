@@ -13,7 +13,7 @@ namespace tarn::platform {
 
 /// The ranks, from the first lock that a thread may take to the last.
 enum class lock_rank : std::uint8_t {
-  alone,     ///< no other lock is taken under it, nor it under another; around a fork it may have any position
+  isolated,  ///< no other lock is taken under it, nor it under another; around a fork it may have any position
   user,      ///< the program's allocator may be called under it
   heap,      ///< a shared heap, also the process's
   registry,  ///< the registry of heaps
@@ -29,45 +29,45 @@ enum class lock_rank : std::uint8_t {
 class held_locks {
  public:
 #if TARN_CHECKS
-  static void taken(lock_rank rank) noexcept {
-    if (held_for_fork_ != 0) {
+  static void acquired(lock_rank rank) noexcept {
+    if (locks_for_fork_ != 0) {
       return;  // a thread that holds all of them meets nobody
     }
     const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(rank);
-    TARN_CHECK(held_ < bit && "locks are taken by rising rank");
-    TARN_CHECK((held_ & 1U) == 0 && "under this lock no other is taken");
-    held_ |= bit;
+    TARN_CHECK(ranks_ < bit && "locks are taken by rising rank");
+    TARN_CHECK((ranks_ & 1U) == 0 && "under this lock no other is taken");
+    ranks_ |= bit;
   }
-  static void left(lock_rank rank) noexcept {
-    if (held_for_fork_ == 0) {
-      held_ &= ~(std::uint32_t{1} << static_cast<unsigned>(rank));
+  static void released(lock_rank rank) noexcept {
+    if (locks_for_fork_ == 0) {
+      ranks_ &= ~(std::uint32_t{1} << static_cast<unsigned>(rank));
     }
   }
-  static void taken_for_fork(lock_rank rank) noexcept {
-    TARN_CHECK(held_ == 0 && "no lock is held when the process forks");
-    if (rank != lock_rank::alone) {
+  static void acquired_for_fork(lock_rank rank) noexcept {
+    TARN_CHECK(ranks_ == 0 && "no lock is held when the process forks");
+    if (rank != lock_rank::isolated) {
       TARN_CHECK(last_for_fork_ <= rank && "around a fork, too, locks are taken by rising rank");
       last_for_fork_ = rank;
     }
-    ++held_for_fork_;
+    ++locks_for_fork_;
   }
-  static void left_after_fork() noexcept {
-    if (--held_for_fork_ == 0) {
-      last_for_fork_ = lock_rank::alone;
+  static void released_after_fork() noexcept {
+    if (--locks_for_fork_ == 0) {
+      last_for_fork_ = lock_rank::isolated;
     }
   }
   /// The calling thread's, for platform/helper.cpp; null where there is none.
-  static const void* storage() noexcept { return &held_; }
+  static const void* storage() noexcept { return &ranks_; }
 
  private:
-  static inline constinit thread_local std::uint32_t held_ = 0;  ///< one bit for each rank
-  static inline constinit thread_local std::uint32_t held_for_fork_ = 0;
-  static inline constinit thread_local lock_rank last_for_fork_ = lock_rank::alone;
+  static inline constinit thread_local std::uint32_t ranks_ = 0;  ///< one bit for each rank
+  static inline constinit thread_local std::uint32_t locks_for_fork_ = 0;
+  static inline constinit thread_local lock_rank last_for_fork_ = lock_rank::isolated;
 #else
-  static void taken(lock_rank) noexcept {}
-  static void left(lock_rank) noexcept {}
-  static void taken_for_fork(lock_rank) noexcept {}
-  static void left_after_fork() noexcept {}
+  static void acquired(lock_rank) noexcept {}
+  static void released(lock_rank) noexcept {}
+  static void acquired_for_fork(lock_rank) noexcept {}
+  static void released_after_fork() noexcept {}
   static const void* storage() noexcept { return nullptr; }
 #endif
 };

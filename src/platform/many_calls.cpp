@@ -10,12 +10,12 @@ outcome make(const call& operation, int descriptor) noexcept {
   switch (operation.kind) {
     case call_kind::open: return open_in(operation.folder, operation.path, operation.flags, operation.mode);
     case call_kind::read:
-      return operation.offset == own_place ? read(descriptor, operation.place, operation.bytes)
-                                           : read_at(descriptor, operation.place, operation.bytes, operation.offset);
+      return operation.offset == own_place ? read(descriptor, operation.buffer, operation.bytes)
+                                           : read_at(descriptor, operation.buffer, operation.bytes, operation.offset);
     case call_kind::write: {
-      const iovec vector{operation.place, operation.bytes};
+      const iovec vector{operation.buffer, operation.bytes};
       return operation.offset == own_place ? write(descriptor, &vector, 1)
-                                           : write_at(descriptor, operation.place, operation.bytes, operation.offset);
+                                           : write_at(descriptor, operation.buffer, operation.bytes, operation.offset);
     }
     case call_kind::close: return close(descriptor);
     case call_kind::status: return status_of(operation.folder, operation.path, operation.flags, operation.status);
@@ -27,7 +27,7 @@ namespace {
 
 class one_by_one final : public many_calls {
  public:
-  explicit one_by_one(unsigned limit) : slots_(limit, empty) { done_.reserve(limit); }
+  explicit one_by_one(unsigned limit) : slots_(limit, empty) { finished_.reserve(limit); }
   ~one_by_one() override {
     for (const int descriptor : slots_) {
       if (descriptor != empty) files::close(descriptor);
@@ -44,20 +44,20 @@ class one_by_one final : public many_calls {
       operation.result = make(operation, slot);
       if (operation.kind == call_kind::close) slot = empty;
     }
-    done_.push_back(&operation);
+    finished_.push_back(&operation);
   }
 
   call* next() noexcept override {
-    if (done_.empty()) return nullptr;
-    call* const operation = done_.back();
-    done_.pop_back();
+    if (finished_.empty()) return nullptr;
+    call* const operation = finished_.back();
+    finished_.pop_back();
     return operation;
   }
 
  private:
   static constexpr int empty = -1;
   std::vector<int> slots_;
-  std::vector<call*> done_;
+  std::vector<call*> finished_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ struct call {
   unsigned mode = 0;           ///< for open
   int folder = AT_FDCWD;       ///< for open and status: the folder of the path
   const char* path = nullptr;  ///< for open and status; not copied
-  void* place = nullptr;       ///< for read and write
+  void* buffer = nullptr;      ///< for read and write
   std::size_t bytes = 0;
   std::uint64_t offset = own_place;
   struct statx* status = nullptr;

@@ -60,10 +60,10 @@ char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t al
   if (start == nullptr) {
     return nullptr;
   }
-  char* const kept = base::align_up(start + guard_bytes, alignment) - guard_bytes;
-  unmap_range(counters, start, kept);
-  unmap_range(counters, kept + whole, start + whole + slack);
-  return kept;
+  char* const aligned_start = base::align_up(start + guard_bytes, alignment) - guard_bytes;
+  unmap_range(counters, start, aligned_start);
+  unmap_range(counters, aligned_start + whole, start + whole + slack);
+  return aligned_start;
 }
 
 // relaxed: a count that is a little too high or low changes nothing.
@@ -105,11 +105,11 @@ namespace {
 
 // Gives up the place to which pages did not move. For want of mappings (ENOMEM) the kernel refuses before it takes away
 // what is there. It refuses for any other reason afterwards, when another thread may have mapped something there.
-void give_up_place(call_counters& counters, void* place, std::size_t bytes, int error) noexcept {
+void give_up_target(call_counters& counters, void* target, std::size_t bytes, int error) noexcept {
   if (error == ENOMEM) {
-    destroy(counters, place, bytes);
+    destroy(counters, target, bytes);
   } else {
-    unmap_guards(counters, static_cast<char*>(place), bytes);
+    unmap_guards(counters, static_cast<char*>(target), bytes);
     mapping_is_gone(counters);
   }
 }
@@ -144,10 +144,10 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
   return true;
 }
 
-bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+bool move(call_counters& counters, void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   call_counters::count(counters.mremap);
-  if (mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-    give_up_place(counters, place, place_bytes, errno);
+  if (mremap(start, bytes, target_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) == MAP_FAILED) {
+    give_up_target(counters, target, target_bytes, errno);
     return false;
   }
   unmap_guards(counters, static_cast<char*>(start), bytes);
@@ -155,31 +155,32 @@ bool move(call_counters& counters, void* start, std::size_t bytes, void* place, 
   return true;
 }
 
-// The pages go to `place` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and what was moved would not merge with
-// the rest of `place` into one mapping, which alone can be moved again. The first step also takes nothing away if the
-// kernel refuses it.
-bool move_part(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+// The pages go to `target` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and what was moved would not merge
+// with the rest of `target` into one mapping, which alone can be moved again. The first step also takes nothing away if
+// the kernel refuses it.
+bool move_part(call_counters& counters, void* start, std::size_t bytes, void* target,
+               std::size_t target_bytes) noexcept {
   // MREMAP_DONTUNMAP would unlock the whole mapping to which a locked part belongs. The kernel refuses this advice for
   // locked memory.
   call_counters::count(counters.madvise);
-  const bool movable = madvise(start, page_bytes(), MADV_COLD) == 0;
-  void* between = MAP_FAILED;
-  if (movable) {
+  const bool is_movable = madvise(start, page_bytes(), MADV_COLD) == 0;
+  void* temporary = MAP_FAILED;
+  if (is_movable) {
     call_counters::count(counters.mremap);
-    between = mremap(start, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
+    temporary = mremap(start, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
   }
-  if (between == MAP_FAILED) {
-    destroy(counters, place, place_bytes);
+  if (temporary == MAP_FAILED) {
+    destroy(counters, target, target_bytes);
     return false;
   }
   call_counters::count(counters.mremap);
-  if (mremap(between, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) {
+  if (mremap(temporary, bytes, target_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED) {
     return true;
   }
   const int error = errno;
-  std::memcpy(start, between, bytes);
-  unmap_range(counters, static_cast<char*>(between), static_cast<char*>(between) + bytes);
-  give_up_place(counters, place, place_bytes, error);
+  std::memcpy(start, temporary, bytes);
+  unmap_range(counters, static_cast<char*>(temporary), static_cast<char*>(temporary) + bytes);
+  give_up_target(counters, target, target_bytes, error);
   return false;
 }
 
@@ -189,11 +190,11 @@ void* reserve(call_counters& counters, std::size_t bytes) noexcept {
     return nullptr;
   }
   const std::uintptr_t distance = (1 + random_number() % (max_distance / page_bytes())) * page_bytes();
-  const auto place = reinterpret_cast<std::uintptr_t>(usual);
-  if (distance >= place) {
+  const auto address = reinterpret_cast<std::uintptr_t>(usual);
+  if (distance >= address) {
     return usual;
   }
-  char* const distant = map_inaccessible(counters, bytes, reinterpret_cast<void*>(place - distance));
+  char* const distant = map_inaccessible(counters, bytes, reinterpret_cast<void*>(address - distance));
   if (distant == nullptr) {
     return usual;  // a limit on address space
   }

@@ -15,8 +15,9 @@ namespace tarn::platform::mapping {
 void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept;
 void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept;
 bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
-bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
-bool move_part(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
+bool move(call_counters& counters, void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept;
+bool move_part(call_counters& counters, void* start, std::size_t bytes, void* target,
+               std::size_t target_bytes) noexcept;
 void* reserve(call_counters& counters, std::size_t bytes) noexcept;
 bool open(call_counters& counters, void* start, std::size_t bytes) noexcept;
 bool close(call_counters& counters, void* start, std::size_t bytes) noexcept;

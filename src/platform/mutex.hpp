@@ -18,26 +18,26 @@ class mutex : public spin_mutex {
   void lock() noexcept {
     // relaxed: only the holder writes the word, so only its own thread can find itself.
     if (spin_mutex::try_lock()) {
-      held_locks::taken(rank_);
+      held_locks::acquired(rank_);
     } else if (forking_.load(std::memory_order_relaxed) != thread_token()) {
-      held_locks::taken(rank_);
+      held_locks::acquired(rank_);
       spin_mutex::lock();
     }
     note_acquire(this);
   }
 
   bool try_lock() noexcept {
-    const bool got = spin_mutex::try_lock();
-    if (got) {
-      held_locks::taken(rank_);
+    const bool is_locked = spin_mutex::try_lock();
+    if (is_locked) {
+      held_locks::acquired(rank_);
       note_acquire(this);
     }
-    return got;
+    return is_locked;
   }
 
   void unlock() noexcept {
     if (forking_.load(std::memory_order_relaxed) == 0) {  // otherwise a second lock by the forking thread
-      held_locks::left(rank_);
+      held_locks::released(rank_);
       note_release(this);
       spin_mutex::unlock();
     }
@@ -49,7 +49,7 @@ class mutex : public spin_mutex {
     if (forking_.load(std::memory_order_relaxed) == thread_token()) {
       return;  // a fork handler forks
     }
-    held_locks::taken_for_fork(rank_);
+    held_locks::acquired_for_fork(rank_);
     spin_mutex::lock();
     forking_.store(thread_token(), std::memory_order_relaxed);
   }
@@ -57,14 +57,14 @@ class mutex : public spin_mutex {
   void unlock_after_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) != 0) {
       forking_.store(0, std::memory_order_relaxed);
-      held_locks::left_after_fork();
+      held_locks::released_after_fork();
       spin_mutex::unlock();
     }
   }
   /// Resets in the child, where no other thread lives.
   void reset() noexcept {
     if (forking_.exchange(0, std::memory_order_relaxed) != 0) {
-      held_locks::left_after_fork();
+      held_locks::released_after_fork();
     }
     state_.store(open, std::memory_order_relaxed);
   }

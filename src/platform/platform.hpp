@@ -31,16 +31,16 @@ void give_addresses(void* start, std::size_t bytes) noexcept;
 /// Grows or shrinks a mapping in place, at its end. Returns false, and changes nothing, when something is in the way.
 [[nodiscard]] bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
-/// Moves the pages of a mapping onto the first bytes of `place`, a mapping of `place_bytes`, without copying. When it
-/// returns false, the old mapping is unchanged, and `place` must not be used again. A mapping that was moved and then
+/// Moves the pages of a mapping onto the first bytes of `target`, a mapping of `target_bytes`, without copying. When it
+/// returns false, the old mapping is unchanged, and `target` must not be used again. A mapping that was moved and then
 /// grown cannot be moved again.
-[[nodiscard]] bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
+[[nodiscard]] bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept;
 
-/// Moves the pages of a part of a mapping onto the first bytes of `place`, a mapping of `place_bytes`, without copying.
-/// The part stays, and reads as zero. When it returns false, the part is unchanged, and `place` must not be used again:
-/// the kernel is older than 5.7, the memory is locked, or there is no more room. `place` can be moved as a whole, but
-/// not after it has grown.
-[[nodiscard]] bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
+/// Moves the pages of a part of a mapping onto the first bytes of `target`, a mapping of `target_bytes`, without
+/// copying. The part stays, and reads as zero. When it returns false, the part is unchanged, and `target` must not be
+/// used again: the kernel is older than 5.7, the memory is locked, or there is no more room. `target` can be moved as a
+/// whole, but not after it has grown.
+[[nodiscard]] bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept;
 
 /// Returns inaccessible address space, for good, at a random distance from all else; null when there is none. It
 /// counts as address space, never as committed memory.
@@ -60,7 +60,7 @@ bool purge(void* start, std::size_t bytes) noexcept;
 bool prefault(void* start, std::size_t bytes) noexcept;
 
 /// Asks for huge pages, or for none, in a mapping. This is advice and has no result.
-void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept;
+void advise_huge(void* start, std::size_t bytes, bool asks_for_huge) noexcept;
 
 /// Returns milliseconds of a monotonic clock, with a resolution of a few milliseconds. Costs a few nanoseconds.
 std::uint64_t now_ms() noexcept;
@@ -80,7 +80,7 @@ void wait(const std::uint32_t* word, std::uint32_t expected) noexcept;
 void wake_one(const std::uint32_t* word) noexcept;
 
 /// Sleeps at least this long, unless a signal comes.
-void sleep_ms(std::uint32_t wanted) noexcept;
+void sleep_ms(std::uint32_t duration_ms) noexcept;
 /// Sleeps so long while *word == expected, at most until woken. May return early.
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept;
 

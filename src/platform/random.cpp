@@ -51,16 +51,16 @@ std::uint64_t keyed_hash(const std::uint64_t (&key)[2], const void* data, std::s
   static_assert(std::endian::native == std::endian::little);
   sip_state state{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
                   key[1] ^ 0x7465646279746573};
-  const char* place = static_cast<const char*>(data);
+  const char* source = static_cast<const char*>(data);
   std::size_t left = bytes;
   for (; left >= sizeof(std::uint64_t); left -= sizeof(std::uint64_t)) {
     std::uint64_t word;
-    std::memcpy(&word, place, sizeof word);
+    std::memcpy(&word, source, sizeof word);
     state.absorb(word);
-    place += sizeof word;
+    source += sizeof word;
   }
   std::uint64_t last = std::uint64_t{bytes} << 56;
-  std::memcpy(&last, place, left);  // fewer than 8, so that the length in the top byte stays
+  std::memcpy(&last, source, left);  // fewer than 8, so that the length in the top byte stays
   state.absorb(last);
   state.v2 ^= 0xff;
   state.rounds(4);
@@ -85,9 +85,9 @@ std::uint64_t random_number() noexcept {
   const int saved = errno;
   std::uint64_t drawn;
   // The system call avoids getrandom(), which is a cancellation point and which old C libraries lack.
-  const long got = syscall(SYS_getrandom, &drawn, sizeof drawn, GRND_NONBLOCK);
+  const long drawn_bytes = syscall(SYS_getrandom, &drawn, sizeof drawn, GRND_NONBLOCK);
   errno = saved;
-  return got == static_cast<long>(sizeof drawn) ? drawn : random_number_without_getrandom();
+  return drawn_bytes == static_cast<long>(sizeof drawn) ? drawn : random_number_without_getrandom();
 }
 
 }  // namespace tarn::platform

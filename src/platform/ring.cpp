@@ -52,8 +52,8 @@ class ring final : public many_calls {
 
   bool open(unsigned limit) noexcept {
     const library& liburing = library::instance();
-    done_.reset(new (std::nothrow) call*[limit]);
-    if (!liburing.is_complete || done_ == nullptr) return false;
+    finished_.reset(new (std::nothrow) call*[limit]);
+    if (!liburing.is_complete || finished_ == nullptr) return false;
     // Completions are delivered when asked for, without interrupting the thread; Linux 6.1.
     for (const unsigned flags : {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0u}) {
       io_uring_params parameters{};
@@ -71,7 +71,7 @@ class ring final : public many_calls {
     if (operation.kind == call_kind::status ||
         (operation.kind == call_kind::open && (operation.flags & by_thread) != 0)) {
       operation.result = make(operation, operation.file);
-      done_[done_count_++] = &operation;
+      finished_[done_count_++] = &operation;
       return;
     }
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
@@ -86,10 +86,10 @@ class ring final : public many_calls {
         }
         break;
       case call_kind::read:
-        ::io_uring_prep_read(entry, operation.file, operation.place, bytes, operation.offset);
+        ::io_uring_prep_read(entry, operation.file, operation.buffer, bytes, operation.offset);
         break;
       case call_kind::write:
-        ::io_uring_prep_write(entry, operation.file, operation.place, bytes, operation.offset);
+        ::io_uring_prep_write(entry, operation.file, operation.buffer, bytes, operation.offset);
         break;
       case call_kind::close:
         if (operation.is_slot) {
@@ -103,12 +103,12 @@ class ring final : public many_calls {
     if (operation.is_slot && (operation.kind == call_kind::read || operation.kind == call_kind::write))
       entry->flags |= IOSQE_FIXED_FILE;
     ::io_uring_sqe_set_data(entry, &operation);
-    ++asked_;
+    ++pending_count_;
   }
 
   call* next() noexcept override {
-    if (done_count_ > 0) return done_[--done_count_];
-    if (asked_ == 0) return nullptr;
+    if (done_count_ > 0) return finished_[--done_count_];
+    if (pending_count_ == 0) return nullptr;
     for (;;) {
       io_uring_cqe* completion = nullptr;
       unsigned head;
@@ -116,12 +116,12 @@ class ring final : public many_calls {
         auto* const operation = static_cast<call*>(::io_uring_cqe_get_data(completion));
         operation->result = completion->res;
         ::io_uring_cqe_seen(&ring_, completion);
-        --asked_;
+        --pending_count_;
         return operation;
       }
       // Waits for half of them: while the disk fetches the others, this thread has work to do. A failure here is an
       // interruption, or a momentary shortage of memory; asking again loses nothing.
-      library::instance().enter(&ring_, std::max(1u, asked_ / 2));
+      library::instance().enter(&ring_, std::max(1u, pending_count_ / 2));
     }
   }
 
@@ -141,9 +141,9 @@ class ring final : public many_calls {
 
   io_uring ring_{};
   bool is_open_ = false;
-  unsigned asked_ = 0;  // started and not yet returned
+  unsigned pending_count_ = 0;  // started and not yet returned
   unsigned done_count_ = 0;
-  std::unique_ptr<call*[]> done_;  // finished by plain calls
+  std::unique_ptr<call*[]> finished_;  // finished by plain calls
 };
 
 }  // namespace

@@ -26,14 +26,14 @@ bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept
   base::text_buffer<64> path;
   path.append("/proc/self/task/").decimal(number).append("/comm").append('\0');
   const int file = open(path.view().data(), O_RDONLY | O_CLOEXEC);
-  ssize_t got = 0;
+  ssize_t name_bytes = 0;
   if (file >= 0) {
-    got = read(file, name, thread_name_bytes);  // ends with a newline
+    name_bytes = read(file, name, thread_name_bytes);  // ends with a newline
     close(file);
   }
-  name[got > 0 ? got - 1 : 0] = '\0';
+  name[name_bytes > 0 ? name_bytes - 1 : 0] = '\0';
   errno = saved;
-  return got > 0;
+  return name_bytes > 0;
 }
 
 void append_thread(base::text& message, std::uint32_t number) noexcept {
@@ -67,19 +67,19 @@ bool is_unloadable() noexcept {
 
 bool prepare_barriers() noexcept {
   const int saved = errno;
-  const bool works = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  const bool is_registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
   errno = saved;
-  return works;
+  return is_registered;
 }
 
 bool barrier_in_all_threads() noexcept {
   const int saved = errno;
-  bool passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-  if (!passed && prepare_barriers()) {  // a child of fork may have to register again
-    passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  bool has_passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  if (!has_passed && prepare_barriers()) {  // a child of fork may have to register again
+    has_passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   }
   errno = saved;
-  return passed;
+  return has_passed;
 }
 
 }  // namespace tarn::platform

@@ -13,18 +13,18 @@ namespace tarn::detail {
 namespace {
 // This is not a version: slots that must not be used name it.
 constinit version_base nothing;
-constinit reader_places no_places = {{&nothing}};
+constinit reader_slots no_slots = {{&nothing}};
 }  // namespace
-constinit thread_local reader_places* own_places = &no_places;
+constinit thread_local reader_slots* own_slots = &no_slots;
 }  // namespace tarn::detail
 
 namespace tarn::reclaim {
 namespace {
 
-using detail::own_places;
-using detail::reader_place;
+using detail::own_slots;
+using detail::reader_slot;
 
-constinit platform::mutex lock{platform::lock_rank::alone};
+constinit platform::mutex lock{platform::lock_rank::isolated};
 constinit std::atomic<reader_block*> newest{nullptr};
 constinit reader_block* unused = nullptr;  // fresh blocks in the newest page
 constinit std::size_t unused_count = 0;
@@ -34,12 +34,12 @@ constinit std::uint32_t forking_thread = 0;
 
 enum class barrier : int { unknown, works, refused };
 constinit barrier kind = barrier::unknown;  // protected by the lock until it is known, which is before the first read
-constinit bool barrier_lost = false;        // protected by the lock
+constinit bool has_lost_barrier = false;    // protected by the lock
 
 void before_fork() noexcept {
   if (forking.enter()) {
     lock.lock_for_fork();
-    forking.taken();
+    forking.note_owner();
   }
   forking_thread = platform::thread_number();
 }
@@ -62,9 +62,9 @@ void after_fork_in_child() noexcept {
       block->thread.store(platform::thread_number(), std::memory_order_relaxed);
       continue;
     }
-    for (reader_place& place : block->places) {
-      if (place.load(std::memory_order_relaxed) == &detail::nothing) {
-        place.store(nullptr, std::memory_order_relaxed);
+    for (reader_slot& slot : block->slots) {
+      if (slot.load(std::memory_order_relaxed) == &detail::nothing) {
+        slot.store(nullptr, std::memory_order_relaxed);
       }
     }
     block->thread.store(0, std::memory_order_relaxed);
@@ -125,7 +125,7 @@ reader_block& take_block(block_state new_state) {
     throw std::bad_alloc();
   }
   if (new_state == block_state::left) {  // any thread may take the block when its slots are empty
-    block->places[0].store(&detail::nothing, std::memory_order_relaxed);
+    block->slots[0].store(&detail::nothing, std::memory_order_relaxed);
   }
   block->thread.store(platform::thread_number(), std::memory_order_relaxed);
   platform::note_acquire(&block->state);
@@ -133,13 +133,13 @@ reader_block& take_block(block_state new_state) {
   return *block;
 }
 
-// The thread's block, even when `own_places` does not point to it.
+// The thread's block, even when `own_slots` does not point to it.
 constinit thread_local reader_block* own_block = nullptr;
 
 struct ending : detail::thread_end_task {
   // Slots that are still in use, by snapshots that end later, keep the block from being reused.
   static void end(detail::thread_end_task*) noexcept {
-    own_places = &detail::no_places;
+    own_slots = &detail::no_slots;
     platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
@@ -149,37 +149,37 @@ constinit thread_local ending duty{{nullptr, ending::end}};
 
 /// Gives the thread a block, unless the thread is already past its end tasks. Throws std::bad_alloc.
 void sit_down() {
-  own_block = &take_block(block_state::owned);
+  own_block = &take_block(block_state::occupied);
   if (!detail::at_thread_end(duty)) {
     platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
   } else if (kind == barrier::works) {
-    own_places = own_block;
+    own_slots = own_block;
   }
 }
 
 /// Returns an empty slot of the calling thread.
-reader_place& empty_place() {
+reader_slot& empty_slot() {
   if (own_block != nullptr) {
-    for (reader_place& place : own_block->places) {
-      if (place.load(std::memory_order_relaxed) == nullptr) {
-        return place;
+    for (reader_slot& slot : own_block->slots) {
+      if (slot.load(std::memory_order_relaxed) == nullptr) {
+        return slot;
       }
     }
   }
-  return take_block(block_state::left).places[0];
+  return take_block(block_state::left).slots[0];
 }
 
 }  // namespace
 
 bool reader_block::names_nothing() const noexcept {
-  for (const reader_place& place : places) {
+  for (const reader_slot& slot : slots) {
     // acquire: the thread that emptied the slot no longer uses the version that it read.
-    if (place.load(std::memory_order_acquire) != nullptr) {
+    if (slot.load(std::memory_order_acquire) != nullptr) {
       return false;
     }
-    platform::note_acquire(&place);
+    platform::note_acquire(&slot);
   }
   return true;
 }
@@ -190,7 +190,7 @@ reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acqui
 std::size_t reading_threads() noexcept {
   std::size_t count = 0;
   for (const reader_block* block = all_blocks(); block != nullptr; block = block->next) {
-    count += block->state.load(std::memory_order_relaxed) == block_state::owned ? 1 : 0;
+    count += block->state.load(std::memory_order_relaxed) == block_state::occupied ? 1 : 0;
   }
   return count;
 }
@@ -198,12 +198,12 @@ std::size_t reading_threads() noexcept {
 // A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. Readers without a
 // fence go on as before, so no slot can be trusted from then on.
 bool meet_all_readers() noexcept {
-  if (kind == barrier::works && !barrier_lost) {
-    barrier_lost = !platform::barrier_in_all_threads();
+  if (kind == barrier::works && !has_lost_barrier) {
+    has_lost_barrier = !platform::barrier_in_all_threads();
   }
-  return !barrier_lost;
+  return !has_lost_barrier;
 }
-bool is_barrier_lost() noexcept { return barrier_lost; }
+bool is_barrier_lost() noexcept { return has_lost_barrier; }
 
 void refuse_membarrier() noexcept {
   learn_barrier();
@@ -215,9 +215,9 @@ void refuse_membarrier() noexcept {
 namespace tarn::detail {
 
 // Does what pin_at does, compiled in this library, which ThreadSanitizer does not instrument.
-pinned_version pin_again(reader_place& place, const current_version& current) noexcept {
-  platform::note_release(&place);
-  const pinned_version pinned = pin_at(place, current);
+pinned_version pin_again(reader_slot& slot, const current_version& current) noexcept {
+  platform::note_release(&slot);
+  const pinned_version pinned = pin_at(slot, current);
   platform::note_acquire(&current);
   return pinned;
 }
@@ -226,22 +226,22 @@ pinned_version pin_slow(const current_version& current) {
   if (reclaim::own_block == nullptr) {
     reclaim::sit_down();
   }
-  reader_place& place = reclaim::empty_place();
+  reader_slot& slot = reclaim::empty_slot();
   if (reclaim::kind == reclaim::barrier::works) {
-    return pin_again(place, current);
+    return pin_again(slot, current);
   }
-  platform::note_release(&place);
-  const version_base* seen = current.load(std::memory_order_relaxed);
+  platform::note_release(&slot);
+  const version_base* version = current.load(std::memory_order_relaxed);
   for (;;) {
     // seq_cst, here and at the writer's exchange and its read of the slots: all threads see one of the two first,
     // which the barrier ensures elsewhere.
-    place.store(seen, std::memory_order_seq_cst);
+    slot.store(version, std::memory_order_seq_cst);
     const version_base* const still = current.load(std::memory_order_seq_cst);
-    if (still == seen) {
+    if (still == version) {
       platform::note_acquire(&current);
-      return {seen, &place};
+      return {version, &slot};
     }
-    seen = still;
+    version = still;
   }
 }
 

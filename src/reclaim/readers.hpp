@@ -12,11 +12,11 @@ namespace tarn::reclaim {
 
 /// The owner of a block of slots. `left`: unowned; reusable once its slots are empty. It belonged to a thread that
 /// ended, or of the parent process, or holds one additional slot.
-enum class block_state : std::uint32_t { free, owned, left };
+enum class block_state : std::uint32_t { free, occupied, left };
 
 /// The slots of a thread, or one additional slot of a thread. It has two cache lines that only the reader writes, and
 /// a cold one. It is never given back to the system, so that a writer may read it at any time.
-struct reader_block : detail::reader_places {
+struct reader_block : detail::reader_slots {
   std::atomic<block_state> state{block_state::free};
   std::atomic<std::uint32_t> thread{0};  ///< the kernel's thread number; 0 in a forked child: of no thread here
   reader_block* next = nullptr;          ///< in the list of all blocks; never changes

@@ -24,12 +24,12 @@ void destroy_all(version_base* oldest) noexcept {
 template <class Each>
 void for_each_read(Each visit) {
   for (reclaim::reader_block* block = reclaim::all_blocks(); block != nullptr; block = block->next) {
-    for (reader_place& place : block->places) {
+    for (reader_slot& slot : block->slots) {
       // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
-      const version_base* const read = place.load(std::memory_order_seq_cst);
-      platform::note_acquire(&place);
+      const version_base* const read = slot.load(std::memory_order_seq_cst);
+      platform::note_acquire(&slot);
       if (read != nullptr) {
-        visit(read, *block, place);
+        visit(read, *block, slot);
       }
     }
   }
@@ -61,7 +61,7 @@ versions::~versions() {
     add_retired(current_.load(std::memory_order_relaxed));
     unread = take_unread();
     if (retired_ != nullptr) {
-      for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_place&) {
+      for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_slot&) {
         for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
           if (retired == read && !block.is_inherited()) {
             fault_still_read(kind_, name_, this, read->number, block.thread.load(std::memory_order_relaxed));
@@ -96,7 +96,7 @@ version_base* versions::take_unread() noexcept {
     retired->is_read = false;
     retired->is_inherited = false;
   }
-  for_each_read([&](const version_base* read, const reclaim::reader_block& block, reader_place& place) {
+  for_each_read([&](const version_base* read, const reclaim::reader_block& block, reader_slot& slot) {
     for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
       if (retired != read) {
         continue;
@@ -106,7 +106,7 @@ version_base* versions::take_unread() noexcept {
       } else if (give_ == nullptr) {
         retired->is_inherited = true;
       } else {  // reads of generations never change their thread, so this one ended with the parent's thread
-        place.store(nullptr, std::memory_order_relaxed);
+        slot.store(nullptr, std::memory_order_relaxed);
       }
     }
   });
@@ -139,18 +139,18 @@ version_base* versions::unlink_unread() noexcept {
   return unread;
 }
 
-void versions::add_retired(version_base* ended) noexcept {
-  ended->retired_ms = platform::now_ms();
-  ended->next = retired_;
-  retired_ = ended;
+void versions::add_retired(version_base* version) noexcept {
+  version->retired_ms = platform::now_ms();
+  version->next = retired_;
+  retired_ = version;
   ++retired_count_;
 }
 
 void versions::retire(current_version& target) noexcept {
   const platform::locked hold(reclaim::writers_lock());
   // seq_cst: see pin_slow.
-  if (version_base* const ended = target.exchange(nullptr, std::memory_order_seq_cst)) {
-    add_retired(ended);
+  if (version_base* const version = target.exchange(nullptr, std::memory_order_seq_cst)) {
+    add_retired(version);
   }
 }
 
@@ -222,7 +222,7 @@ std::vector<parked_reader> versions::parked() const {
   const std::uint64_t now = platform::now_ms();
   {
     const platform::locked hold(reclaim::writers_lock());
-    for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_place&) {
+    for_each_read([&](const version_base* read, const reclaim::reader_block& block, const reader_slot&) {
       for (const version_base* retired = retired_; retired != nullptr; retired = retired->next) {
         if (retired == read && !block.is_inherited()) {
           result.push_back({block.thread.load(std::memory_order_relaxed),

@@ -65,13 +65,13 @@ int application_inside::run_workers() {
   tell_manager("READY=1");
   for (;;) {
     advance();
-    if (std::exchange(on_stop_is_due_, false) && on_stop) {
+    if (std::exchange(must_call_on_stop_, false) && on_stop) {
       if (const auto reason = run_watched("on_stop", on_stop)) {
         say("on_stop threw: ", *reason);
       }
       continue;  // requests during the callback woke only the watchdog, so check again
     }
-    if (reload_asked_.exchange(false, std::memory_order_relaxed)) {
+    if (is_reload_requested_.exchange(false, std::memory_order_relaxed)) {
       do_reload();
       continue;
     }
@@ -90,7 +90,7 @@ int application_inside::run_workers() {
 void application_inside::advance() {
   const bool is_working = stage() == stop_stage::working;
   const bool is_late = !is_working && clock::now() >= deadline_;
-  const bool has_failed = is_parent() ? start_failed_ : any_failed();
+  const bool has_failed = is_parent() ? has_start_failed_ : any_failed();
   if (stop_asked_.exchange(0, std::memory_order_relaxed) == 0 && !is_late && !(has_failed && is_working)) {
     return;
   }
@@ -115,13 +115,13 @@ void application_inside::take_requests(int timeout_ms) {
   add_channels(polled_);
   poll(polled_.data(), polled_.size(), timeout_ms);  // the requests are checked even if it was interrupted
   wake_.drain();
-  signalfd_siginfo seen;
-  while (read(signals_.number(), &seen, sizeof seen) == sizeof seen) {
+  signalfd_siginfo signal_info;
+  while (read(signals_.number(), &signal_info, sizeof signal_info) == sizeof signal_info) {
     if (is_child()) {
-      take_signal_of_child(static_cast<int>(seen.ssi_signo));
-    } else if (seen.ssi_signo == SIGHUP) {
-      reload_asked_.store(true, std::memory_order_relaxed);
-    } else if (seen.ssi_signo != SIGCHLD) {  // SIGCHLD only wakes the thread
+      take_signal_of_child(static_cast<int>(signal_info.ssi_signo));
+    } else if (signal_info.ssi_signo == SIGHUP) {
+      is_reload_requested_.store(true, std::memory_order_relaxed);
+    } else if (signal_info.ssi_signo != SIGCHLD) {  // SIGCHLD only wakes the thread
       stop_asked_.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -168,7 +168,7 @@ void application_inside::next_stage() {
   for (const auto& member : workers_) {
     member->shut_down_sockets();
   }
-  on_stop_is_due_ = on_stop_is_due_ || is_first;
+  must_call_on_stop_ = must_call_on_stop_ || is_first;
 }
 
 void application_inside::leave_without_workers() {
@@ -243,17 +243,17 @@ void application_inside::body(worker_inside& me) {
   pthread_setname_np(pthread_self(), name.view().data());
   me.thread_number.store(platform::thread_number(), std::memory_order_relaxed);
 
-  if (options_.bind_workers) {
+  if (options_.binds_workers) {
     bind_to_processor(me.number);
   }
 
   std::optional<tarn::heap> heap;
   std::optional<scoped_current> current;
   const auto reason = what_it_throws([&] {
-    if (options_.own_heaps) {
-      heap_options wanted = options_.heap;
-      wanted.name = name.view().data();
-      heap.emplace(wanted);
+    if (options_.has_own_heaps) {
+      heap_options heap_settings = options_.heap;
+      heap_settings.name = name.view().data();
+      heap.emplace(heap_settings);
     }
   });
   {
@@ -304,12 +304,12 @@ bool application_inside::work_until_the_end(worker_inside& me) {
     if (!reason) {
       return true;
     }
-    const bool again = restarts < options_.restarts && !handle.stopping();
+    const bool is_restarted = restarts < options_.restarts && !handle.stopping();
     line message;
     begin(message).append("worker ").decimal(me.number).append(" threw");
-    message.append(again ? ", and starts again: " : ": ").escaped(*reason, 512);
+    message.append(is_restarted ? ", and starts again: " : ": ").escaped(*reason, 512);
     end(message);
-    if (!again) {
+    if (!is_restarted) {
       return false;
     }
     pollfd stop{me.stop_descriptor, POLLIN, 0};
@@ -325,32 +325,32 @@ bool application_inside::work_until_the_end(worker_inside& me) {
 namespace tarn {
 
 application::application(const application_options& options)
-    : inside_(std::make_unique<detail::application_inside>(options)) {}
+    : state_(std::make_unique<detail::application_inside>(options)) {}
 application::~application() = default;
 
 application& application::on_initialise(detail::callback<void()> function) {
-  inside_->initialise = std::move(function).take();
+  state_->initialise = std::move(function).take();
   return *this;
 }
 application& application::on_work(detail::callback<void(worker&)> function) {
-  inside_->work = std::move(function).take();
+  state_->work = std::move(function).take();
   return *this;
 }
 application& application::on_reload(detail::callback<void()> function) {
-  inside_->reload = std::move(function).take();
+  state_->reload = std::move(function).take();
   return *this;
 }
 application& application::on_process(detail::callback<void(unsigned)> function) {
-  inside_->on_process = std::move(function).take();
+  state_->on_process = std::move(function).take();
   return *this;
 }
 application& application::on_stop(detail::callback<void()> function) {
-  inside_->on_stop = std::move(function).take();
+  state_->on_stop = std::move(function).take();
   return *this;
 }
 
-int application::run() { return inside_->run(); }
-void application::stop() noexcept { inside_->ask_stop(); }
-void application::reload() noexcept { inside_->ask_reload(); }
+int application::run() { return state_->run(); }
+void application::stop() noexcept { state_->ask_stop(); }
+void application::reload() noexcept { state_->ask_reload(); }
 
 }  // namespace tarn

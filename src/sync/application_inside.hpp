@@ -73,8 +73,8 @@ class owned_descriptor {
 /// Blocks the signals of an application and ignores SIGPIPE, until it is destroyed.
 class signals_taken {
  public:
-  /// `children`: also blocks SIGCHLD.
-  explicit signals_taken(bool children) {
+  /// With `has_children`, it also blocks SIGCHLD.
+  explicit signals_taken(bool has_children) {
     sigemptyset(&which_);
     for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
       sigaddset(&which_, number);
@@ -82,7 +82,7 @@ class signals_taken {
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &pipe_before_);
-    if (children) {
+    if (has_children) {
       sigaddset(&which_, SIGCHLD);
       struct sigaction as_usual = {};
       as_usual.sa_handler = SIG_DFL;  // while ignored, children would vanish with their exit status
@@ -143,8 +143,8 @@ class application_inside {
  public:
   explicit application_inside(const application_options& options)
       : options_(options),
-        taken_(options.processes != 0),
-        signals_(signalfd(-1, &taken_.which(), SFD_NONBLOCK | SFD_CLOEXEC)),
+        blocked_signals_(options.processes != 0),
+        signals_(signalfd(-1, &blocked_signals_.which(), SFD_NONBLOCK | SFD_CLOEXEC)),
         wake_(new_event()),
         stop_(new_event()) {}
 
@@ -158,7 +158,7 @@ class application_inside {
     wake_.signal();
   }
   void ask_reload() noexcept {
-    reload_asked_.store(true, std::memory_order_relaxed);
+    is_reload_requested_.store(true, std::memory_order_relaxed);
     wake_.signal();
   }
 
@@ -175,9 +175,9 @@ class application_inside {
     return message;
   }
   static void end(line& message) noexcept { message.append('\n').write_to(2); }
-  void say(std::string_view words, std::string_view reason = {}) const noexcept {
+  void say(std::string_view text, std::string_view reason = {}) const noexcept {
     line message;
-    begin(message).append(words).escaped(reason, 512);
+    begin(message).append(text).escaped(reason, 512);
     end(message);
   }
 
@@ -228,7 +228,7 @@ class application_inside {
     bool has_begun = false;  ///< its workers have started, or those of a predecessor have
     bool has_done = false;   ///< it has returned
     unsigned deaths = 0;     ///< in a row, each soon after the fork
-    clock::time_point born, again;
+    clock::time_point born, next_start;
   };
   static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w';
 
@@ -246,19 +246,19 @@ class application_inside {
   int ms_to_birth() const noexcept;
   bool any_process_left() const noexcept;
   line& begin(line& message, const process& child) const noexcept;
-  static void tell(int channel, char words) noexcept;
-  void tell_all(char words) const noexcept;
+  static void tell(int channel, char message) noexcept;
+  void tell_all(char message) const noexcept;
   void add_channels(std::vector<pollfd>& polled) const;
 
   application_options options_;
-  signals_taken taken_;
+  signals_taken blocked_signals_;
   owned_descriptor signals_, wake_, stop_;
   std::atomic<unsigned> stop_asked_{0};
-  std::atomic<bool> reload_asked_{false};
+  std::atomic<bool> is_reload_requested_{false};
   std::atomic<stop_stage> stage_{stop_stage::working};
   clock::time_point deadline_;
   bool has_run_ = false;
-  bool on_stop_is_due_ = false;  ///< a stop has begun, and the callback has not been called yet
+  bool must_call_on_stop_ = false;  ///< a stop has begun, and the callback has not been called yet
   std::vector<pollfd> polled_;
   std::chrono::microseconds beat_every_{0};  ///< 0: the manager expects no sign of life
   clock::time_point next_beat_;
@@ -266,7 +266,7 @@ class application_inside {
   // While a callback runs, only its watchdog accesses the members here that are not atomic; the thread of run() does
   // not.
   const char* callback_ = nullptr;
-  std::atomic<bool> callback_has_returned_{false};
+  std::atomic<bool> has_callback_returned_{false};
   std::uint32_t watchdog_number_ = 0;
 
   std::mutex mutex_;  // protects the next five members
@@ -280,14 +280,14 @@ class application_inside {
 
   // These members are used in the parent of processes:
   std::vector<process> processes_;
-  bool start_failed_ = false;
+  bool has_start_failed_ = false;
   bool process_failed_ = false;  ///< a process failed during the stop
   bool process_killed_ = false;
   unsigned threads_before_ = number_of_threads();
   // These members are used in a child process:
   std::optional<unsigned> own_number_;
   int parent_ = -1;  ///< the channel; -1: the parent is gone
-  bool parent_stops_ = false;
+  bool is_parent_stopping_ = false;
   unsigned first_worker_ = 0;  ///< number in the count over all processes
 };
 

@@ -78,11 +78,11 @@ void fault_lock_twice(const lock_pair& now) noexcept {
   die(message);
 }
 
-void fault_held_for_ever(const lock_site& held) noexcept {
+void fault_held_for_ever(const lock_site& lock) noexcept {
   line message;
   platform::append_thread(message.append("tarn: "), platform::thread_number());
-  append_shared(message.append(" ends and holds "), held.object, held.name);
-  append_place(message.append(", locked at "), held.location);
+  append_shared(message.append(" ends and holds "), lock.object, lock.name);
+  append_place(message.append(", locked at "), lock.location);
   die(message);
 }
 
@@ -110,12 +110,12 @@ void fault_destroyed_while_awaited(const void* object, const char* name) noexcep
   die(message);
 }
 
-void fault_suspended_while_held(const lock_site& held, const void* wanted,
+void fault_suspended_while_held(const lock_site& lock, const void* object,
                                 const std::source_location& location) noexcept {
   line message;
-  append_place(message.append("tarn: async_shared at ").pointer(wanted).append(" is waited for at "), location);
-  append_shared(message.append(" while "), held.object, held.name);
-  append_place(message.append(" is held, since "), held.location);
+  append_place(message.append("tarn: async_shared at ").pointer(object).append(" is waited for at "), location);
+  append_shared(message.append(" while "), lock.object, lock.name);
+  append_place(message.append(" is held, since "), lock.location);
   message.append(": it would stay locked while the coroutine is suspended; end the handle before co_await");
   die(message);
 }

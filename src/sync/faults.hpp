@@ -29,7 +29,7 @@ struct lock_pair {
 /// The holder of a lock takes it again.
 [[noreturn]] void fault_lock_twice(const lock_pair& now) noexcept;
 /// A thread ends while it holds a lock.
-[[noreturn]] void fault_held_for_ever(const lock_site& held) noexcept;
+[[noreturn]] void fault_held_for_ever(const lock_site& lock) noexcept;
 /// A thread releases a lock that it does not hold.
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
 /// A shared is destroyed while a handle of it lives.
@@ -37,7 +37,7 @@ struct lock_pair {
 /// A shared is destroyed while a thread waits for it, or for a change of it.
 [[noreturn]] void fault_destroyed_while_awaited(const void* object, const char* name) noexcept;
 /// A coroutine may suspend for an async_shared in a thread that holds a lock.
-[[noreturn]] void fault_suspended_while_held(const lock_site& held, const void* wanted,
+[[noreturn]] void fault_suspended_while_held(const lock_site& lock, const void* object,
                                              const std::source_location& location) noexcept;
 /// An async_shared is destroyed while a handle of it lives.
 [[noreturn]] void fault_async_destroyed(const void* object) noexcept;

@@ -41,7 +41,7 @@ struct held_locks {
   static constexpr std::size_t limit = 64;
   std::size_t count = 0;
   std::size_t unseen = 0;
-  bool busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
+  bool is_busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
   held_lock locks[limit] = {};
 };
 // Without a constructor and a destructor, because handles may live in thread_local objects.
@@ -71,53 +71,53 @@ class lock_order {
     return *instance;
   }
 
-  void note(const held_lock& held, lock_watch& wanted, const lock_site& site) {
+  void note(const held_lock& earlier, lock_watch& next, const lock_site& site) {
     const platform::locked hold(mutex_);
-    add(held, wanted, site);
+    add(earlier, next, site);
   }
 
-  void note_in_coroutine(const void* coroutine, lock_watch& wanted, const lock_site& site) {
+  void note_in_coroutine(const void* coroutine, lock_watch& next, const lock_site& site) {
     const platform::locked hold(mutex_);
-    if (const auto owned = of_coroutines_.find(coroutine); owned != of_coroutines_.end()) {
-      for (const held_lock& held_lock_of_owner : owned->second) {
-        check(held_lock_of_owner, wanted, site);
-        add(held_lock_of_owner, wanted, site);
+    if (const auto locks = of_coroutines_.find(coroutine); locks != of_coroutines_.end()) {
+      for (const held_lock& earlier : locks->second) {
+        check(earlier, next, site);
+        add(earlier, next, site);
       }
     }
   }
-  void take_in_coroutine(const void* coroutine, lock_watch& taken, const lock_site& site) {
+  void take_in_coroutine(const void* coroutine, lock_watch& watch, const lock_site& site) {
     const platform::locked hold(mutex_);
-    of_coroutines_[coroutine].push_back({&taken, site});
-    taken.coroutine_ = coroutine;
+    of_coroutines_[coroutine].push_back({&watch, site});
+    watch.coroutine_ = coroutine;
   }
   void leave_coroutine(lock_watch& left) {
     const platform::locked hold(mutex_);
-    const auto owned = of_coroutines_.find(left.coroutine_);
-    std::erase_if(owned->second, [&](const held_lock& candidate) { return candidate.watch == &left; });
-    if (owned->second.empty()) {
-      of_coroutines_.erase(owned);
+    const auto locks = of_coroutines_.find(left.coroutine_);
+    std::erase_if(locks->second, [&](const held_lock& candidate) { return candidate.watch == &left; });
+    if (locks->second.empty()) {
+      of_coroutines_.erase(locks);
     }
     left.coroutine_ = nullptr;
   }
 
-  /// Ends the program when a holder of `held` must not take `wanted`.
-  static void check(const held_lock& held, const lock_watch& wanted, const lock_site& site) noexcept {
-    if (held.watch == &wanted) {
-      sync::fault_lock_twice({held.site, site});
+  /// Ends the program when the thread that holds `earlier` must not take `next`.
+  static void check(const held_lock& earlier, const lock_watch& next, const lock_site& site) noexcept {
+    if (earlier.watch == &next) {
+      sync::fault_lock_twice({earlier.site, site});
     }
-    if (site.level != 0 && held.site.level >= site.level) {
-      sync::fault_lock_rank({held.site, site});
+    if (site.level != 0 && earlier.site.level >= site.level) {
+      sync::fault_lock_rank({earlier.site, site});
     }
   }
 
-  void forget(lock_watch& gone) {
+  void forget(lock_watch& watch) {
     const platform::locked hold(mutex_);
-    const auto entry = nodes_.find(gone.id_);
+    const auto entry = nodes_.find(watch.id_);
     for (const auto& [after, pair] : entry->second.after) {
-      nodes_[after].before.erase(gone.id_);
+      nodes_[after].before.erase(watch.id_);
     }
     for (const std::uint64_t before : entry->second.before) {
-      nodes_[before].after.erase(gone.id_);
+      nodes_[before].after.erase(watch.id_);
     }
     nodes_.erase(entry);
   }
@@ -139,7 +139,7 @@ class lock_order {
   void before_fork() noexcept {
     if (forking_.enter()) {
       mutex_.lock_for_fork();
-      forking_.taken();
+      forking_.note_owner();
     }
   }
   void after_fork_in_parent() noexcept {
@@ -161,14 +161,14 @@ class lock_order {
   }
 
   // The caller holds the mutex.
-  void add(const held_lock& held, lock_watch& wanted, const lock_site& site) {
-    const std::uint64_t held_id = id_of(*held.watch), wanted_id = id_of(wanted);
-    if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{held.site, site}).second) {
+  void add(const held_lock& earlier, lock_watch& next, const lock_site& site) {
+    const std::uint64_t held_id = id_of(*earlier.watch), wanted_id = id_of(next);
+    if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{earlier.site, site}).second) {
       return;
     }
     nodes_[wanted_id].before.insert(held_id);
     if (std::vector<lock_pair> way = path(wanted_id, held_id); !way.empty()) {
-      fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
+      fault_lock_order({earlier.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
     }
   }
 
@@ -210,42 +210,42 @@ lock_watch::~lock_watch() {
     sync::fault_destroyed_while_awaited(object_.load(std::memory_order_relaxed), name_);
   }
   if (id_ != 0) {
-    thread_locks.busy = true;
+    thread_locks.is_busy = true;
     lock_order::the().forget(*this);
-    thread_locks.busy = false;
+    thread_locks.is_busy = false;
   }
 }
 
 void lock_watch::before(const void* object, const std::source_location& location) {
   object_.store(object, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  if (thread_locks.busy) {
+  if (thread_locks.is_busy) {
     return;
   }
-  const lock_site wanted{object, name_, level_, location};
+  const lock_site site{object, name_, level_, location};
   for (std::size_t index = 0; index < thread_locks.count; ++index) {
-    lock_order::check(thread_locks.locks[index], *this, wanted);
+    lock_order::check(thread_locks.locks[index], *this, site);
   }
-  thread_locks.busy = true;
+  thread_locks.is_busy = true;
   try {
     for (std::size_t index = 0; index < thread_locks.count; ++index) {
-      lock_order::the().note(thread_locks.locks[index], *this, wanted);
+      lock_order::the().note(thread_locks.locks[index], *this, site);
     }
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  thread_locks.busy = false;
+  thread_locks.is_busy = false;
 }
 
-void lock_watch::taken_at_once(const void* object, const std::source_location& location) noexcept {
+void lock_watch::acquired_at_once(const void* object, const std::source_location& location) noexcept {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  taken(object, location);
+  acquired(object, location);
 }
 
-void lock_watch::taken(const void* object, const std::source_location& location) noexcept {
+void lock_watch::acquired(const void* object, const std::source_location& location) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
-  if (thread_locks.busy) {
+  if (thread_locks.is_busy) {
     return;
   }
   if (thread_locks.count == held_locks::limit) {
@@ -260,7 +260,7 @@ void lock_watch::taken(const void* object, const std::source_location& location)
 
 void lock_watch::released(const void* object) noexcept {
   holders_.fetch_sub(1, std::memory_order_relaxed);
-  if (thread_locks.busy) {
+  if (thread_locks.is_busy) {
     return;
   }
   for (std::size_t index = thread_locks.count; index != 0; --index) {
@@ -277,22 +277,22 @@ void lock_watch::released(const void* object) noexcept {
 }
 
 void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) {
-  thread_locks.busy = true;
+  thread_locks.is_busy = true;
   try {
     lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  thread_locks.busy = false;
+  thread_locks.is_busy = false;
 }
 
-void lock_watch::taken_in_coroutine(const void* coroutine, const void* object,
-                                    const std::source_location& location) noexcept {
-  thread_locks.busy = true;
+void lock_watch::acquired_in_coroutine(const void* coroutine, const void* object,
+                                       const std::source_location& location) noexcept {
+  thread_locks.is_busy = true;
   try {
     lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {
   }
-  thread_locks.busy = false;
+  thread_locks.is_busy = false;
 }
 
 void lock_watch::left_coroutine() noexcept {
@@ -301,9 +301,9 @@ void lock_watch::left_coroutine() noexcept {
   }
 }
 
-void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept {
+void check_nothing_is_held(const void* waiting_object, const std::source_location& location) noexcept {
   if (thread_locks.count != 0) {
-    sync::fault_suspended_while_held(thread_locks.locks[0].site, wanted, location);
+    sync::fault_suspended_while_held(thread_locks.locks[0].site, waiting_object, location);
   }
 }
 void fault_async_destroyed(const void* object) noexcept { sync::fault_async_destroyed(object); }

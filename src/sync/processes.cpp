@@ -72,7 +72,7 @@ int application_inside::run_processes() {
     }
     advance();
     // The parent reloads first: later children inherit its result, and a failed reload is not passed on.
-    if (reload_asked_.exchange(false, std::memory_order_relaxed)) {
+    if (is_reload_requested_.exchange(false, std::memory_order_relaxed)) {
       if (do_reload()) {
         tell_all(please_reload);
       }
@@ -83,7 +83,7 @@ int application_inside::run_processes() {
     }
     take_requests(beat(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline()));
   }
-  return static_cast<int>(start_failed_     ? application_end::not_started
+  return static_cast<int>(has_start_failed_ ? application_end::not_started
                           : process_killed_ ? application_end::without_workers
                           : process_failed_ ? application_end::worker_failed
                                             : application_end::stopped);
@@ -103,13 +103,13 @@ void application_inside::look_after(process& child) {
       bury(child, status);
     }
   }
-  const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !start_failed_;
-  if (is_wanted && clock::now() >= child.again && !give_birth(child)) {
+  const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !has_start_failed_;
+  if (is_wanted && clock::now() >= child.next_start && !give_birth(child)) {
     line message;
     begin(message, child).append("cannot be forked: ").append(std::strerror(errno));
     end(message);
-    start_failed_ = start_failed_ || !child.has_begun;
-    child.again = clock::now() + soon;
+    has_start_failed_ = has_start_failed_ || !child.has_begun;
+    child.next_start = clock::now() + soon;
   }
 }
 
@@ -173,12 +173,12 @@ void application_inside::bury(process& child, int status) {
   if (is_over) {
     process_failed_ = true;
   } else if (!child.has_begun) {
-    start_failed_ = true;
+    has_start_failed_ = true;
     message.append(" before its workers ran: not started");
   } else {
     child.deaths = was_stopped || clock::now() - child.born >= soon ? 1 : child.deaths + 1;
     const auto pause = first_pause * (1u << std::min(child.deaths - 1, max_doublings));
-    child.again = clock::now() + pause;
+    child.next_start = clock::now() + pause;
     message.append(", and starts again in ").decimal(static_cast<std::uint64_t>(pause.count())).append(" ms");
   }
   end(message);
@@ -222,7 +222,7 @@ int application_inside::ms_to_birth() const noexcept {
   clock::time_point next = clock::time_point::max();
   for (const process& child : processes_) {
     if (child.id == 0 && !child.has_done) {
-      next = std::min(next, child.again);
+      next = std::min(next, child.next_start);
     }
   }
   return next == clock::time_point::max() ? -1 : ms_to(next);
@@ -234,14 +234,14 @@ application_inside::line& application_inside::begin(line& message, const process
 }
 
 // Ignores failures: a full channel already holds more messages than anybody needs.
-void application_inside::tell(int channel, char words) noexcept {
-  static_cast<void>(send(channel, &words, 1, MSG_NOSIGNAL));
+void application_inside::tell(int channel, char message) noexcept {
+  static_cast<void>(send(channel, &message, 1, MSG_NOSIGNAL));
 }
 
-void application_inside::tell_all(char words) const noexcept {
+void application_inside::tell_all(char message) const noexcept {
   for (const process& child : processes_) {
     if (child.channel >= 0) {
-      tell(child.channel, words);
+      tell(child.channel, message);
     }
   }
 }
@@ -268,8 +268,8 @@ void application_inside::live_as(unsigned number, int channel) {
   own_number_ = number;
   parent_ = channel;
   first_worker_ = number * options_.workers;
-  taken_.give_back_children();
-  reload_asked_.store(false, std::memory_order_relaxed);
+  blocked_signals_.give_back_children();
+  is_reload_requested_.store(false, std::memory_order_relaxed);
   const auto reason = what_it_throws([&] {
     wake_.replace(new_event());
     stop_.replace(new_event());
@@ -287,7 +287,7 @@ void application_inside::live_as(unsigned number, int channel) {
   }
   std::fflush(nullptr);
   const bool is_alone = result == static_cast<int>(application_end::stopped) && stage() != stop_stage::working;
-  _exit(is_alone && !parent_stops_ ? stopped_alone : result);
+  _exit(is_alone && !is_parent_stopping_ ? stopped_alone : result);
 }
 
 // Handles signals that reach the whole group: only a stop applies to this process, and only once.
@@ -309,9 +309,9 @@ void application_inside::hear_parent() {
       }
     }
     if (word == please_reload) {
-      reload_asked_.store(true, std::memory_order_relaxed);
+      is_reload_requested_.store(true, std::memory_order_relaxed);
     } else if (word == please_hurry || stage() == stop_stage::working) {
-      parent_stops_ = true;
+      is_parent_stopping_ = true;
       stop_asked_.fetch_add(1, std::memory_order_relaxed);
     }
   }

@@ -28,7 +28,7 @@ bool working::now() noexcept { return workers_run.load(std::memory_order_acquire
 namespace detail {
 
 void built_mark::before_build(const void* object, const std::source_location& location) const noexcept {
-  if (built_) {
+  if (is_built_) {
     sync::fault_built_twice(object, location, location_);
   }
   if (working::now()) {

@@ -62,7 +62,7 @@ std::chrono::microseconds service_watchdog() noexcept {
 }
 
 std::vector<service_socket> take_service_sockets() {
-  std::vector<service_socket> taken;
+  std::vector<service_socket> sockets;
   const long count = number_in("LISTEN_FDS");
   if (number_in("LISTEN_PID") == getpid() && count > 0 && count <= max_descriptors) {
     const char* const listed = std::getenv("LISTEN_FDNAMES");
@@ -70,7 +70,7 @@ std::vector<service_socket> take_service_sockets() {
     for (int descriptor = first_descriptor; descriptor < first_descriptor + count; ++descriptor) {
       const std::size_t end = names.find(':');
       const std::string_view name = names.substr(0, end);
-      taken.push_back({descriptor, name.empty() ? "unknown" : std::string(name)});
+      sockets.push_back({descriptor, name.empty() ? "unknown" : std::string(name)});
       names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
       fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
@@ -78,7 +78,7 @@ std::vector<service_socket> take_service_sockets() {
   for (const char* const variable : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
     unsetenv(variable);
   }
-  return taken;
+  return sockets;
 }
 
 }  // namespace tarn

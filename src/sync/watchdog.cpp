@@ -15,7 +15,7 @@ class application_inside::watchdog {
  public:
   watchdog(application_inside& application, const char* callback) : application_(application) {
     application_.callback_ = callback;
-    application_.callback_has_returned_.store(false, std::memory_order_relaxed);
+    application_.has_callback_returned_.store(false, std::memory_order_relaxed);
     sigset_t every, before;
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);  // handlers of the program do not run in the watchdog
@@ -28,7 +28,7 @@ class application_inside::watchdog {
   }
   ~watchdog() {
     if (thread_.joinable()) {
-      application_.callback_has_returned_.store(true, std::memory_order_release);
+      application_.has_callback_returned_.store(true, std::memory_order_release);
       application_.wake_.signal();
       thread_.join();
       // The kernel counts a joined thread for a moment longer, and a process must have one thread when it forks.
@@ -56,7 +56,7 @@ std::optional<std::string> application_inside::run_watched(const char* callback,
 void application_inside::watch() {
   pthread_setname_np(pthread_self(), "tarn-watchdog");
   watchdog_number_ = platform::thread_number();
-  while (!callback_has_returned_.load(std::memory_order_acquire)) {
+  while (!has_callback_returned_.load(std::memory_order_acquire)) {
     take_requests(ms_to_deadline());
     if (is_parent() && stage() != stop_stage::working) {  // before the stop it would fork, which only run() does
       for (process& child : processes_) {

@@ -11,28 +11,26 @@ bool is_time(wake moment, detail::stop_stage stage) noexcept {
 
 }  // namespace
 
-unsigned worker::number() const noexcept { return inside_.number; }
+unsigned worker::number() const noexcept { return state_.number; }
 bool worker::stopping() const noexcept {
-  return inside_.stage.load(std::memory_order_acquire) != detail::stop_stage::working;
+  return state_.stage.load(std::memory_order_acquire) != detail::stop_stage::working;
 }
-int worker::stop_descriptor() const noexcept { return inside_.stop_descriptor; }
-void worker::now_doing(const char* description) noexcept {
-  inside_.doing.store(description, std::memory_order_release);
-}
+int worker::stop_descriptor() const noexcept { return state_.stop_descriptor; }
+void worker::now_doing(const char* description) noexcept { state_.doing.store(description, std::memory_order_release); }
 
 // The stage is read under the mutex, and the thread that changes it takes the mutex afterwards: either that thread
 // finds the socket in the list, or this thread sees the new stage.
 watched_socket::watched_socket(worker& owner, int socket, wake condition) : owner_(owner), socket_(socket) {
-  const std::lock_guard hold(owner.inside_.mutex);
-  owner.inside_.sockets.push_back({socket, condition});
-  if (is_time(condition, owner.inside_.stage.load(std::memory_order_acquire))) {
+  const std::lock_guard hold(owner.state_.mutex);
+  owner.state_.sockets.push_back({socket, condition});
+  if (is_time(condition, owner.state_.stage.load(std::memory_order_acquire))) {
     shutdown(socket, SHUT_RDWR);
   }
 }
 
 watched_socket::~watched_socket() {
-  const std::lock_guard hold(owner_.inside_.mutex);
-  std::erase_if(owner_.inside_.sockets, [this](const auto& entry) { return entry.socket == socket_; });
+  const std::lock_guard hold(owner_.state_.mutex);
+  std::erase_if(owner_.state_.sockets, [this](const auto& entry) { return entry.socket == socket_; });
 }
 
 void detail::worker_inside::shut_down_sockets() noexcept {

@@ -295,7 +295,7 @@ void interpreter::renew(std::size_t lane) {
     if (lane == 0) {
       lanes_[lane].emplace();
     } else {
-      lanes_[lane].emplace(tarn::heap_options{.name = "counted", .limit = std::size_t{4} << 20, .statistics = true});
+      lanes_[lane].emplace(tarn::heap_options{.name = "counted", .limit = std::size_t{4} << 20, .counts_calls = true});
     }
   } catch (const std::bad_alloc&) {
     REQUIRE(fake::refused_requests() != 0);

@@ -133,7 +133,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
 
   void send(unsigned number) {
     contents[number]($) = 1;
-    if (slab.free_remotely(0, std::uint64_t{1} << number).post) {
+    if (slab.free_remotely(0, std::uint64_t{1} << number).must_post) {
       posted.post(slab);
       if (state.load(orders.look, $) == idle) {
         tend();

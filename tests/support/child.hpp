@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 namespace support {
 
@@ -62,8 +63,15 @@ ending in_child(Body body) {
   return result;
 }
 
-/// Returns the ending of a program that a fault of Tarn stops.
-inline ending fault(std::string line) { return {.signal = SIGABRT, .status = 0, .error = std::move(line) + "\n"}; }
+/// Returns the ending of a program that a fault of Tarn stops. A fault of the heap writes its next step in a second
+/// line.
+inline ending fault(std::string line, std::string_view next_step = {}) {
+  line += "\n";
+  if (!next_step.empty()) {
+    line.append("tarn: ").append(next_step).append("\n");
+  }
+  return {.signal = SIGABRT, .status = 0, .error = std::move(line)};
+}
 
 /// Returns an address as fault messages write it.
 inline std::string written(const void* address) {

@@ -122,18 +122,18 @@ class context_waits {
   void end() noexcept {
     std::unique_lock hold(mutex_);
     has_ended_ = true;
-    const std::list<std::shared_ptr<context_wait>> ended = std::move(waits_);
+    const std::list<std::shared_ptr<context_wait>> ended_waits = std::move(waits_);
     waits_.clear();
-    for (const auto& wait : ended) {
+    for (const auto& wait : ended_waits) {
       wait->is_listed_ = false;
     }
     posted_.wait(hold, [this] { return posts_ == 0; });
     hold.unlock();
     // A handler may release a lock when it is destroyed: then no wait of this context is in the list of that lock.
-    for (const auto& wait : ended) {
+    for (const auto& wait : ended_waits) {
       wait->leave();
     }
-    for (const auto& wait : ended) {
+    for (const auto& wait : ended_waits) {
       wait->drop();
     }
   }
@@ -177,10 +177,11 @@ struct lock_request {
                                              net::execution::outstanding_work.tracked));
   using slot_type = net::associated_cancellation_slot_t<Handler>;
 
-  explicit lock_request(Handler wanted)
-      : executor(net::prefer(net::get_associated_executor(wanted), net::execution::outstanding_work.tracked)),
-        slot(net::get_associated_cancellation_slot(wanted)),
-        handler(std::move(wanted)) {}
+  explicit lock_request(Handler completion_handler)
+      : executor(
+            net::prefer(net::get_associated_executor(completion_handler), net::execution::outstanding_work.tracked)),
+        slot(net::get_associated_cancellation_slot(completion_handler)),
+        handler(std::move(completion_handler)) {}
 
   executor_type executor;
   slot_type slot;
@@ -190,15 +191,15 @@ struct lock_request {
 
 /// Has the executor call the handler. When its context ends before, the lock goes back with the handle.
 template <class T, class Handler>
-void complete(lock_request<Handler> request, async_handle<T> held) {
+void complete(lock_request<Handler> request, async_handle<T> handle) {
   const auto executor = request.executor;
-  net::post(executor, [request = std::move(request), held = std::move(held)]() mutable {
+  net::post(executor, [request = std::move(request), handle = std::move(handle)]() mutable {
     request.timer.reset();  // it keeps the executor at work
     if (request.slot.is_connected()) {
       request.slot.clear();
     }
-    const error_code error = held ? error_code() : error_code(net::error::operation_aborted);
-    std::move(request.handler)(error, std::move(held));
+    const error_code error = handle ? error_code() : error_code(net::error::operation_aborted);
+    std::move(request.handler)(error, std::move(handle));
   });
 }
 
@@ -276,8 +277,8 @@ void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::
     tarn::detail::check_nothing_is_held(&object, location);
   }
   lock_request<Handler> request(std::move(handler));
-  if (async_handle<T> held = object.try_lock()) {
-    return complete(std::move(request), std::move(held));
+  if (async_handle<T> handle = object.try_lock()) {
+    return complete(std::move(request), std::move(handle));
   }
   std::make_shared<lock_wait<T, Handler>>(object, std::move(request))->start(duration);
 }
@@ -295,8 +296,8 @@ template <class T, class CompletionToken>
 auto async_lock(async_shared<T>& object, CompletionToken&& token,
                 std::source_location location = std::source_location::current()) {
   return net::async_initiate<CompletionToken, void(error_code, async_handle<T>)>(
-      [location](auto handler, async_shared<T>* wanted) {
-        detail::lock_for(*wanted, std::nullopt, std::move(handler), location);
+      [location](auto handler, async_shared<T>* target) {
+        detail::lock_for(*target, std::nullopt, std::move(handler), location);
       },
       token, &object);
 }
@@ -305,8 +306,8 @@ template <class T, class Rep, class Period, class CompletionToken>
 auto async_lock(async_shared<T>& object, std::chrono::duration<Rep, Period> duration, CompletionToken&& token,
                 std::source_location location = std::source_location::current()) {
   return net::async_initiate<CompletionToken, void(error_code, async_handle<T>)>(
-      [duration, location](auto handler, async_shared<T>* wanted) {
-        detail::lock_for(*wanted, std::chrono::ceil<std::chrono::steady_clock::duration>(duration), std::move(handler),
+      [duration, location](auto handler, async_shared<T>* target) {
+        detail::lock_for(*target, std::chrono::ceil<std::chrono::steady_clock::duration>(duration), std::move(handler),
                          location);
       },
       token, &object);

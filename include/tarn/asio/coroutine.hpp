@@ -32,31 +32,31 @@ class framed {
   }
   static void* operator new(std::size_t size) { return allocate(size, *std::pmr::get_default_resource()); }
   static void operator delete(void* frame, std::size_t size) noexcept {
-    void* const place = static_cast<std::byte*>(frame) - before;
-    (*static_cast<std::pmr::memory_resource**>(place))->deallocate(place, size + before);
+    void* const allocation = static_cast<std::byte*>(frame) - before;
+    (*static_cast<std::pmr::memory_resource**>(allocation))->deallocate(allocation, size + before);
   }
 
  private:
   static constexpr std::size_t before = alignof(std::max_align_t);
 
   static void* allocate(std::size_t size, std::pmr::memory_resource& memory) {
-    void* const place = memory.allocate(size + before);
-    *static_cast<std::pmr::memory_resource**>(place) = &memory;
-    return static_cast<std::byte*>(place) + before;
+    void* const allocation = memory.allocate(size + before);
+    *static_cast<std::pmr::memory_resource**>(allocation) = &memory;
+    return static_cast<std::byte*>(allocation) + before;
   }
 };
 
 struct task_promise : framed {
-  struct back {
+  struct final_awaiter {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      return ended.promise().awaiting;
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) const noexcept {
+      return coroutine.promise().awaiting;
     }
     void await_resume() const noexcept {}
   };
   std::suspend_always initial_suspend() const noexcept { return {}; }
-  back final_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { thrown = std::current_exception(); }
   /// See tarn::root_of.
   const void* root() const noexcept { return outermost; }

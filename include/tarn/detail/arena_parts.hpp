@@ -51,7 +51,7 @@ struct arena_record {
   arena_record* older;
   std::uint64_t number;
   arena_chunk* current;
-  arena_chunk* aside;
+  arena_chunk* single_block_chunks;
   arena_finaliser* finalisers;
   std::uintptr_t base;
 };

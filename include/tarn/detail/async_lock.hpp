@@ -10,7 +10,7 @@ namespace tarn::detail {
 
 /// In builds with checks, reports a fault when the calling thread holds the lock of a shared, which would stay locked
 /// while the coroutine is suspended.
-void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept;
+void check_nothing_is_held(const void* object, const std::source_location& location) noexcept;
 /// Reports that an async_shared was destroyed while it was locked.
 [[noreturn]] void fault_async_destroyed(const void* object) noexcept;
 
@@ -67,17 +67,17 @@ class async_lock {
 
   /// Returns true when it removed a waiter from the list; the caller must then resume it. Returns false when the
   /// waiter has the lock, or does not wait yet; a later wait() then returns at once.
-  bool cancel(async_waiter& gone) noexcept {
+  bool cancel(async_waiter& waiter) noexcept {
     const std::lock_guard hold(mutex_);
-    if (gone.state_ == async_waiter::state::idle) {
-      gone.state_ = async_waiter::state::cancelled;
+    if (waiter.state_ == async_waiter::state::idle) {
+      waiter.state_ = async_waiter::state::cancelled;
     }
-    if (gone.state_ != async_waiter::state::waiting) {
+    if (waiter.state_ != async_waiter::state::waiting) {
       return false;
     }
-    gone.state_ = async_waiter::state::cancelled;
-    (gone.before_ != nullptr ? gone.before_->next_ : first_) = gone.next_;
-    (gone.next_ != nullptr ? gone.next_->before_ : last_) = gone.before_;
+    waiter.state_ = async_waiter::state::cancelled;
+    (waiter.before_ != nullptr ? waiter.before_->next_ : first_) = waiter.next_;
+    (waiter.next_ != nullptr ? waiter.next_->before_ : last_) = waiter.before_;
     return true;
   }
 

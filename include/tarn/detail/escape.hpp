@@ -34,7 +34,7 @@ struct may_refer<void> : std::false_type {};
 
 /// Makes a static_assert fail only where it is instantiated.
 template <class...>
-inline constexpr bool never = false;
+inline constexpr bool is_reached = false;
 
 /// Fails to compile, with advice, when the result of the function could outlive the protection of its argument.
 template <class Function, class... Arguments>

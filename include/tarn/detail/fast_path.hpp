@@ -115,8 +115,8 @@ void* allocate_slow(heap_front* front, size_class index) noexcept;
 void deallocate_slow(heap_front* front, void* block) noexcept;
 /// Returns a block for any size and alignment; null when no memory is left.
 void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) noexcept;
-/// Returns a block of whole units; sets `zeroed`, if not null, to whether its bytes are zero.
-void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
+/// Returns a block of whole units; sets `is_zeroed`, if not null: true if its bytes are zero.
+void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* is_zeroed) noexcept;
 /// Gives back a block that should have `index`; reports a fault if it has another class. Null is allowed.
 void deallocate_slow(heap_front* front, void* block, size_class index) noexcept;
 

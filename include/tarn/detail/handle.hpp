@@ -52,14 +52,14 @@ class handle_base {
 
   template <class Never = void>
   value_type& operator*() && {
-    static_assert(never<Never>,
+    static_assert(is_reached<Never>,
                   "this handle ends with the statement, and the lock with it: give it a name (auto held = it.lock();) "
                   "or use it.with(function)");
     return value();
   }
   template <class Never = void>
   value_type* operator->() && {
-    static_assert(never<Never>,
+    static_assert(is_reached<Never>,
                   "this handle ends with the statement, and the lock with it: give it a name (auto held = it.lock();) "
                   "or use it.with(function)");
     return &value();

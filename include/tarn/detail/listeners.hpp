@@ -64,7 +64,7 @@ class listeners {
     // Relaxed, because a thread looks only for its own number, which no other one writes.
     std::atomic<std::thread::id> caller{};  // the thread that is inside of the function
     std::mutex calling;                     // it protects the members from here on
-    std::uint64_t seen = 0;                 // newest version that the function was called with
+    std::uint64_t last_version = 0;         // newest version that the function was called with
     bool has_published = false;             // the function, since it was called
     bool is_ended = false;
 
@@ -84,16 +84,16 @@ class listeners {
     return change_listener<Value>(*this, std::move(added));
   }
 
-  void remove(const std::shared_ptr<entry>& ended) noexcept {
+  void remove(const std::shared_ptr<entry>& listener) noexcept {
     {
       const std::lock_guard hold(mutex_);
       auto next = std::make_shared<list>(*entries_);
-      std::erase(*next, ended);
+      std::erase(*next, listener);
       count_.store(next->size(), std::memory_order_release);
       entries_ = std::move(next);
     }
-    const auto hold = ended->is_called_here() ? std::unique_lock<std::mutex>() : std::unique_lock(ended->calling);
-    ended->is_ended = true;
+    const auto hold = listener->is_called_here() ? std::unique_lock<std::mutex>() : std::unique_lock(listener->calling);
+    listener->is_ended = true;
   }
 
   /// Calls each function with `current()`, unless it has seen that version. When several threads publish, one of the
@@ -139,10 +139,10 @@ class listeners {
   static bool call(entry& listener, Current current, std::exception_ptr& failure) {
     const std::lock_guard hold(listener.calling);
     const Value value = current();
-    if (listener.is_ended || value.version() <= listener.seen) {
+    if (listener.is_ended || value.version() <= listener.last_version) {
       return true;
     }
-    listener.seen = value.version();
+    listener.last_version = value.version();
     listener.has_published = false;
     listener.caller.store(std::this_thread::get_id(), std::memory_order_relaxed);
     call_or([&] { listener.function(value); }, [&] { failure = failure ? failure : std::current_exception(); });

@@ -24,15 +24,15 @@ class lock_watch {
   /// Called before the thread waits for the lock. Does not return when the order is wrong.
   void before(const void* object, const std::source_location& location);
   /// Called when the thread has the lock that it waited for.
-  void taken(const void* object, const std::source_location& location) noexcept;
+  void acquired(const void* object, const std::source_location& location) noexcept;
   /// Called when the thread has the lock without a wait, and so without before().
-  void taken_at_once(const void* object, const std::source_location& location) noexcept;
+  void acquired_at_once(const void* object, const std::source_location& location) noexcept;
   void released(const void* object) noexcept;
 
   /// These two serve locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that
   /// await each other are one holder, the outermost one, if their promises say so (root_of).
   void before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location);
-  void taken_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) noexcept;
+  void acquired_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) noexcept;
   /// Forgets which coroutine holds the lock: it is released, or its handle was moved and may be anywhere.
   void left_coroutine() noexcept;
 
@@ -42,7 +42,7 @@ class lock_watch {
   const char* name_;
   std::uint64_t id_ = 0;  ///< node in the graph of orders; 0: none
   std::atomic<unsigned> holders_{0};
-  std::atomic<unsigned> waiting_{0};          ///< threads between before() and taken()
+  std::atomic<unsigned> waiting_{0};          ///< threads between before() and acquired()
   std::atomic<const void*> object_{nullptr};  ///< object of the newest holder, or who waits
   const void* coroutine_ = nullptr;           ///< that holds the lock; written by the holder of the lock only
 };
@@ -53,11 +53,11 @@ class lock_watch {
  public:
   constexpr lock_watch(int, const char*) noexcept {}
   void before(const void*, const std::source_location&) noexcept {}
-  void taken(const void*, const std::source_location&) noexcept {}
-  void taken_at_once(const void*, const std::source_location&) noexcept {}
+  void acquired(const void*, const std::source_location&) noexcept {}
+  void acquired_at_once(const void*, const std::source_location&) noexcept {}
   void released(const void*) noexcept {}
   void before_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
-  void taken_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
+  void acquired_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
   void left_coroutine() noexcept {}
 };
 

@@ -33,47 +33,47 @@ struct version_base {
 using current_version = std::atomic<version_base*>;
 
 /// A reader's slot: it names the version that it reads; null: none. Its thread writes it; any thread may empty it.
-using reader_place = std::atomic<const version_base*>;
-inline constexpr std::size_t places_per_thread = TARN_SMALL ? 2 : 16;
+using reader_slot = std::atomic<const version_base*>;
+inline constexpr std::size_t slots_per_thread = TARN_SMALL ? 2 : 16;
 
 /// The slots of one thread, with a number that no other living thread's slots have.
-struct alignas(64) reader_places {
-  reader_place places[places_per_thread] = {};
+struct alignas(64) reader_slots {
+  reader_slot slots[slots_per_thread] = {};
   std::uint32_t index = UINT32_MAX;
 };
 
 /// The calling thread's slots. At first they are shared dummy slots that are never empty, so that one test serves
 /// both cases. They are constant-initialised and trivially destructible, so that a read costs one load at any time in
 /// a thread's life.
-extern constinit thread_local reader_places* own_places [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local reader_slots* own_slots [[gnu::tls_model("initial-exec")]];
 
 struct pinned_version {
   const version_base* version;
-  reader_place* place;
+  reader_slot* slot;
 };
 
 /// Throws std::bad_alloc when there is no memory for the first slot of a thread, or for its 17th.
 pinned_version pin_slow(const current_version& current);
 /// Repeats while the current version is replaced between two reads of it.
-pinned_version pin_again(reader_place& place, const current_version& current) noexcept;
+pinned_version pin_again(reader_slot& slot, const current_version& current) noexcept;
 
 /// Names the current version in an empty slot.
-[[gnu::always_inline]] inline pinned_version pin_at(reader_place& place, const current_version& current) noexcept {
-  const version_base* const seen = current.load(std::memory_order_relaxed);
+[[gnu::always_inline]] inline pinned_version pin_at(reader_slot& slot, const current_version& current) noexcept {
+  const version_base* const version = current.load(std::memory_order_relaxed);
   // release: a thread that finds this value has seen the end of earlier reads through this slot.
-  place.store(seen, std::memory_order_release);
+  slot.store(version, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // acquire: the data that the writer put into the version is visible from here on.
-  if (current.load(std::memory_order_acquire) != seen) [[unlikely]] {
-    return pin_again(place, current);
+  if (current.load(std::memory_order_acquire) != version) [[unlikely]] {
+    return pin_again(slot, current);
   }
-  return {seen, &place};
+  return {version, &slot};
 }
 
 /// Pins the current version, which then lives until it is unpinned. Tries the first slot of the thread here; pin_slow
 /// tries the others.
 [[gnu::always_inline]] inline pinned_version pin(const current_version& current) {
-  reader_place& first = own_places->places[0];
+  reader_slot& first = own_slots->slots[0];
   if (first.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     return pin_slow(current);
   }
@@ -81,40 +81,40 @@ pinned_version pin_again(reader_place& place, const current_version& current) no
 }
 
 /// Ends the read. Any thread may call it.
-[[gnu::always_inline]] inline void unpin(reader_place* place) noexcept {
+[[gnu::always_inline]] inline void unpin(reader_slot* slot) noexcept {
   // release: the writer that finds the slot empty has seen the end of this read.
-  place->store(nullptr, std::memory_order_release);
+  slot->store(nullptr, std::memory_order_release);
 }
 
 /// Returns the calling thread's slots if it reads nothing through the first one, and needs no fence; else null.
-[[gnu::always_inline]] inline reader_places* idle_places() noexcept {
-  reader_places* const mine = own_places;
-  return mine->places[0].load(std::memory_order_relaxed) == nullptr ? mine : nullptr;
+[[gnu::always_inline]] inline reader_slots* idle_slots() noexcept {
+  reader_slots* const thread_slots = own_slots;
+  return thread_slots->slots[0].load(std::memory_order_relaxed) == nullptr ? thread_slots : nullptr;
 }
 
 /// Keeps a version pinned while it lives.
 class read_section {
  public:
   /// Pins the current version. Throws what pin() throws.
-  explicit read_section(const current_version& current) : place_(pin(current).place) {}
-  /// Does the same in fewer instructions for a thread of idle_places(), but pins nothing when the version is replaced
+  explicit read_section(const current_version& current) : slot_(pin(current).slot) {}
+  /// Does the same in fewer instructions for a thread of idle_slots(), but pins nothing when the version is replaced
   /// at this moment: ask is_pinned().
-  [[gnu::always_inline]] read_section(reader_places& idle, const current_version& current) noexcept
-      : place_(&idle.places[0]) {
+  [[gnu::always_inline]] read_section(reader_slots& idle, const current_version& current) noexcept
+      : slot_(&idle.slots[0]) {
     // The orders are those of pin_at.
-    const version_base* const seen = current.load(std::memory_order_relaxed);
-    place_->store(seen, std::memory_order_release);
+    const version_base* const version = current.load(std::memory_order_relaxed);
+    slot_->store(version, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    is_pinned_ = current.load(std::memory_order_acquire) == seen;
+    is_pinned_ = current.load(std::memory_order_acquire) == version;
   }
   read_section(const read_section&) = delete;
   read_section& operator=(const read_section&) = delete;
-  [[gnu::always_inline]] ~read_section() { unpin(place_); }
+  [[gnu::always_inline]] ~read_section() { unpin(slot_); }
 
   bool is_pinned() const noexcept { return is_pinned_; }
 
  private:
-  reader_place* place_;
+  reader_slot* slot_;
   bool is_pinned_ = true;
 };
 

@@ -40,9 +40,9 @@ constexpr std::size_t size_of(size_class index) noexcept {
   if (index < linear_classes) {
     return (index + 1) * block_alignment;
   }
-  const size_class beyond = index - linear_classes;
-  const std::size_t base = linear_limit << (beyond / steps_per_doubling);
-  return base + (beyond % steps_per_doubling + 1) * (base / steps_per_doubling);
+  const size_class doubling_class = index - linear_classes;
+  const std::size_t base = linear_limit << (doubling_class / steps_per_doubling);
+  return base + (doubling_class % steps_per_doubling + 1) * (base / steps_per_doubling);
 }
 
 /// Returns the smallest class that holds `bytes` and whose size is a multiple of `alignment` (a power of two; both up

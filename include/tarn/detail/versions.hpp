@@ -31,7 +31,7 @@ namespace detail {
 class alignas(64) versions {
  public:
   /// Gives what was unlinked to the generation that ends; `next` has it until then. It runs under the lock.
-  using give_unlinked = void (*)(version_base& next, version_base& ended) noexcept;
+  using give_unlinked = void (*)(version_base& next, version_base& previous) noexcept;
 
   /// `max_retired` as in reload_options. With `give`, the versions are generations. `kind` and `name` are for
   /// messages; no name: null. `number` is that of the newest version.
@@ -72,7 +72,7 @@ class alignas(64) versions {
   bool has_room() const noexcept;
   version_base* take_unread() noexcept;
   version_base* unlink_unread() noexcept;
-  void add_retired(version_base* ended) noexcept;
+  void add_retired(version_base* version) noexcept;
 
   current_version current_;
   std::atomic<std::uint64_t> number_{1};

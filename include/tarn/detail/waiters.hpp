@@ -25,17 +25,18 @@ class waiters {
     std::unique_lock<Mutex> lock(mutex, std::adopt_lock);
     const still_held keep{lock};
     while (!holds(value)) {
-      waiter mine{const_cast<std::remove_const_t<Predicate>*>(&holds), [](void* condition, const T& current) noexcept {
-                    return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(current)); },
-                                   [] { return true; });  // the waiting thread calls it again, and it throws there
-                  }};
-      mine.next = first_;
-      first_ = &mine;
-      const auto woken = [&] { return mine.woken; };
+      waiter new_waiter{
+          const_cast<std::remove_const_t<Predicate>*>(&holds), [](void* condition, const T& current) noexcept {
+            return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(current)); },
+                           [] { return true; });  // the waiting thread calls it again, and it throws there
+          }};
+      new_waiter.next = first_;
+      first_ = &new_waiter;
+      const auto is_woken = [&] { return new_waiter.is_woken; };
       if (deadline == nullptr) {
-        mine.changed.wait(lock, woken);
-      } else if (!mine.changed.wait_until(lock, *deadline, woken)) {
-        remove(mine);
+        new_waiter.changed.wait(lock, is_woken);
+      } else if (!new_waiter.changed.wait_until(lock, *deadline, is_woken)) {
+        remove(new_waiter);
         return static_cast<bool>(holds(value));
       }
     }
@@ -53,7 +54,7 @@ class waiters {
   struct waiter {
     void* condition;
     bool (*holds)(void*, const T&) noexcept;
-    bool woken = false;
+    bool is_woken = false;
     waiter* next = nullptr;
     std::conditional_t<std::is_same_v<Mutex, std::mutex>, std::condition_variable, std::condition_variable_any>
         changed{};
@@ -70,7 +71,7 @@ class waiters {
       waiter& candidate = **link;
       if (candidate.holds(candidate.condition, value)) {
         *link = candidate.next;  // it leaves the list here, and its thread cannot continue before the lock is released
-        candidate.woken = true;
+        candidate.is_woken = true;
         candidate.changed.notify_one();
       } else {
         link = &candidate.next;
@@ -78,10 +79,10 @@ class waiters {
     }
   }
 
-  void remove(waiter& gone) noexcept {
+  void remove(waiter& target) noexcept {
     for (waiter** link = &first_; *link != nullptr; link = &(*link)->next) {
-      if (*link == &gone) {
-        *link = gone.next;
+      if (*link == &target) {
+        *link = target.next;
         return;
       }
     }

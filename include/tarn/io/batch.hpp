@@ -52,7 +52,7 @@ class batch_result {
   /// nothing failed, and before the run.
   std::optional<io::error> error() const {
     if (number_ == 0) return std::nullopt;
-    return io::error(number_, path_.c_str(), words_, offset_);
+    return io::error(number_, path_.c_str(), failure_, offset_);
   }
 
   batch_result(const batch_result&) = delete;
@@ -74,7 +74,7 @@ class batch_result {
   friend class batch;
   friend class batch_work;
   std::string path_;
-  const char* words_ = "";
+  const char* failure_ = "";
   std::uint64_t offset_ = io::error::nowhere;  // first the offset to begin at, then the offset of the failure
   std::size_t bytes_ = 0;                      // number to be read
   int descriptor_ = -1;                        // the caller's file
@@ -127,7 +127,7 @@ class batch_written : public batch_result {
  private:
   friend class batch;
   friend class batch_work;
-  std::string kept_;       // the text of write_file
+  std::string own_text_;   // the text of write_file
   std::string_view text_;  // the text to write
 };
 
@@ -194,7 +194,7 @@ class batch {
   /// Opens a file for writing, which is created with permissions `mode`, less the umask.
   batch_opened& open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
-  batch_status& status(std::string path, bool follow = true);
+  batch_status& status(std::string path, bool follows_links = true);
 
   /// Does all operations that were added since the last run.
   void run() { run(nullptr, nullptr, false); }
@@ -228,7 +228,7 @@ class batch {
   void clear() noexcept;
 
   /// Returns the way that the last run used: ring or plain.
-  batch_way way() const noexcept { return used_; }
+  batch_way way() const noexcept { return way_; }
 
  private:
   using visitor = void (*)(batch_result&, void*);
@@ -255,12 +255,12 @@ class batch {
   Result& ask(std::deque<Result>& results, kind operation, std::string path);
 
   batch_options options_;
-  batch_way used_ = batch_way::best;
+  batch_way way_ = batch_way::best;
   std::deque<batch_content> contents_;
   std::deque<batch_written> written_;
   std::deque<batch_opened> opened_;
   std::deque<batch_status> statuses_;
-  std::vector<batch_result*> asked_;  // added and not yet run
+  std::vector<batch_result*> pending_;  // added and not yet run
 };
 
 }  // namespace tarn::io

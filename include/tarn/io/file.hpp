@@ -53,7 +53,7 @@ class file {
   std::uint64_t offset() const noexcept { return offset_; }
 
   /// Reads between 1 and `bytes` bytes, mostly in one system call. Returns 0 at the end, and when `bytes` is 0.
-  std::size_t read_some(void* place, std::size_t bytes);
+  std::size_t read_some(void* buffer, std::size_t bytes);
 
   /// Writes the parts in order, with as few calls as possible, and returns the number of bytes: all of them, unless
   /// an error follows a part that was already written. The next call then reports that error.
@@ -69,12 +69,12 @@ class file {
 
  private:
   friend class batch_work;
-  file(int descriptor, bool owned, std::string name);
-  file(int descriptor, bool owned, std::string name, std::uint64_t offset) noexcept
-      : descriptor_(descriptor), owned_(owned), offset_(offset), name_(std::move(name)) {}
+  file(int descriptor, bool is_owned, std::string name);
+  file(int descriptor, bool is_owned, std::string name, std::uint64_t offset) noexcept
+      : descriptor_(descriptor), is_owned_(is_owned), offset_(offset), name_(std::move(name)) {}
 
   int descriptor_ = -1;
-  bool owned_ = false;
+  bool is_owned_ = false;
   std::uint64_t offset_ = 0;
   std::string name_;
 };

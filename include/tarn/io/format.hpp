@@ -18,11 +18,11 @@ namespace tarn::io {
 template <class... Arguments>
 void print(writer& output, message_format<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = output.room();
-  char* place = output.reserve(room);
-  std::size_t size = detail::format_message<Arguments...>(place, room, format, arguments...);
+  char* buffer = output.reserve(room);
+  std::size_t size = detail::format_message<Arguments...>(buffer, room, format, arguments...);
   if (size > room) {
-    place = output.reserve(size);
-    size = detail::format_message<Arguments...>(place, size, format, arguments...);
+    buffer = output.reserve(size);
+    size = detail::format_message<Arguments...>(buffer, size, format, arguments...);
   }
   output.commit(size);
 }
@@ -37,8 +37,8 @@ void print_line(writer& output, message_format<Arguments...> format, Arguments&&
 /// Appends a line that is formatted directly into the journal; returns its number. See journal::append.
 template <class... Arguments>
 std::uint64_t print_line(journal& log, message_format<Arguments...> format, Arguments&&... arguments) {
-  return log.append_with([&](char* place, std::size_t room) {
-    return detail::format_message<Arguments...>(place, room, format, arguments...);
+  return log.append_with([&](char* buffer, std::size_t room) {
+    return detail::format_message<Arguments...>(buffer, room, format, arguments...);
   });
 }
 

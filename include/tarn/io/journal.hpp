@@ -68,9 +68,9 @@ class journal {
     entry line(*this);
     const auto filled = [&]() -> std::size_t {
       if constexpr (std::is_invocable_v<Fill&, char*, std::size_t, std::uint64_t>) {
-        return fill(line.place, line.room, line.tick);
+        return fill(line.buffer, line.room, line.tick);
       } else {
-        return fill(line.place, line.room);
+        return fill(line.buffer, line.room);
       }
     };
     for (;;) {
@@ -120,8 +120,8 @@ class journal {
     std::uint64_t commit(std::size_t size) noexcept;
 
     journal::state& owner;
-    lane& mine;
-    char* place;
+    lane& own_lane;
+    char* buffer;
     std::size_t room;
     std::uint64_t tick;
   };

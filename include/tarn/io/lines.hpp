@@ -23,13 +23,13 @@ class line_ends {
     const char* const begin = bytes.data();
     const char* const end = begin + bytes.size();
     line_ = begin, word_at_ = scanned_ = begin, end_ = end;
-    word_ = words_ = 0;
+    word_ = word_count_ = 0;
     bits_ = 0;
   }
   /// Returns false when no line end is left; rest() is then the text behind the last one.
   bool next(std::string_view& line) noexcept {
     while (bits_ == 0) {
-      if (word_ == words_) {
+      if (word_ == word_count_) {
         if (!scan()) return false;
       } else {
         word_at_ += 64;
@@ -54,7 +54,7 @@ class line_ends {
   const char* scanned_ = nullptr;  // the end of the memory that has masks
   const char* end_ = nullptr;
   std::uint64_t bits_ = 0;  // line ends that were not returned yet
-  unsigned word_ = 0, words_ = 0;
+  unsigned word_ = 0, word_count_ = 0;
   std::array<std::uint64_t, 64> masks_;
 };
 

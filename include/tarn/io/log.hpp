@@ -149,7 +149,7 @@ inline constexpr std::size_t time_bytes = 27;
 
 /// Writes the time that the clock has at this tick, as 2026-11-22T10:00:00.000000Z. The date and the time of day are
 /// formatted once a second in each thread. Returns the end.
-inline char* put_time(char* place, std::uint64_t tick) noexcept {
+inline char* put_time(char* target, std::uint64_t tick) noexcept {
   constexpr std::int64_t second_ns = 1'000'000'000;
   struct formatted {
     std::int64_t start_ns;  // of the second
@@ -168,27 +168,27 @@ inline char* put_time(char* place, std::uint64_t tick) noexcept {
     passed_ns = static_cast<std::uint64_t>(now - last.start_ns);
   }
   const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
-  std::memcpy(place, last.text, 20);
-  std::memcpy(place + 20, two_digits.text[micros / 10'000], 2);
-  std::memcpy(place + 22, two_digits.text[micros / 100 % 100], 2);
-  std::memcpy(place + 24, two_digits.text[micros % 100], 2);
-  place[26] = 'Z';
-  return place + time_bytes;
+  std::memcpy(target, last.text, 20);
+  std::memcpy(target + 20, two_digits.text[micros / 10'000], 2);
+  std::memcpy(target + 22, two_digits.text[micros / 100 % 100], 2);
+  std::memcpy(target + 24, two_digits.text[micros % 100], 2);
+  target[26] = 'Z';
+  return target + time_bytes;
 }
 
 /// Returns the bytes of a line before its head: the time and its name.
 constexpr std::size_t before_head(log_form form) noexcept { return (form == log_form::json ? 9 : 5) + time_bytes; }
 
 /// Writes the time that the clock has at this tick, with its name, and the head. Returns the end.
-inline char* put_head(char* place, std::string_view head, std::uint64_t tick, log_form form) noexcept {
+inline char* put_head(char* target, std::string_view head, std::uint64_t tick, log_form form) noexcept {
   // NOLINTBEGIN(bugprone-not-null-terminated-result): more follows
   if (form == log_form::json) {
-    std::memcpy(place, "{\"time\":\"", 9);
+    std::memcpy(target, "{\"time\":\"", 9);
   } else {
-    std::memcpy(place, "time=", 5);
+    std::memcpy(target, "time=", 5);
   }
   // NOLINTEND(bugprone-not-null-terminated-result)
-  char* const end = put_time(place + before_head(form) - time_bytes, tick);
+  char* const end = put_time(target + before_head(form) - time_bytes, tick);
   no_search search;
   return put_text(end, head.data(), head.size(), search);
 }
@@ -198,8 +198,8 @@ inline char* put_head(char* place, std::string_view head, std::uint64_t tick, lo
 /// Builds a line in a place of limited size. It counts what does not fit.
 class log_line {
  public:
-  /// Writes into `room` bytes at `place`, which must outlive the line.
-  log_line(char* place, std::size_t room, log_form form) noexcept : place_(place), room_(room), form_(form) {}
+  /// Writes into `room` bytes at `buffer`, which must outlive the line.
+  log_line(char* buffer, std::size_t room, log_form form) noexcept : buffer_(buffer), room_(room), form_(form) {}
 
   /// Returns the bytes of the line so far; more than `room` if it does not fit.
   std::size_t size() const noexcept { return size_; }
@@ -220,12 +220,12 @@ class log_line {
     constexpr std::size_t quotes = 1;
     const std::size_t before = detail::before_head(form_) + head.size();
     if (before + quotes < room_) [[likely]] {
-      char* const start = detail::put_head(place_, head, tick, form_);
+      char* const start = detail::put_head(buffer_, head, tick, form_);
       detail::escape_search search;
       if (char* const end = detail::format_plainly<detail::escape_search, Arguments...>(
               start, room_ - before - quotes, format, search, arguments...)) [[likely]] {
         *end = '"';
-        size_ = static_cast<std::size_t>(end - place_) + quotes;
+        size_ = static_cast<std::size_t>(end - buffer_) + quotes;
         if (search.is_found() || format.may_need_escape()) {
           --size_;
           escape_where_needed(before);
@@ -242,7 +242,7 @@ class log_line {
   void begin(std::string_view head, std::uint64_t tick) noexcept {
     size_ = detail::before_head(form_) + head.size();
     if (size_ <= room_) {
-      detail::put_head(place_, head, tick, form_);
+      detail::put_head(buffer_, head, tick, form_);
     }
   }
 
@@ -250,15 +250,15 @@ class log_line {
   void message(fmt::string_view format, fmt::format_args arguments, std::size_t limit) {
     const std::size_t start = size_;
     const std::size_t room = start < room_ ? std::min(room_ - start, limit) : 0;
-    const std::size_t wanted = fmt::vformat_to_n(place_ + start, room, format, arguments).size;
-    size_ += std::min(wanted, limit);
-    if (wanted <= room) {
+    const std::size_t formatted_bytes = fmt::vformat_to_n(buffer_ + start, room, format, arguments).size;
+    size_ += std::min(formatted_bytes, limit);
+    if (formatted_bytes <= room) {
       escape_where_needed(start);
     } else if (limit == room) {  // cut: a character may have lost its end
-      while (size_ > start && (static_cast<unsigned char>(place_[size_ - 1]) & 0xc0u) == 0x80u) {
+      while (size_ > start && (static_cast<unsigned char>(buffer_[size_ - 1]) & 0xc0u) == 0x80u) {
         --size_;
       }
-      if (size_ > start && static_cast<unsigned char>(place_[size_ - 1]) >= 0xc0u) {
+      if (size_ > start && static_cast<unsigned char>(buffer_[size_ - 1]) >= 0xc0u) {
         --size_;
       }
       escape_where_needed(start);
@@ -300,7 +300,7 @@ class log_line {
  private:
   void append(std::string_view text) noexcept {
     if (size_ + text.size() <= room_) {
-      std::memcpy(place_ + size_, text.data(), text.size());
+      std::memcpy(buffer_ + size_, text.data(), text.size());
     }
     size_ += text.size();
   }
@@ -313,7 +313,7 @@ class log_line {
     append(name.text_);
     if (size_ <= room_) {
       std::replace_if(
-          place_ + start, place_ + size_, [](char c) { return !field_name::fits(c); }, '_');
+          buffer_ + start, buffer_ + size_, [](char c) { return !field_name::fits(c); }, '_');
     }
   }
 
@@ -334,13 +334,13 @@ class log_line {
   }
 
   void escape_where_needed(std::size_t start) noexcept {
-    if (!detail::may_need_escape(place_ + start, size_ - start)) {
+    if (!detail::may_need_escape(buffer_ + start, size_ - start)) {
       return;
     }
     if (form_ == log_form::json) {
-      detail::mark_invalid(place_ + start, place_ + size_);
+      detail::mark_invalid(buffer_ + start, buffer_ + size_);
     }
-    if (std::any_of(place_ + start, place_ + size_, [this](char c) { return is_escaped(c); })) {
+    if (std::any_of(buffer_ + start, buffer_ + size_, [this](char c) { return is_escaped(c); })) {
       escape(start);
     }
   }
@@ -351,8 +351,8 @@ class log_line {
   void escape(std::size_t start) noexcept {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
-      if (is_escaped(place_[offset])) {
-        extra += is_short_escape(place_[offset]) ? 1 : 5;
+      if (is_escaped(buffer_[offset])) {
+        extra += is_short_escape(buffer_[offset]) ? 1 : 5;
       }
     }
     std::size_t source = size_;
@@ -361,23 +361,23 @@ class log_line {
       return;
     }
     for (std::size_t target = size_; target != source;) {
-      const char c = place_[--source];
+      const char c = buffer_[--source];
       if (!is_escaped(c)) {
-        place_[--target] = c;
+        buffer_[--target] = c;
       } else if (is_short_escape(c)) {
-        place_[--target] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
-        place_[--target] = '\\';
+        buffer_[--target] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
+        buffer_[--target] = '\\';
       } else {
         target -= 6;
         constexpr char digits[] = "0123456789abcdef";
         const char number[] = {'\\', 'u', '0', '0', digits[c >> 4 & 15], digits[c & 15]};
-        std::memcpy(place_ + target, c == detail::invalid_mark ? "\\ufffd" : number, sizeof number);
+        std::memcpy(buffer_ + target, c == detail::invalid_mark ? "\\ufffd" : number, sizeof number);
       }
     }
   }
   static bool is_short_escape(char c) noexcept { return c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r'; }
 
-  char* place_;
+  char* buffer_;
   std::size_t room_;
   std::size_t size_ = 0;
   log_form form_;
@@ -389,12 +389,12 @@ namespace detail {
 inline constexpr std::size_t beside_a_cut_message = 256;
 
 /// Writes a line without fields, whose message is cut where the line would be longer than `room`. Returns its size.
-inline std::size_t write_cut_line(char* place, std::size_t room, std::uint64_t tick, log_form form,
+inline std::size_t write_cut_line(char* buffer, std::size_t room, std::uint64_t tick, log_form form,
                                   std::string_view head, fmt::string_view format, fmt::format_args arguments) {
-  log_line cut(place, room, form);
+  log_line cut(buffer, room, form);
   cut.begin(head, tick);
-  const std::size_t taken = cut.size() + beside_a_cut_message;
-  cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
+  const std::size_t fixed_bytes = cut.size() + beside_a_cut_message;
+  cut.message(format, arguments, fixed_bytes < room ? (room - fixed_bytes) / 6 : 0);  // each byte may become six
   cut.field({"cut", true});
   cut.end();
   return std::min(cut.size(), room);
@@ -409,8 +409,8 @@ template <class... Arguments>
   if (target.is_inherited()) [[unlikely]] {
     return false;
   }
-  target.append_with([&](char* place, std::size_t room, std::uint64_t tick) {
-    log_line line(place, room, form);
+  target.append_with([&](char* buffer, std::size_t room, std::uint64_t tick) {
+    log_line line(buffer, room, form);
     line.begin<Arguments...>(head, tick, format, arguments...);
     for (const log_field& next_field : fields) {
       line.field(next_field);
@@ -422,7 +422,7 @@ template <class... Arguments>
     if (const std::size_t longest = target.longest_line(); room < longest) {
       return longest;  // asks for the room that the longest line has
     }
-    return write_cut_line(place, room, tick, form, head, format.text(), fmt::make_format_args(arguments...));
+    return write_cut_line(buffer, room, tick, form, head, format.text(), fmt::make_format_args(arguments...));
   });
   return true;
 }

@@ -114,11 +114,11 @@ class memo : tarn::detail::memo_in_child {
   /// Returns the answer, from memory or by asking. Throws what the loader throws.
   std::optional<Value> get(const Key& key) {
     const std::uint64_t hash = hash_of(key);
-    if (tarn::detail::reader_places* const mine = tarn::detail::idle_places()) [[likely]] {
-      const tarn::detail::read_section reading(*mine, generations_.current());
+    if (tarn::detail::reader_slots* const thread_slots = tarn::detail::idle_slots()) [[likely]] {
+      const tarn::detail::read_section reading(*thread_slots, generations_.current());
       node* const entry = reading.is_pinned() ? table_.find(hash, key) : nullptr;
       if (entry != nullptr && !is_due(*entry)) [[likely]] {
-        count_hit(mine->index, *entry);
+        count_hit(thread_slots->index, *entry);
         return entry->value;
       }
     }
@@ -129,9 +129,9 @@ class memo : tarn::detail::memo_in_child {
   std::optional<std::optional<Value>> peek(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     const tarn::detail::read_section reading(generations_.current());
-    node* const kept = table_.find(hash, key);
-    if (kept == nullptr || is_old(*kept)) return std::nullopt;
-    return std::optional<std::optional<Value>>(std::in_place, kept->value);
+    node* const entry = table_.find(hash, key);
+    if (entry == nullptr || is_old(*entry)) return std::nullopt;
+    return std::optional<std::optional<Value>>(std::in_place, entry->value);
   }
 
   /// Remembers an answer from elsewhere. What a load of this key that has begun before finds answers those who wait
@@ -156,10 +156,10 @@ class memo : tarn::detail::memo_in_child {
     shard& part = shard_of(hash);
     std::unique_lock lock(part.mutex);
     part.supersede_load(key);
-    node* const kept = table_.find(hash, key);
-    if (kept != nullptr) part.remove(*kept);
+    node* const entry = table_.find(hash, key);
+    if (entry != nullptr) part.remove(*entry);
     free_unread(part, lock);
-    return kept != nullptr;
+    return entry != nullptr;
   }
 
   /// Forgets all answers, and those that are being loaded, as forget() does.
@@ -208,8 +208,8 @@ class memo : tarn::detail::memo_in_child {
     Key key;
     std::optional<Value> value;
     std::atomic<std::uint64_t> due_ms{0};  // from then on a hit takes a closer look; 0: never
-    std::atomic<bool> used{false};         // set by a hit since the clock's hand passed
-    std::size_t place = 0;                 // index in the clock
+    std::atomic<bool> was_hit{false};      // set by a hit since the clock's hand passed
+    std::size_t clock_index = 0;           // index in the clock
     std::size_t bytes;
     std::uint64_t good_until_ms = 0;         // 0: forever
     std::atomic<bool> is_attended{false};    // a thread refreshes it, or looks at its file
@@ -224,20 +224,20 @@ class memo : tarn::detail::memo_in_child {
   struct generation : tarn::detail::version_base {
     generation() noexcept {
       number = 1;
-      destroy = [](version_base* ended) noexcept { delete static_cast<generation*>(ended); };
+      destroy = [](version_base* old_version) noexcept { delete static_cast<generation*>(old_version); };
     }
     ~generation() {
-      for (node* entry : gone) delete entry;
+      for (node* entry : retired_entries) delete entry;
     }
-    static void give(version_base& next, version_base& ended) noexcept {
-      static_cast<generation&>(ended).gone.swap(static_cast<generation&>(next).gone);
+    static void give(version_base& next, version_base& previous) noexcept {
+      static_cast<generation&>(previous).retired_entries.swap(static_cast<generation&>(next).retired_entries);
     }
-    std::vector<node*> gone;
+    std::vector<node*> retired_entries;
   };
 
   // A question that is being asked. Its answer is remembered if the shard's list still has it at its end.
   struct flight : tarn::detail::memo_load {
-    explicit flight(const Key& wanted) : key(wanted) {}
+    explicit flight(const Key& requested_key) : key(requested_key) {}
 
     const Key& key;  // belongs to the asking thread, as long as this is in the shard's list
     std::optional<std::optional<Value>> answer;
@@ -278,19 +278,19 @@ class memo : tarn::detail::memo_in_child {
       for (node* entry : unlinked) delete entry;
     }
 
-    void remove(node& gone) {
+    void remove(node& entry) {
       unlinked.reserve(unlinked.size() + 1);
-      std::atomic<node*>* link = &owner->bucket(gone.hash);
-      while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
+      std::atomic<node*>* link = &owner->bucket(entry.hash);
+      while (link->load(std::memory_order_relaxed) != &entry) link = &link->load(std::memory_order_relaxed)->next;
       // The node keeps its own link, so that a reader on it can continue. release: the content of the next node goes
       // with its address. A reader that pins the generation after this one sees the store, because the exchange of the
       // generations comes after it.
-      link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_release);
-      clock[gone.place] = clock.back();
-      clock[gone.place]->place = gone.place;
+      link->store(entry.next.load(std::memory_order_relaxed), std::memory_order_release);
+      clock[entry.clock_index] = clock.back();
+      clock[entry.clock_index]->clock_index = entry.clock_index;
       clock.pop_back();
-      bytes -= gone.bytes;
-      unlinked.push_back(&gone);
+      bytes -= entry.bytes;
+      unlinked.push_back(&entry);
     }
 
     // The list loses a question that is being asked for this key: nobody joins it any more, and its answer, which may
@@ -303,7 +303,7 @@ class memo : tarn::detail::memo_in_child {
     void evict() {
       for (;; ++hand) {
         if (hand >= clock.size()) hand = 0;
-        if (!clock[hand]->used.exchange(false, std::memory_order_relaxed)) break;
+        if (!clock[hand]->was_hit.exchange(false, std::memory_order_relaxed)) break;
       }
       remove(*clock[hand]);
       ++counts.evictions;
@@ -374,7 +374,7 @@ class memo : tarn::detail::memo_in_child {
 
   void count_hit(std::uint32_t index, node& hit) noexcept {
     // Written once per turn of the clock, so that hits do not contend for the cache line.
-    if (!hit.used.load(std::memory_order_relaxed)) hit.used.store(true, std::memory_order_relaxed);
+    if (!hit.was_hit.load(std::memory_order_relaxed)) hit.was_hit.store(true, std::memory_order_relaxed);
     if (index >= stripes - 1 || !hit.value) [[unlikely]]
       return count_rare_hit(index, hit.value);
     std::atomic<std::uint64_t>& hits = hits_[index].hits;  // only this thread writes it
@@ -382,9 +382,9 @@ class memo : tarn::detail::memo_in_child {
   }
 
   [[gnu::noinline]] void count_rare_hit(std::uint32_t index, const std::optional<Value>& answer) noexcept {
-    stripe& counted = hits_[std::min<std::size_t>(index, stripes - 1)];
-    counted.hits.fetch_add(1, std::memory_order_relaxed);
-    if (!answer) counted.negative_hits.fetch_add(1, std::memory_order_relaxed);
+    stripe& counters = hits_[std::min<std::size_t>(index, stripes - 1)];
+    counters.hits.fetch_add(1, std::memory_order_relaxed);
+    if (!answer) counters.negative_hits.fetch_add(1, std::memory_order_relaxed);
   }
 
   // Serves threads that are new here, that read something else at present, or that run without membarrier.
@@ -392,14 +392,14 @@ class memo : tarn::detail::memo_in_child {
     std::optional<std::optional<Value>> old_answer;
     {
       const tarn::detail::read_section reading(generations_.current());
-      if (node* const kept = table_.find(hash, key); kept != nullptr && !is_old(*kept)) {
-        const bool is_refreshed = attend(*kept);
-        if (!is_old(*kept)) {
-          count_hit(tarn::detail::own_places->index, *kept);
+      if (node* const entry = table_.find(hash, key); entry != nullptr && !is_old(*entry)) {
+        const bool is_refreshed = attend(*entry);
+        if (!is_old(*entry)) {
+          count_hit(tarn::detail::own_slots->index, *entry);
           if (!is_refreshed) {
-            return kept->value;
+            return entry->value;
           }
-          old_answer.emplace(kept->value);
+          old_answer.emplace(entry->value);
         }
       }
     }
@@ -444,7 +444,7 @@ class memo : tarn::detail::memo_in_child {
       while (part.clock.size() >= part.limit || (part.max_bytes != 0 && part.bytes + entry->bytes > part.max_bytes))
         part.evict();
       part.clock.push_back(entry.get());
-      entry->place = part.clock.size() - 1;
+      entry->clock_index = part.clock.size() - 1;
       part.bytes += entry->bytes;
       std::atomic<node*>& bucket = table_.bucket(entry->hash);
       entry->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -458,31 +458,31 @@ class memo : tarn::detail::memo_in_child {
     if (part.unlinked.size() < unlinked_at_once) return;
     std::unique_ptr<generation> next(new (std::nothrow) generation);
     if (next == nullptr) return;  // the nodes wait
-    next->gone.swap(part.unlinked);
+    next->retired_entries.swap(part.unlinked);
     lock.unlock();
     const bool is_over = generations_.publish(next.get()) == tarn::detail::versions::outcome::published;
     lock.lock();
     if (is_over) {
       static_cast<void>(next.release());
     } else {  // a reader holds up too many generations, or the kernel does not say whether one does
-      part.unlinked.swap(next->gone);
-      part.unlinked.insert(part.unlinked.end(), next->gone.begin(), next->gone.end());
-      next->gone.clear();
+      part.unlinked.swap(next->retired_entries);
+      part.unlinked.insert(part.unlinked.end(), next->retired_entries.begin(), next->retired_entries.end());
+      next->retired_entries.clear();
     }
   }
 
   std::optional<Value> ask(shard& part, std::uint64_t hash, const Key& key) {
     std::unique_lock lock(part.mutex);
-    if (node* const kept = table_.find(hash, key)) {
-      if (!is_old(*kept)) {                                                // another thread was faster
+    if (node* const entry = table_.find(hash, key)) {
+      if (!is_old(*entry)) {                                               // another thread was faster
         const tarn::detail::read_section reading(generations_.current());  // the entry stays without the lock
         lock.unlock();
-        std::optional<Value> answer = kept->value;
+        std::optional<Value> answer = entry->value;
         count_rare_hit(stripes, answer);
         return answer;
       }
-      ++(kept->is_outdated.load(std::memory_order_relaxed) ? part.counts.file_changes : part.counts.expirations);
-      part.remove(*kept);
+      ++(entry->is_outdated.load(std::memory_order_relaxed) ? part.counts.file_changes : part.counts.expirations);
+      part.remove(*entry);
     }
     for (const std::shared_ptr<flight>& running : part.flights) {
       if (Equal()(running->key, key)) {
@@ -509,30 +509,30 @@ class memo : tarn::detail::memo_in_child {
 
   // Asks. The caller holds the lock, and has found neither an answer nor a thread that asks.
   std::optional<Value> load(shard& part, std::unique_lock<spin_mutex>& lock, std::uint64_t hash, const Key& key) {
-    const auto mine = std::make_shared<flight>(key);
-    part.flights.push_back(mine);
+    const auto own_flight = std::make_shared<flight>(key);
+    part.flights.push_back(own_flight);
     ++part.counts.loads;
     lock.unlock();
 
-    std::unique_ptr<node> fresh;
+    std::unique_ptr<node> new_entry;
     tarn::detail::call_or(
         [&] {
           auto source = source_of(key);  // before the question: a change during it is seen
-          mine->answer.emplace(load_(key));
-          fresh = make_node(hash, key, *mine->answer, std::move(source));
+          own_flight->answer.emplace(load_(key));
+          new_entry = make_node(hash, key, *own_flight->answer, std::move(source));
         },
-        [&] { mine->failure = std::current_exception(); });
+        [&] { own_flight->failure = std::current_exception(); });
     lock.lock();
-    const bool is_newest = std::erase(part.flights, mine) != 0;
-    if (fresh == nullptr) {
+    const bool is_newest = std::erase(part.flights, own_flight) != 0;
+    if (new_entry == nullptr) {
       ++part.counts.failures;
     } else if (is_newest) {
-      remember(part, std::move(fresh), lock);
+      remember(part, std::move(new_entry), lock);
     }
     lock.unlock();
-    mine->land();
-    if (mine->failure) std::rethrow_exception(mine->failure);
-    return *mine->answer;
+    own_flight->land();
+    if (own_flight->failure) std::rethrow_exception(own_flight->failure);
+    return *own_flight->answer;
   }
 
   static std::optional<Value> wait_for(flight& running) {

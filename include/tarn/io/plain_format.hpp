@@ -113,8 +113,8 @@ Word load(const char* source) noexcept {
   return word;
 }
 template <class Word>
-void store(char* place, Word word) noexcept {
-  std::memcpy(place, &word, sizeof word);
+void store(char* target, Word word) noexcept {
+  std::memcpy(target, &word, sizeof word);
 }
 
 /// Returns true when the search finds something in the text.
@@ -133,31 +133,31 @@ inline bool may_need_escape(const char* text, std::size_t size) noexcept {
 
 /// Copies a text, whose first and last bytes may be copied twice, and shows them to the search. Returns the end.
 template <class Search>
-char* put_text(char* place, const char* source, std::size_t size, Search& search) noexcept {
-  char* const end = place + size;
+char* put_text(char* target, const char* source, std::size_t size, Search& search) noexcept {
+  char* const end = target + size;
   if (size >= 16) {
     const char* const last = source + size - 16;
-    for (; source < last; source += 16, place += 16) {
+    for (; source < last; source += 16, target += 16) {
       const auto part = load<sixteen_bytes>(source);
-      store(place, part);
+      store(target, part);
       search.look(part);
     }
     const auto part = load<sixteen_bytes>(last);
     store(end - 16, part);
     search.look(part);
   } else if (size >= 8) {
-    const std::array words = {load<std::uint64_t>(source), load<std::uint64_t>(source + size - 8)};
-    store(place, words[0]);
-    store(end - 8, words[1]);
-    search.look(std::bit_cast<sixteen_bytes>(words));
+    const std::array halves = {load<std::uint64_t>(source), load<std::uint64_t>(source + size - 8)};
+    store(target, halves[0]);
+    store(end - 8, halves[1]);
+    search.look(std::bit_cast<sixteen_bytes>(halves));
   } else if (size >= 4) {
     const std::uint32_t first = load<std::uint32_t>(source), second = load<std::uint32_t>(source + size - 4);
-    store(place, first);
+    store(target, first);
     store(end - 4, second);
     search.look(std::bit_cast<sixteen_bytes>(std::array{first, second, first, second}));
   } else {
-    for (; place != end; ++place, ++source) {
-      *place = *source;
+    for (; target != end; ++target, ++source) {
+      *target = *source;
       sixteen_bytes letters;
       std::memset(&letters, *source, sizeof letters);
       search.look(letters);
@@ -180,10 +180,10 @@ inline constexpr digit_pairs two_digits;
 inline constexpr std::size_t max_digits = 20;  // of a number of 64 bits, with its sign
 
 /// Writes a number in decimal. Returns the end.
-inline char* put_number(char* place, std::uint64_t value) noexcept {
+inline char* put_number(char* target, std::uint64_t value) noexcept {
   if (value < 10) {
-    *place = static_cast<char>('0' + value);
-    return place + 1;
+    *target = static_cast<char>('0' + value);
+    return target + 1;
   }
   static constexpr auto powers = [] {
     std::array<std::uint64_t, max_digits> result{};
@@ -195,7 +195,7 @@ inline char* put_number(char* place, std::uint64_t value) noexcept {
   }();
   // 1233 / 4096 is a little more than the logarithm of 2: this is the number of digits, or one more.
   const unsigned digits = static_cast<unsigned>(std::bit_width(value)) * 1233 >> 12;
-  char* const end = place + digits + (value >= powers[digits] ? 1 : 0);
+  char* const end = target + digits + (value >= powers[digits] ? 1 : 0);
   char* position = end;
   for (; value >= 100; value /= 100) {
     std::memcpy(position -= 2, two_digits.text[value % 100], 2);
@@ -207,10 +207,10 @@ inline char* put_number(char* place, std::uint64_t value) noexcept {
   }
   return end;
 }
-inline char* put_number(char* place, std::int64_t value) noexcept {
-  if (value >= 0) return put_number(place, static_cast<std::uint64_t>(value));
-  *place = '-';
-  return put_number(place + 1, 0 - static_cast<std::uint64_t>(value));
+inline char* put_number(char* target, std::int64_t value) noexcept {
+  if (value >= 0) return put_number(target, static_cast<std::uint64_t>(value));
+  *target = '-';
+  return put_number(target + 1, 0 - static_cast<std::uint64_t>(value));
 }
 
 /// Returns a plain argument as a text, a char or a number of 64 bits.
@@ -244,37 +244,37 @@ std::size_t bound_of(Number) noexcept {
 }
 
 template <class Search>
-char* put(char* place, std::string_view text, Search& search) noexcept {
-  return put_text(place, text.data(), text.size(), search);
+char* put(char* target, std::string_view text, Search& search) noexcept {
+  return put_text(target, text.data(), text.size(), search);
 }
 template <class Search>
-char* put(char* place, char letter, Search& search) noexcept {
-  return put_text(place, &letter, 1, search);
+char* put(char* target, char letter, Search& search) noexcept {
+  return put_text(target, &letter, 1, search);
 }
 template <class Number, class Search>
   requires is_one_of<Number, std::int64_t, std::uint64_t>
-char* put(char* place, Number value, Search&) noexcept {
-  return put_number(place, value);
+char* put(char* target, Number value, Search&) noexcept {
+  return put_number(target, value);
 }
 
 /// Copies a part of a text that ends at `end`. Up to 15 bytes behind the copy may change. Returns its end.
-inline char* put_part(char* place, const char* source, std::size_t size, const char* end) noexcept {
-  for (; size >= 16; size -= 16, source += 16, place += 16) {
-    store(place, load<sixteen_bytes>(source));
+inline char* put_part(char* target, const char* source, std::size_t size, const char* end) noexcept {
+  for (; size >= 16; size -= 16, source += 16, target += 16) {
+    store(target, load<sixteen_bytes>(source));
   }
-  if (size == 0) return place;
+  if (size == 0) return target;
   if (end - source >= 16) [[likely]] {
-    store(place, load<sixteen_bytes>(source));
-    return place + size;
+    store(target, load<sixteen_bytes>(source));
+    return target + size;
   }
   no_search search;
-  return put_text(place, source, size, search);
+  return put_text(target, source, size, search);
 }
 
 /// Formats into `room` bytes if the format is plain and there is room for the most bytes that the result can have.
 /// Returns the end of the result; else null, and nothing has changed. Shows the arguments to the search.
 template <class Search, class... Arguments>
-char* format_plainly(char* place, std::size_t room, const message_format<Arguments...>& format, Search& search,
+char* format_plainly(char* target, std::size_t room, const message_format<Arguments...>& format, Search& search,
                      const Arguments&... arguments) noexcept {
   if constexpr ((plain_argument<Arguments> && ...)) {
     if (!format.is_plain()) return nullptr;
@@ -288,13 +288,13 @@ char* format_plainly(char* place, std::size_t room, const message_format<Argumen
       std::size_t number = 0;
       const auto put_literal = [&] {
         const std::size_t size = format.literal(number++);
-        place = put_part(place, source, size, end);
+        target = put_part(target, source, size, end);
         source += size;
       };
       constexpr std::size_t braces = 2;
-      ((put_literal(), source += braces, place = put(place, values, search)), ...);
+      ((put_literal(), source += braces, target = put(target, values, search)), ...);
       put_literal();
-      return place;
+      return target;
     };
     return write(plain_value(arguments)...);
   } else {
@@ -304,13 +304,14 @@ char* format_plainly(char* place, std::size_t room, const message_format<Argumen
 
 /// Does what fmt::format_to_n does: writes at most `room` bytes, and returns the bytes that the whole result has.
 template <class... Arguments>
-std::size_t format_message(char* place, std::size_t room, const message_format<Arguments...>& format,
+std::size_t format_message(char* target, std::size_t room, const message_format<Arguments...>& format,
                            Arguments&... arguments) {
   no_search search;
-  if (char* const end = format_plainly<no_search, Arguments...>(place, room, format, search, arguments...)) [[likely]] {
-    return static_cast<std::size_t>(end - place);
+  if (char* const end = format_plainly<no_search, Arguments...>(target, room, format, search, arguments...))
+      [[likely]] {
+    return static_cast<std::size_t>(end - target);
   }
-  return fmt::vformat_to_n(place, room, format.text(), fmt::make_format_args(arguments...)).size;
+  return fmt::vformat_to_n(target, room, format.text(), fmt::make_format_args(arguments...)).size;
 }
 
 }  // namespace detail

@@ -70,7 +70,7 @@ class reader {
   std::string_view buffered() const noexcept { return {position_, static_cast<std::size_t>(filled_ - position_)}; }
 
   /// Copies up to `bytes` bytes; fewer only at the end. Large copies bypass the buffer.
-  std::size_t read(void* place, std::size_t bytes);
+  std::size_t read(void* buffer, std::size_t bytes);
 
   /// Skips up to `bytes` bytes and returns how many there were. It reads what it skips, as a pipe needs it.
   std::uint64_t skip(std::uint64_t bytes);

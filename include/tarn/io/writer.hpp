@@ -69,8 +69,8 @@ class writer {
   /// Returns room for `bytes` bytes in the buffer itself, which is flushed or grown for it. Then say how many were
   /// used; no other call may come in between.
   char* reserve(std::size_t bytes);
-  /// Adds the first `used` bytes of what reserve() returned.
-  void commit(std::size_t used) noexcept { position_ += used; }
+  /// Adds the first `bytes` bytes of what reserve() returned.
+  void commit(std::size_t bytes) noexcept { position_ += bytes; }
   /// Returns the room that reserve() has without a flush.
   std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - position_); }
 

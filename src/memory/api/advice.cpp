@@ -44,9 +44,9 @@ advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
   if (heaps_ == 0) {
     return proposal;
   }
-  const std::uint64_t wanted = heaps_ - heaps_ / 4;
+  const std::uint64_t enough_heaps = heaps_ - heaps_ / 4;
   std::size_t step = 0;
-  for (std::uint64_t seen = counts_[0]; seen < wanted; seen += counts_[step]) {
+  for (std::uint64_t heap_count = counts_[0]; heap_count < enough_heaps; heap_count += counts_[step]) {
     ++step;
   }
   const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;

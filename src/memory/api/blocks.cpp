@@ -43,9 +43,9 @@ void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_
     void* const block = detail::allocate(current, detail::class_of(bytes));
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
-  bool zeroed = false;
-  void* const block = detail::allocate_large(current, bytes, detail::block_alignment, &zeroed);
-  if (block != nullptr && !zeroed) {
+  bool is_zeroed = false;
+  void* const block = detail::allocate_large(current, bytes, detail::block_alignment, &is_zeroed);
+  if (block != nullptr && !is_zeroed) {
     std::memset(block, 0, bytes);
   }
   return block;

@@ -70,18 +70,19 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   if (self == nullptr) {
     return bytes <= before ? block : nullptr;
   }
-  const bool grows = bytes > before;
+  const bool is_growing = bytes > before;
   heaps::recent_blocks::entry* const filling =
-      (grows ? bytes : before) >= min_bytes_with_room ? self->grown.find(block) : nullptr;
-  if (!grows) {
+      (is_growing ? bytes : before) >= min_bytes_with_room ? self->grown.find(block) : nullptr;
+  if (!is_growing) {
     // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
     const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
-    const bool fits = before - bytes < little || (bytes <= detail::tabled_bytes && self->serves(bytes, source.index));
+    const bool can_stay =
+        before - bytes < little || (bytes <= detail::tabled_bytes && self->serves(bytes, source.index));
     if (filling == nullptr) {
-      if (fits) {
+      if (can_stay) {
         return block;
       }
-    } else if (const std::size_t last = filling->requested.load(std::memory_order_relaxed); fits || bytes >= last) {
+    } else if (const std::size_t last = filling->requested.load(std::memory_order_relaxed); can_stay || bytes >= last) {
       // A buffer that is being filled has room. What requests less than the last time wants the room back.
       filling->requested.store(bytes, std::memory_order_relaxed);
       self->growths.note(last, bytes);
@@ -95,7 +96,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     }
   }
   void* moved = nullptr;
-  if (grows && bytes >= min_bytes_with_room) {
+  if (is_growing && bytes >= min_bytes_with_room) {
     self->growths.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
     moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growths.likely(bytes)));
   }
@@ -103,12 +104,12 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     moved = Moves::allocate(self, bytes);
   }
   if (moved == nullptr) {
-    return grows ? nullptr : block;
+    return is_growing ? nullptr : block;
   }
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
-  std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
+  std::memcpy(moved, block, is_growing ? before : bytes < 16 ? 16 : bytes);
   Moves::give_back(self, block);
-  if (grows && bytes >= min_remembered) {
+  if (is_growing && bytes >= min_remembered) {
     self->grown.insert(moved, bytes);
   }
   return moved;

@@ -87,16 +87,16 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, co
 extern "C" {
 
 tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
-  heap_options wanted;
+  heap_options settings;
   if (options != nullptr) {
-    wanted = {.name = options->name != nullptr ? options->name : "",
-              .initial = options->initial,
-              .increment = options->increment,
-              .limit = options->limit,
-              .keep = options->keep,
-              .strict = options->strict,
-              .statistics = options->statistics,
-              .sites = options->sites};
+    settings = {.name = options->name != nullptr ? options->name : "",
+                .initial = options->initial,
+                .increment = options->increment,
+                .limit = options->limit,
+                .keeps_memory = options->keeps_memory,
+                .is_strict = options->is_strict,
+                .counts_calls = options->counts_calls,
+                .records_sites = options->records_sites};
   }
   // Comes from the process's heap: the current one may be released while this one lives.
   heaps::heap* const process = threads::process_heap();
@@ -105,7 +105,7 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
     return static_cast<tarn_heap*>(or_no_memory(nullptr));
   }
   try {
-    return to_c(::new (memory) heap(wanted));
+    return to_c(::new (memory) heap(settings));
   } catch (const std::bad_alloc&) {
     tarn_free(memory);
     return static_cast<tarn_heap*>(or_no_memory(nullptr));

@@ -33,13 +33,13 @@ pages::space* make_space(const heap_options& options) noexcept {
   std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
   segment = segment < 1_MiB ? 1_MiB : segment;
   const std::size_t units = base::divide_up(segment, pages::unit_bytes);
-  const bool at_once = base::current_options().purge_delay_ms == 0;
+  const bool must_purge_at_once = base::current_options().purge_delay_ms == 0;
   return heaps::spaces::create({.segment_units = units < pages::max_units ? units : pages::max_units,
                                 .alignment = pages::unit_bytes,
                                 .limit = options.limit,
-                                .purge = options.keep ? pages::purging::never
-                                         : at_once    ? pages::purging::at_once
-                                                      : pages::purging::after_delay});
+                                .purge = options.keeps_memory ? pages::purging::never
+                                         : must_purge_at_once ? pages::purging::at_once
+                                                              : pages::purging::after_delay});
 }
 
 }  // namespace
@@ -69,9 +69,9 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   if (space == nullptr) {
     detail::throw_bad_alloc();
   }
-  const bool enough = options.initial == 0 || space->reserve(options.initial);
+  const bool has_initial = options.initial == 0 || space->reserve(options.initial);
   heaps::heap* const created =
-      enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
+      has_initial ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
   if (created == nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
@@ -79,14 +79,14 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   if (options.initial != 0) {
     pages::metadata::prepare(prepared_records);
   }
-  if (options.strict) {
+  if (options.is_strict) {
     created->add_trait(heaps::heap_trait::strict);
   }
-  if (options.statistics) {
+  if (options.counts_calls) {
     created->add_trait(heaps::heap_trait::counting);
   }
-  const bool is_guarded = base::current_options().guard;
-  if ((options.sites || is_guarded) && threads::note_sites(*created, options.sites)) {
+  const bool is_guarded = base::current_options().uses_guard;
+  if ((options.records_sites || is_guarded) && threads::note_sites(*created, options.records_sites)) {
     created->add_trait(heaps::heap_trait::noting_sites);
     if (is_guarded) {
       threads::guard_object(*created);
@@ -102,7 +102,7 @@ heap::heap(const heap_options& options) : front_(nullptr) {
 heap::~heap() {
   heaps::heap* const target = inner(front_);
   if (target->space == &heaps::central()) {
-    base::fault_not_destroyable();
+    base::fault_not_destroyable(target->name, this);
   }
   if (detail::local == front_) {  // the program ends inside of a scope, for example
     heaps::heap* const thread = threads::own_heap();

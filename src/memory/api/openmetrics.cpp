@@ -14,8 +14,8 @@ void append_label(base::text& report, std::string_view name, std::string_view va
   report.append(name).append("=\"");
   for (std::size_t position = 0; position < value.size() && position < max_label_bytes; ++position) {
     const char byte = value[position];
-    const bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
-    report.append(plain ? byte : '_');
+    const bool is_plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+    report.append(is_plain ? byte : '_');
   }
   report.append('"');
 }
@@ -42,16 +42,16 @@ void append_process(base::text& report, const report_subject& subject) noexcept 
 
 void append_openmetrics(base::text& report, const report_subject& subject, const process_statistics& process,
                         std::span<const heap_row> heaps, const advice& next) noexcept {
-  const auto shown = heaps.first(heaps.size() < max_heap_rows ? heaps.size() : max_heap_rows);
+  const auto rows = heaps.first(heaps.size() < max_heap_rows ? heaps.size() : max_heap_rows);
   for (const auto& [name, member, kind] : heap_fields) {
     append_family(report, "tarn_heap_", name, kind);
-    for (std::size_t row = 0; row < shown.size(); ++row) {
+    for (std::size_t row = 0; row < rows.size(); ++row) {
       append_name(report, "tarn_heap_", name, kind);
       append_process(report, subject);
       // Names need not differ, and an ended thread has no number: the row makes the labels unique.
-      report.append(",row=\"").decimal(row).append("\",thread=\"").decimal(shown[row].thread).append("\",");
-      append_label(report, "heap", shown[row].name);
-      append_value(report, shown[row].statistics.*member);
+      report.append(",row=\"").decimal(row).append("\",thread=\"").decimal(rows[row].thread).append("\",");
+      append_label(report, "heap", rows[row].name);
+      append_value(report, rows[row].statistics.*member);
     }
   }
   const auto append_one = [&](std::string_view prefix, std::string_view name, field_kind kind, std::uint64_t value) {

@@ -44,14 +44,14 @@ using line = base::text_buffer<512>;
 void append(std::string& output, const line& text_line) { output += text_line.view(); }
 
 void append_advice(std::string& output, const pool_statistics& numbers, report_form form) {
-  const pool_options wanted = advice_for(numbers);
+  const pool_options suggestion = advice_for(numbers);
   line text;
   if (form == report_form::json) {
-    text.append(",\"advice\":{\"first_chunk\":").decimal(wanted.first_chunk);
-    text.append(",\"limit\":").decimal(wanted.limit).append('}');
-  } else if (wanted.first_chunk != 0) {
-    text.append("  next time: {.first_chunk = ").decimal(wanted.first_chunk);
-    text.append(", .limit = ").decimal(wanted.limit).append("}\n");
+    text.append(",\"advice\":{\"first_chunk\":").decimal(suggestion.first_chunk);
+    text.append(",\"limit\":").decimal(suggestion.limit).append('}');
+  } else if (suggestion.first_chunk != 0) {
+    text.append("  next time: {.first_chunk = ").decimal(suggestion.first_chunk);
+    text.append(", .limit = ").decimal(suggestion.limit).append("}\n");
   }
   append(output, text);
 }
@@ -96,13 +96,13 @@ template <class Statistics, class Fields>
 std::string as_openmetrics(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
   std::string output;
   for (const auto& [name, member, field_kind] : fields) {
-    const bool counts = field_kind == api::field_kind::count;
+    const bool is_counter = field_kind == api::field_kind::count;
     line family;
-    family.append("# TYPE tarn_").append(kind).append('_').append(name).append(counts ? " counter\n" : " gauge\n");
+    family.append("# TYPE tarn_").append(kind).append('_').append(name).append(is_counter ? " counter\n" : " gauge\n");
     append(output, family);
     for (std::size_t index = 0; index < list.size(); ++index) {
       line sample;
-      sample.append("tarn_").append(kind).append('_').append(name).append(counts ? "_total{" : "{").append(kind);
+      sample.append("tarn_").append(kind).append('_').append(name).append(is_counter ? "_total{" : "{").append(kind);
       sample.append("=\"");
       for (const char byte : list[index].name.substr(0, 64)) {
         sample.append(byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\' ? byte : '_');

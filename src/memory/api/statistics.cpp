@@ -50,7 +50,7 @@ class busiest_heaps {
 process_statistics process_now() noexcept {
   process_statistics now;
   now.sums = heaps::registry::past();
-  heaps::registry::for_all([&now](const heaps::heap& counted) { now.sums += counted.statistics(); });
+  heaps::registry::for_all([&now](const heaps::heap& heap) { now.sums += heap.statistics(); });
   now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
   const auto counts = heaps::registry::count();
   now.heaps = counts.heaps;
@@ -73,13 +73,13 @@ void print_now() noexcept {
   const process_statistics now = process_now();
   {
     const platform::locked hold(heaps::registry::lock());  // names change under this lock
-    heaps::registry::for_all([&](const heaps::heap& counted) {
-      const bool owned = counted.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
-      busiest.offer({.name = counted.name,
-                     .thread = owned ? counted.owner_thread.load(std::memory_order_relaxed) : 0,
-                     .statistics = counted.statistics()});
-      if (counted.space == &heaps::central() && !counted.policy.shared()) {
-        peaks.add(counted.run_peak_bytes.load(std::memory_order_relaxed));
+    heaps::registry::for_all([&](const heaps::heap& heap) {
+      const bool is_owned = heap.state.load(std::memory_order_relaxed) == heaps::ownership::occupied;
+      busiest.offer({.name = heap.name,
+                     .thread = is_owned ? heap.owner_thread.load(std::memory_order_relaxed) : 0,
+                     .statistics = heap.statistics()});
+      if (heap.space == &heaps::central() && !heap.policy.shared()) {
+        peaks.add(heap.run_peak_bytes.load(std::memory_order_relaxed));
       }
     });
     busiest.keep_names();

@@ -12,9 +12,9 @@ struct shown_heaps {
   std::span<const heap_row> rows;
   std::uint64_t left_out;
 
-  shown_heaps(std::uint64_t heaps_now, std::span<const heap_row> given) noexcept
-      : rows(given.size() > max_heap_rows ? given.first(max_heap_rows) : given), left_out(0) {
-    const std::uint64_t heap_count = heaps_now > given.size() ? heaps_now : given.size();
+  shown_heaps(std::uint64_t heaps_now, std::span<const heap_row> all_rows) noexcept
+      : rows(all_rows.size() > max_heap_rows ? all_rows.first(max_heap_rows) : all_rows), left_out(0) {
+    const std::uint64_t heap_count = heaps_now > all_rows.size() ? heaps_now : all_rows.size();
     left_out = heap_count - rows.size();
   }
 };
@@ -41,7 +41,7 @@ constexpr column columns[] = {
 void append_titles(base::text& report) noexcept {
   report.append("heap").pad_to(name_width);
   for (const auto& [title, width] : columns) {
-    for (std::size_t used = title.size(); used < width; ++used) report.append(' ');
+    for (std::size_t column = title.size(); column < width; ++column) report.append(' ');
     report.append(title);
   }
   report.append('\n');
@@ -65,7 +65,7 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
   for (const std::uint64_t cell : cells) {
     const std::size_t width = columns[position].width;
     if (position++ == 0 && cell == 0) {
-      for (std::size_t used = 1; used < width; ++used) report.append(' ');
+      for (std::size_t column = 1; column < width; ++column) report.append(' ');
       report.append('-');  // a heap of no thread
     } else {
       report.append(' ').decimal(cell, width - 1);
@@ -76,8 +76,8 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
 
 // Writes a size in the form that an option takes.
 void append_size(base::text& report, std::uint64_t bytes) noexcept {
-  const bool mebi = bytes % (1u << 20) == 0;
-  report.decimal(bytes >> (mebi ? 20 : 10)).append(mebi ? 'M' : 'K');
+  const bool is_in_mebibytes = bytes % (1u << 20) == 0;
+  report.decimal(bytes >> (is_in_mebibytes ? 20 : 10)).append(is_in_mebibytes ? 'M' : 'K');
 }
 
 void append_advice(base::text& report, const advice& next) noexcept {
@@ -96,10 +96,10 @@ void append_advice(base::text& report, const advice& next) noexcept {
 }
 
 void append_json_heap(base::text& report, const heap_statistics& heap) noexcept {
-  bool first = true;
+  bool is_first = true;
   for (const auto& [name, member, kind] : heap_fields) {
-    if (!first) report.append(',');
-    first = false;
+    if (!is_first) report.append(',');
+    is_first = false;
     report.json_string(name).append(':').decimal(heap.*member);
   }
 }
@@ -108,14 +108,14 @@ void append_json_heap(base::text& report, const heap_statistics& heap) noexcept 
 
 void append_table(base::text& report, const report_subject& subject, const process_statistics& process,
                   std::span<const heap_row> heaps, const advice& next) noexcept {
-  const shown_heaps shown(process.heaps, heaps);
+  const shown_heaps table(process.heaps, heaps);
   report.append("tarn: statistics of process ").decimal(subject.process).append(" (");
   report.escaped(subject.program, max_name_bytes).append(")\n");
   append_titles(report);
-  for (const heap_row& row : shown.rows) {
+  for (const heap_row& row : table.rows) {
     append_row(report, row.name.empty() ? std::string_view("-") : row.name, row.thread, row.statistics);
   }
-  if (shown.left_out != 0) report.append("... and ").decimal(shown.left_out).append(" more\n");
+  if (table.left_out != 0) report.append("... and ").decimal(table.left_out).append(" more\n");
   append_row(report, "all heaps ever", 0, process.sums);
   report.append("footprint: ").decimal(process.footprint_bytes).append(" bytes, peak ");
   report.decimal(process.peak_footprint_bytes).append(" bytes\n");
@@ -124,10 +124,10 @@ void append_table(base::text& report, const report_subject& subject, const proce
   report.decimal(process.adopted).append(" adopted\n");
   report.append("purges: ").decimal(process.purges).append(", ").decimal(process.purged_bytes).append(" bytes\n");
   report.append("system calls: ").decimal(process.system_calls.sum()).append(" (");
-  bool first = true;
+  bool is_first = true;
   for (const auto& [name, member] : call_fields) {
-    if (!first) report.append(", ");
-    first = false;
+    if (!is_first) report.append(", ");
+    is_first = false;
     report.append(name).append(' ').decimal(process.system_calls.*member);
   }
   report.append(")\n");
@@ -136,36 +136,36 @@ void append_table(base::text& report, const report_subject& subject, const proce
 
 void append_json(base::text& report, const report_subject& subject, const process_statistics& process,
                  std::span<const heap_row> heaps, const advice& next) noexcept {
-  const shown_heaps shown(process.heaps, heaps);
+  const shown_heaps table(process.heaps, heaps);
   report.append("{\"program\":").json_string(clipped(subject.program));
   report.append(",\"process\":").decimal(subject.process);
   report.append(",\"heap_rows\":[");
-  bool first = true;
-  for (const heap_row& row : shown.rows) {
-    if (!first) report.append(',');
-    first = false;
+  bool is_first = true;
+  for (const heap_row& row : table.rows) {
+    if (!is_first) report.append(',');
+    is_first = false;
     report.append("{\"name\":").json_string(clipped(row.name)).append(",\"thread\":").decimal(row.thread).append(',');
     append_json_heap(report, row.statistics);
     report.append('}');
   }
-  report.append("],\"heap_rows_left_out\":").decimal(shown.left_out).append(",\"sums\":{");
+  report.append("],\"heap_rows_left_out\":").decimal(table.left_out).append(",\"sums\":{");
   append_json_heap(report, process.sums);
   report.append('}');
   for (const auto& [name, member, kind] : process_fields) {
     report.append(',').json_string(name).append(':').decimal(process.*member);
   }
   report.append(",\"system_calls\":{");
-  first = true;
+  is_first = true;
   for (const auto& [name, member] : call_fields) {
-    if (!first) report.append(',');
-    first = false;
+    if (!is_first) report.append(',');
+    is_first = false;
     report.json_string(name).append(':').decimal(process.system_calls.*member);
   }
   report.append("},\"advice\":{");
-  first = true;
+  is_first = true;
   for (const auto& [name, member] : advice_fields) {
-    if (!first) report.append(',');
-    first = false;
+    if (!is_first) report.append(',');
+    is_first = false;
     report.json_string(name).append(':').decimal(next.*member);
   }
   report.append("}}\n");

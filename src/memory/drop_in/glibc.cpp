@@ -34,8 +34,8 @@ TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   info.hblks = now.sums.large_blocks;
   info.hblkhd = now.sums.large_bytes;
   info.uordblks = now.sums.used_bytes - now.sums.large_bytes;
-  const std::size_t used = info.uordblks + info.hblkhd;
-  info.fordblks = info.arena > used ? info.arena - used : 0;
+  const std::size_t used_bytes = info.uordblks + info.hblkhd;
+  info.fordblks = info.arena > used_bytes ? info.arena - used_bytes : 0;
   info.keepcost = info.fordblks;
   return info;
 }

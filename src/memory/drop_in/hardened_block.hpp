@@ -75,17 +75,17 @@ class hardened_block {
   [[gnu::always_inline]] void wipe(std::size_t requested) const noexcept {
     const char* const end = start_ + zeroed_end();
     put(0, 0);
-    char* place = start_ + 2 * sizeof(std::uint64_t);
-    for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
-      clear(place);
-      clear(place + 16);
-      clear(place + 32);
-      clear(place + 48);
-      asm("" : "+r"(place));  // so that the compiler does not call memset, for which it would save registers
+    char* position = start_ + 2 * sizeof(std::uint64_t);
+    for (; position + 4 * sizeof(chunk) <= end; position += 4 * sizeof(chunk)) {
+      clear(position);
+      clear(position + 16);
+      clear(position + 32);
+      clear(position + 48);
+      asm("" : "+r"(position));  // so that the compiler does not call memset, for which it would save registers
     }
-    for (; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
-      clear(place);
-      asm("" : "+r"(place));
+    for (; position + sizeof(chunk) <= end; position += sizeof(chunk)) {
+      clear(position);
+      asm("" : "+r"(position));
     }
     if (bytes_ <= max_zeroed_bytes) {
       put(room() - sizeof(std::uint64_t), 0);
@@ -99,14 +99,14 @@ class hardened_block {
     const std::uint64_t tail = get(room());
     const std::uint64_t canary = canary_of(start_);
     const char* const end = start_ + zeroed_end();
-    const char* place = start_ + 2 * sizeof mark;
+    const char* position = start_ + 2 * sizeof mark;
     std::uint64_t changed = get(0) | (bytes_ <= max_zeroed_bytes ? get(room() - sizeof mark) : 0);
     chunk sum{};
-    for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
-      sum |= (chunk_at(place) | chunk_at(place + 16)) | (chunk_at(place + 32) | chunk_at(place + 48));
+    for (; position + 4 * sizeof(chunk) <= end; position += 4 * sizeof(chunk)) {
+      sum |= (chunk_at(position) | chunk_at(position + 16)) | (chunk_at(position + 32) | chunk_at(position + 48));
     }
-    for (; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
-      sum |= chunk_at(place);
+    for (; position + sizeof(chunk) <= end; position += sizeof(chunk)) {
+      sum |= chunk_at(position);
     }
     changed |= static_cast<std::uint64_t>(sum[0] | sum[1]);
     return changed == 0 && (mark == 0 || heaps::is_marked(start_)) &&
@@ -126,8 +126,8 @@ class hardened_block {
     const std::size_t size = decoded >> size_shift;
     return decoded << (64 - size_shift) != 0 || size > room() ? unknown : size;
   }
-  static void clear(char* place) noexcept { *reinterpret_cast<chunk*>(place) = chunk{}; }
-  static chunk chunk_at(const char* place) noexcept { return *reinterpret_cast<const chunk*>(place); }
+  static void clear(char* address) noexcept { *reinterpret_cast<chunk*>(address) = chunk{}; }
+  static chunk chunk_at(const char* address) noexcept { return *reinterpret_cast<const chunk*>(address); }
   std::size_t zeroed_end() const noexcept { return bytes_ <= max_zeroed_bytes ? room() : max_zeroed_bytes; }
   std::uint64_t get(std::size_t offset) const noexcept {
     std::uint64_t word;

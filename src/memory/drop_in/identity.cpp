@@ -30,12 +30,14 @@ TARN_IDENTITY_CALLS(TARN_TAKE)
 TARN_EXPORT int prctl(int option, ...) noexcept {
   va_list list;
   va_start(list, option);
-  long words[4];
-  for (long& word : words) {
+  long arguments[4];
+  for (long& word : arguments) {
     word = va_arg(list, long);  // the ABI has registers for all of them, whatever was passed
   }
   va_end(list);
-  const auto call = [&] { return drop_in::next::prctl(option, words[0], words[1], words[2], words[3]); };
+  const auto call = [&] {
+    return drop_in::next::prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+  };
   switch (option) {
     default: return call();
     case PR_CAPBSET_DROP:

@@ -175,15 +175,15 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
     guard::find_mode();
     return drop_in::allocate_aligned_slow(bytes, alignment, site);
   }
-  return guard::wanted() ? or_no_memory(guard::allocate(bytes, alignment, site))
-                         : allocate_aligned_plain(bytes, alignment, site);
+  return guard::is_enabled() ? or_no_memory(guard::allocate(bytes, alignment, site))
+                             : allocate_aligned_plain(bytes, alignment, site);
 }
 
 [[gnu::noinline]] void deallocate_watched(void* block, std::size_t stated_bytes, const void* site) noexcept {
   if (is_hardened()) [[likely]] {
     return hardening::deallocate(block, stated_bytes, site);
   }
-  if (!guard::wanted()) {
+  if (!guard::is_enabled()) {
     detail::deallocate_slow(detail::local, block);
   } else if (block != nullptr) {
     guard::deallocate("free", block, stated_bytes, site);
@@ -192,7 +192,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
 
 // Is out of line, because the functions that it calls need a frame; the exported function then needs none.
 [[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
-  if (guard::wanted()) [[unlikely]] {
+  if (guard::is_enabled()) [[unlikely]] {
     return or_no_memory(guard::allocate_zeroed(count, element_bytes, site));
   }
   if (is_hardened()) [[unlikely]] {
@@ -223,15 +223,15 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
 }
 
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
-  const bool frees = bytes == 0 && block != nullptr;  // as in glibc: null is then no failure
-  if (guard::wanted()) [[unlikely]] {
-    if (!frees) {
+  const bool is_free = bytes == 0 && block != nullptr;  // as in glibc: null is then no failure
+  if (guard::is_enabled()) [[unlikely]] {
+    if (!is_free) {
       return or_no_memory(guard::reallocate(block, bytes, site));
     }
     guard::deallocate("free", block, guard::no_stated_size, site);
     return nullptr;
   }
-  if (frees) {
+  if (is_free) {
     drop_in::deallocate(block);
     return nullptr;
   }
@@ -317,7 +317,7 @@ void deallocate_full(void* block, std::size_t stated_bytes, const void* site, si
 }
 
 void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept {
-  if (guard::wanted()) [[unlikely]] {
+  if (guard::is_enabled()) [[unlikely]] {
     return guard::deallocate("free", block, stated_bytes, site);  // the guard reports more
   }
   if (is_hardened()) {
@@ -412,7 +412,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 }
 
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
-  if (guard::wanted()) [[unlikely]] {
+  if (guard::is_enabled()) [[unlikely]] {
     return guard::usable_bytes("malloc_usable_size", block);
   }
   if (guard::samples::contain(block)) [[unlikely]] {

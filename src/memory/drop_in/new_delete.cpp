@@ -26,7 +26,7 @@ __asm__(
     ".weak __cxa_end_catch\n.weak _Unwind_Resume\n.weak _ZSt9terminatev");
 
 template <class Allocate>
-[[gnu::cold, gnu::noinline]] void* again(std::size_t bytes, bool may_throw, Allocate allocate) {
+[[gnu::cold, gnu::noinline]] void* retry(std::size_t bytes, bool may_throw, Allocate allocate) {
   for (;;) {
     const std::new_handler handler = tarn_get_new_handler != nullptr ? tarn_get_new_handler() : nullptr;
     if (handler == nullptr) {
@@ -48,10 +48,10 @@ template <class Allocate>
 template <bool MayThrow, class Allocate>
 [[gnu::cold]] void* settle(std::size_t bytes, Allocate allocate) noexcept(!MayThrow) {
   if constexpr (MayThrow) {
-    return again(bytes, true, allocate);
+    return retry(bytes, true, allocate);
   } else {
     try {
-      return again(bytes, false, allocate);
+      return retry(bytes, false, allocate);
     } catch (...) {
       return nullptr;
     }

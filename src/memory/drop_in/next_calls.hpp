@@ -9,17 +9,17 @@
 #include <unistd.h>
 
 /// (result, name, parameters, arguments) of each call that changes what a thread is or may do.
-#define TARN_IDENTITY_CALLS(CALL)                                                     \
-  CALL(setuid, (uid_t user), (user))                                                  \
-  CALL(setgid, (gid_t group), (group))                                                \
-  CALL(seteuid, (uid_t user), (user))                                                 \
-  CALL(setegid, (gid_t group), (group))                                               \
-  CALL(setreuid, (uid_t real, uid_t effective), (real, effective))                    \
-  CALL(setregid, (gid_t real, gid_t effective), (real, effective))                    \
-  CALL(setresuid, (uid_t real, uid_t effective, uid_t kept), (real, effective, kept)) \
-  CALL(setresgid, (gid_t real, gid_t effective, gid_t kept), (real, effective, kept)) \
-  CALL(unshare, (int flags), (flags))                                                 \
-  CALL(setns, (int space, int kind), (space, kind))                                   \
+#define TARN_IDENTITY_CALLS(CALL)                                                       \
+  CALL(setuid, (uid_t user), (user))                                                    \
+  CALL(setgid, (gid_t group), (group))                                                  \
+  CALL(seteuid, (uid_t user), (user))                                                   \
+  CALL(setegid, (gid_t group), (group))                                                 \
+  CALL(setreuid, (uid_t real, uid_t effective), (real, effective))                      \
+  CALL(setregid, (gid_t real, gid_t effective), (real, effective))                      \
+  CALL(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved)) \
+  CALL(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved)) \
+  CALL(unshare, (int flags), (flags))                                                   \
+  CALL(setns, (int space, int kind), (space, kind))                                     \
   CALL(capset, (void* header, const void* capabilities), (header, capabilities))
 
 /// Only in dynamic programs. A static one that calls them changes its user or group afterwards, as a rule.

@@ -13,14 +13,14 @@ namespace {
 using namespace tarn;
 
 // Runs right after the engine, whose fork handlers come first, so that the guard's come before the program's own.
-[[gnu::constructor(102)]] void early() noexcept {
-  if (!guard::wanted() && threads::initialise()) {
+[[gnu::constructor(102)]] void configure_guard_samples() noexcept {
+  if (!guard::is_enabled() && threads::initialise()) {
     const base::options& options = base::current_options();
     guard::samples::configure(options.limit == 0 ? options.sample_guards : 0);  // slots are not counted in the limit
   }
 }
 
-[[gnu::constructor]] void loaded() noexcept {
+[[gnu::constructor]] void open_statistics() noexcept {
   heaps::draw_mark();
   if (threads::initialise()) {
     api::open_statistics_output(base::current_options());
@@ -28,7 +28,7 @@ using namespace tarn;
 }
 
 // Runs after the program's own destructors, since it is their allocator.
-[[gnu::destructor]] void unloaded() noexcept {
+[[gnu::destructor]] void print_statistics() noexcept {
   if (base::current_options().stats != base::stats_mode::off) {
     api::print_now();
   }

@@ -14,8 +14,8 @@ int __setuid(uid_t user) noexcept;
 int __setgid(gid_t group) noexcept;
 int __setreuid(uid_t real, uid_t effective) noexcept;
 int __setregid(gid_t real, gid_t effective) noexcept;
-int __setresuid(uid_t real, uid_t effective, uid_t kept) noexcept;
-int __setresgid(gid_t real, gid_t effective, gid_t kept) noexcept;
+int __setresuid(uid_t real, uid_t effective, uid_t saved) noexcept;
+int __setresgid(gid_t real, gid_t effective, gid_t saved) noexcept;
 }
 
 namespace tarn::drop_in::next {
@@ -34,8 +34,8 @@ int setuid(uid_t user) { return __setuid(user); }
 int setgid(gid_t group) { return __setgid(group); }
 int setreuid(uid_t real, uid_t effective) { return __setreuid(real, effective); }
 int setregid(gid_t real, gid_t effective) { return __setregid(real, effective); }
-int setresuid(uid_t real, uid_t effective, uid_t kept) { return __setresuid(real, effective, kept); }
-int setresgid(gid_t real, gid_t effective, gid_t kept) { return __setresgid(real, effective, kept); }
+int setresuid(uid_t real, uid_t effective, uid_t saved) { return __setresuid(real, effective, saved); }
+int setresgid(gid_t real, gid_t effective, gid_t saved) { return __setresgid(real, effective, saved); }
 int seteuid(uid_t user) { return user == unchanged ? is_invalid() : __setresuid(unchanged, user, unchanged); }
 int setegid(gid_t group) { return group == unchanged ? is_invalid() : __setresgid(unchanged, group, unchanged); }
 int unshare(int flags) { return static_cast<int>(syscall(SYS_unshare, flags)); }

@@ -88,9 +88,9 @@ guarded find(const char* entry, const void* pointer) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(pointer);  // as in heaps::find_block
   const pages::slab* home = pages::page_map::slab_of(pointer);
   // With a large alignment the program's block may start beyond the first unit.
-  const pages::slab* const around = key == 0 ? pages::page_map::large_around(pointer) : nullptr;
-  if (around != nullptr) {
-    home = around;
+  const pages::slab* const containing_slab = key == 0 ? pages::page_map::large_around(pointer) : nullptr;
+  if (containing_slab != nullptr) {
+    home = containing_slab;
   } else if (key == 0) {
     fault_if_remembered(entry, pointer);
     if (home != nullptr) {
@@ -98,12 +98,12 @@ guarded find(const char* entry, const void* pointer) noexcept {
     }
     base::fault_foreign_pointer(entry, pointer);
   }
-  const bool large = around != nullptr || heaps::class_in(key) == pages::large_mark;
-  const std::size_t number = large ? 0 : home->number_of(pointer);
-  if (!large && number >= home->capacity) {
+  const bool is_large = containing_slab != nullptr || heaps::class_in(key) == pages::large_mark;
+  const std::size_t number = is_large ? 0 : home->number_of(pointer);
+  if (!is_large && number >= home->capacity) {
     base::fault_foreign_pointer(entry, pointer);
   }
-  char* const start = large ? home->start : home->block(number);
+  char* const start = is_large ? home->start : home->block(number);
   char* const end = start + home->bytes;
   if (!has_header(start, end)) {
     fault_if_remembered(entry, pointer);
@@ -229,7 +229,7 @@ bool find_mode() noexcept {
   if (!threads::initialise()) {
     return false;
   }
-  const bool is_on = base::current_options().guard;
+  const bool is_on = base::current_options().uses_guard;
   if (is_on) {
     prepare();
     // Every block is checked here, so each thread may have a heap of its own (threads::ready).
@@ -238,7 +238,7 @@ bool find_mode() noexcept {
     }
   }
   // release: a thread that sees the mode sees the canary's key.
-  const mode unguarded = base::current_options().harden ? mode::hardened : mode::off;
+  const mode unguarded = base::current_options().is_hardened ? mode::hardened : mode::off;
   current_mode.store(is_on ? mode::enabled : unguarded, std::memory_order_release);
   return is_on;
 }
@@ -259,29 +259,29 @@ namespace {
 struct heap_block {
   char* start;
   std::size_t bytes;
-  bool zeroed;
+  bool is_zeroed;
 };
 
 heap_block take(heaps::heap* caller, std::size_t bytes, std::size_t alignment) noexcept {
-  heap_block got = {};
+  heap_block memory = {};
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) {
     const detail::size_class index = detail::class_of(bytes, alignment);
     if (index < detail::class_count) {
-      got.start = static_cast<char*>(detail::allocate(caller, index));
-      got.bytes = detail::size_of(index);
-      return got;
+      memory.start = static_cast<char*>(detail::allocate(caller, index));
+      memory.bytes = detail::size_of(index);
+      return memory;
     }
   }
-  got.start = static_cast<char*>(detail::allocate_large(caller, bytes, alignment, &got.zeroed));
-  if (got.start != nullptr) {
-    got.bytes = pages::page_map::slab_of(got.start)->bytes;
+  memory.start = static_cast<char*>(detail::allocate_large(caller, bytes, alignment, &memory.is_zeroed));
+  if (memory.start != nullptr) {
+    memory.bytes = pages::page_map::slab_of(memory.start)->bytes;
   }
-  return got;
+  return memory;
 }
 
 enum class contents { pattern, zero };
 
-void* make(std::size_t bytes, std::size_t alignment, const void* site, contents wanted) noexcept {
+void* make(std::size_t bytes, std::size_t alignment, const void* site, contents initial) noexcept {
   if (bytes > pages::max_large_bytes || alignment > pages::max_large_bytes) {
     return nullptr;
   }
@@ -292,32 +292,32 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
   const unsigned shift = shift_for(alignment);
   const std::size_t total = offset_of(shift) + bytes + min_slack;
   const std::size_t heap_alignment = shift == 0 ? detail::block_alignment : offset_of(shift);
-  heap_block got = take(caller, total, heap_alignment);
-  if (got.start == nullptr) {
+  heap_block memory = take(caller, total, heap_alignment);
+  if (memory.start == nullptr) {
     release_all();
-    got = take(caller, total, heap_alignment);
-    if (got.start == nullptr) {
+    memory = take(caller, total, heap_alignment);
+    if (memory.start == nullptr) {
       return nullptr;
     }
   }
-  auto* const head = reinterpret_cast<header*>(got.start);
+  auto* const head = reinterpret_cast<header*>(memory.start);
   *head = {.check = 0,
            .freed_at = nullptr,
            .allocated_at = site,
            .bytes_and_shift = bytes << 8 | shift,
            .allocated_by = thread_of(*caller),
            .freed_by = 0};
-  const guarded block = at_start(got.start, got.start + got.bytes);
+  const guarded block = at_start(memory.start, memory.start + memory.bytes);
   head->check = block.sum();
   canary::fill(block.gap(), reinterpret_cast<char*>(block.state()));
   canary::fill(block.slack(), block.slack_end());
-  if (wanted == contents::pattern) {
+  if (initial == contents::pattern) {
     std::memset(block.user, fresh_byte, block.filled());
-  } else if (!got.zeroed) {
+  } else if (!memory.is_zeroed) {
     std::memset(block.user, 0, bytes);
   }
   __atomic_store_n(block.state(), block.word_for(block_state::live), __ATOMIC_RELEASE);
-  memcheck::handed_out(block.user, bytes, block.end, wanted == contents::zero);
+  memcheck::handed_out(block.user, bytes, block.end, initial == contents::zero);
   return block.user;
 }
 
@@ -329,18 +329,18 @@ void retire(const guarded& block, const void* site) noexcept {
   memcheck::freed(block.user);
   // release: a thread that finds the block freed also finds by whom.
   __atomic_store_n(block.state(), block.word_for(block_state::freed), __ATOMIC_RELEASE);
-  freed_block gone = {.record = block.record(),
-                      .start = block.start(),
-                      .held_bytes = static_cast<std::size_t>(block.end - block.start())};
-  gone.record.freed_at = site;
-  gone.record.freed_by = block.head->freed_by;
-  const bool waits = gone.held_bytes <= quarantine::max_bytes_of_one;
-  if (!waits) {
-    gone.held_bytes = 0;
+  freed_block freed = {.record = block.record(),
+                       .start = block.start(),
+                       .held_bytes = static_cast<std::size_t>(block.end - block.start())};
+  freed.record.freed_at = site;
+  freed.record.freed_by = block.head->freed_by;
+  const bool must_wait = freed.held_bytes <= quarantine::max_bytes_of_one;
+  if (!must_wait) {
+    freed.held_bytes = 0;
   }
-  waiting.push(gone);
-  if (!waits) {
-    detail::deallocate_slow(this_heap(), gone.start);
+  waiting.push(freed);
+  if (!must_wait) {
+    detail::deallocate_slow(this_heap(), freed.start);
   }
   for (freed_block oldest; waiting.pop(oldest);) {
     release(oldest);

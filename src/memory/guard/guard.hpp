@@ -27,7 +27,7 @@ extern constinit std::atomic<mode> current_mode;
 bool find_mode() noexcept;
 
 /// Returns whether blocks of this process are guarded. Costs one load once it is known that they are not.
-inline bool wanted() noexcept {
+inline bool is_enabled() noexcept {
   // relaxed: the value follows from the environment alone, whichever thread finds it.
   return current_mode.load(std::memory_order_relaxed) != mode::off && find_mode();
 }

@@ -17,8 +17,8 @@ namespace tarn::guard::memcheck {
 
 /// The program gets [block, block + bytes), and must not touch the bytes that follow up to `end`.
 inline void handed_out([[maybe_unused]] char* block, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] char* end,
-                       [[maybe_unused]] bool zeroed) noexcept {
-  VALGRIND_MALLOCLIKE_BLOCK(block, bytes, 0, zeroed);
+                       [[maybe_unused]] bool is_zeroed) noexcept {
+  VALGRIND_MALLOCLIKE_BLOCK(block, bytes, 0, is_zeroed);
   VALGRIND_MAKE_MEM_NOACCESS(block + bytes, static_cast<std::size_t>(end - block) - bytes);
 }
 /// The program frees the block.

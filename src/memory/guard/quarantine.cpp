@@ -8,9 +8,9 @@ void quarantine::push(const freed_block& block) noexcept {
   held_bytes_ += block.held_bytes;
 }
 
-bool quarantine::pop(freed_block& oldest, bool even_if_young) noexcept {
+bool quarantine::pop(freed_block& oldest, bool takes_young) noexcept {
   const platform::locked hold(mutex_);
-  while (come_ != left_ && (even_if_young || come_ - left_ > max_blocks || held_bytes_ > max_bytes)) {
+  while (come_ != left_ && (takes_young || come_ - left_ > max_blocks || held_bytes_ > max_bytes)) {
     oldest = slot(left_++);
     if (oldest.held_bytes != 0) {
       held_bytes_ -= oldest.held_bytes;
@@ -23,9 +23,9 @@ bool quarantine::pop(freed_block& oldest, bool even_if_young) noexcept {
 bool quarantine::recall(const void* block, freed_block& last) noexcept {
   const platform::locked hold(mutex_);
   const std::uint64_t remembered_count = come_ < remembered ? come_ : remembered;
-  for (std::uint64_t back = 1; back <= remembered_count; ++back) {
-    if (slot(come_ - back).record.block == block) {
-      last = slot(come_ - back);
+  for (std::uint64_t distance = 1; distance <= remembered_count; ++distance) {
+    if (slot(come_ - distance).record.block == block) {
+      last = slot(come_ - distance);
       return true;
     }
   }

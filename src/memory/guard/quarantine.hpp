@@ -65,7 +65,7 @@ class quarantine {
 
   freed_block& slot(std::uint64_t number) noexcept { return ring_[number % remembered]; }
 
-  platform::mutex mutex_{platform::lock_rank::alone};
+  platform::mutex mutex_{platform::lock_rank::isolated};
   std::uint64_t come_ = 0;  ///< the number of all blocks that ever came
   std::uint64_t left_ = 0;
   std::size_t held_bytes_ = 0;

@@ -89,9 +89,9 @@ void pass_on(int number, siginfo_t* info, void* context) noexcept {
 
 void handle(int number, siginfo_t* info, void* context) noexcept {
   if (info->si_code > 0 && contain(info->si_addr)) {
-    if (const slot_record* const near = record_near(info->si_addr)) {
+    if (const slot_record* const nearest_record = record_near(info->si_addr)) {
       const auto& state = *static_cast<const ucontext_t*>(context);
-      fault_sampled_access(*near, info->si_addr, is_write(state), knows_kind, instruction_of(state));
+      fault_sampled_access(*nearest_record, info->si_addr, is_write(state), knows_kind, instruction_of(state));
     }
   }
   if (ended_heaps::are_kept && info->si_code > 0) {

@@ -76,11 +76,11 @@ bool set_up() noexcept {
   if (start == nullptr) {
     return false;
   }
-  auto* const fresh = static_cast<slot_record*>(memory);
+  auto* const new_records = static_cast<slot_record*>(memory);
   for (std::size_t index = 0; index < slot_count; ++index) {
-    ::new (fresh + index) slot_record;
+    ::new (new_records + index) slot_record;
   }
-  records = fresh;
+  records = new_records;
   region_start.store(reinterpret_cast<std::uintptr_t>(start), std::memory_order_relaxed);
   return true;
 }
@@ -180,9 +180,9 @@ void fault_if_damaged(const char* entry, const slot_record& slot) noexcept {
 
 }  // namespace
 
-void configure(std::uint32_t wanted) noexcept {
-  interval = wanted;
-  if (wanted != 0) {
+void configure(std::uint32_t new_interval) noexcept {
+  interval = new_interval;
+  if (new_interval != 0) {
     canary::draw();
     seed = platform::random_number();
     threads::hold_around_fork(lock);
@@ -211,8 +211,8 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   char* const first = slot_start(number_of(*slot));
   const std::size_t step = alignment < 16 ? 16 : alignment;
   // With interval 1 the places alternate, so that a test knows them.
-  const bool at_end = interval == 1 ? number_of(*slot) % 2 == 0 : (draw() & 1) != 0;
-  slot->user = at_end ? base::align_down(first + slot_bytes - (bytes == 0 ? 1 : bytes), step) : first;
+  const bool is_at_end = interval == 1 ? number_of(*slot) % 2 == 0 : (draw() & 1) != 0;
+  slot->user = is_at_end ? base::align_down(first + slot_bytes - (bytes == 0 ? 1 : bytes), step) : first;
   slot->bytes = bytes;
   const extent pages = pages_of(*slot);
   if (!platform::make_writable(pages.first, pages.bytes())) {

@@ -55,9 +55,9 @@ void* array_pool::allocate() noexcept {
   if (free_.first == nullptr && !take_purged_page()) {
     return pages::metadata::allocate(sizeof(magazine), alignof(magazine));
   }
-  magazine* const taken = free_.pop_front();
+  magazine* const array = free_.pop_front();
   min_free_ = free_.count < min_free_ ? free_.count : min_free_;
-  return taken;
+  return array;
 }
 
 void array_pool::deallocate(magazine* array) noexcept {
@@ -116,32 +116,32 @@ bool array_pool::purge_pages(char* start, std::size_t bytes) noexcept {
 
 // The arrays are in no list meanwhile. A process that another thread forks at this moment lacks them, which costs the
 // child a little memory.
-std::size_t array_pool::purge(bool everything) noexcept {
-  array_list taken;
+std::size_t array_pool::purge(bool must_empty) noexcept {
+  array_list unneeded_arrays;
   std::size_t unneeded = 0;
   {
     const platform::locked hold(mutex_);
-    unneeded = everything ? free_.count : min_free_;
+    unneeded = must_empty ? free_.count : min_free_;
     min_free_ = free_.count;
-    if (!everything && unneeded < scattered_ + min_purged) {
+    if (!must_empty && unneeded < scattered_ + min_purged) {
       return 0;
     }
-    taken = free_;
+    unneeded_arrays = free_;
     free_ = {};
   }
-  taken = sorted(taken);
-  array_list kept;
-  while (taken.count > unneeded) {
-    kept.push_back(taken.pop_front());
+  unneeded_arrays = sorted(unneeded_arrays);
+  array_list remaining;
+  while (unneeded_arrays.count > unneeded) {
+    remaining.push_back(unneeded_arrays.pop_front());
   }
-  const std::size_t needed = kept.count;
+  const std::size_t needed = remaining.count;
   const std::size_t page = platform::page_bytes();
   std::size_t purged = 0;
-  while (taken.first != nullptr) {
-    char* const start = reinterpret_cast<char*>(taken.pop_front());
+  while (unneeded_arrays.first != nullptr) {
+    char* const start = reinterpret_cast<char*>(unneeded_arrays.pop_front());
     char* end = start + sizeof(magazine);
-    while (reinterpret_cast<char*>(taken.first) == end) {
-      end = reinterpret_cast<char*>(taken.pop_front()) + sizeof(magazine);
+    while (reinterpret_cast<char*>(unneeded_arrays.first) == end) {
+      end = reinterpret_cast<char*>(unneeded_arrays.pop_front()) + sizeof(magazine);
     }
     char* first_page = base::align_up(start, page);
     char* last_page = base::align_down(end, page);
@@ -149,16 +149,16 @@ std::size_t array_pool::purge(bool everything) noexcept {
       first_page = last_page = end;
     }
     purged += static_cast<std::size_t>(last_page - first_page);
-    for (char* place = start; place != end; place += sizeof(magazine)) {
-      if (place < first_page || place >= last_page) {
-        kept.push_back(::new (place) magazine);
+    for (char* array = start; array != end; array += sizeof(magazine)) {
+      if (array < first_page || array >= last_page) {
+        remaining.push_back(::new (array) magazine);
       }
     }
   }
   const platform::locked hold(mutex_);
-  scattered_ = kept.count - needed;
-  while (kept.first != nullptr) {
-    free_.push_back(kept.pop_front());
+  scattered_ = remaining.count - needed;
+  while (remaining.first != nullptr) {
+    free_.push_back(remaining.pop_front());
   }
   min_free_ = free_.count;
   return purged;

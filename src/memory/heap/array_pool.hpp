@@ -42,8 +42,8 @@ class array_pool {
   void deallocate(magazine* array) noexcept;
 
   /// Gives the pages of free arrays back to the system: of those that nobody needed since the last call, or
-  /// (`everything`) of all. Returns the bytes.
-  std::size_t purge(bool everything) noexcept;
+  /// (`must_empty`) of all. Returns the bytes.
+  std::size_t purge(bool must_empty) noexcept;
   /// Returns true if purge(false) should be called again.
   bool may_purge_later() noexcept;
 

@@ -49,16 +49,16 @@ void heap::tick() noexcept {
 
 // Runs when the heap has taken a run from the space.
 void heap::note_run(const pages::slab& run) noexcept {
-  grows = run.zeroed;
-  new_bytes += grows ? run.units * pages::unit_bytes : 0;
+  is_growing = run.is_zeroed;
+  new_bytes += is_growing ? run.units * pages::unit_bytes : 0;
 }
 
-// Runs before the heap takes `units` from the space for blocks of class `wanted`. Memory that nobody has touched costs
-// a page fault for each page and adds to the peak; what lies idle in the heap costs less. So a heap that grows gives
-// cached runs to the space that were not used since its last growth. Whenever it has grown by a thirty-second, it also
-// gives up its depots and idle front magazines (docs/design/giving-back.md).
-void heap::make_room(size_class wanted, std::size_t units) noexcept {
-  if ((grows || space->index().dirty_units() < units) && large.may_hold()) {
+// Runs before the heap takes `units` from the space for blocks of class `requested_class`. Memory that nobody has
+// touched costs a page fault for each page and adds to the peak; what lies idle in the heap costs less. So a heap that
+// grows gives cached runs to the space that were not used since its last growth. Whenever it has grown by a
+// thirty-second, it also gives up its depots and idle front magazines (docs/design/giving-back.md).
+void heap::make_room(size_class requested_class, std::size_t units) noexcept {
+  if ((is_growing || space->index().dirty_units() < units) && large.may_hold()) {
     visit_large_cache(false);
   }
   const bool has_grown = new_bytes >= min_growth + slab_bytes.get() / 32;
@@ -68,17 +68,17 @@ void heap::make_room(size_class wanted, std::size_t units) noexcept {
   if (has_grown) {
     new_bytes = 0;
     if (!policy.hardened()) {  // its freed blocks wait
-      drop_idle_fronts(wanted);
+      drop_idle_fronts(requested_class);
     }
   }
 }
 
 // Gives the blocks of front magazines to their slabs, and empty slabs to the space: those of classes that were not used
 // since the last time, and of all classes of long blocks, whose slabs are the largest.
-void heap::drop_idle_fronts(size_class wanted) noexcept {
-  used.for_each([&](size_class index) {
+void heap::drop_idle_fronts(size_class requested_class) noexcept {
+  used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
-    if (index != wanted && (index >= pages::first_wide || class_entry.seen_top == top_of(index))) {
+    if (index != requested_class && (index >= pages::first_wide || class_entry.seen_top == top_of(index))) {
       drop_front(index);
       pages::slab* const last = class_entry.available.front();
       if (last != nullptr && last->empty()) {
@@ -96,7 +96,7 @@ bool heap::decay() noexcept {
   }
   visit_large_cache(false);
   std::uint32_t left = max_decayed;
-  used.for_each([&](size_class index) {
+  used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
     if (class_entry.front == nullptr) {
       return;
@@ -145,7 +145,7 @@ void heap::drop_front(size_class index) noexcept {
 }
 
 void heap::empty_depots() noexcept {
-  used.for_each([this](size_class index) { empty_depot(index); });
+  used_classes.for_each([this](size_class index) { empty_depot(index); });
 }
 
 void heap::empty_depot(size_class index) noexcept {
@@ -171,7 +171,7 @@ std::size_t heap::reclaim() noexcept {
 
 std::size_t heap::purge_slabs() noexcept {
   std::size_t purged = 0;
-  used.for_each([&](size_class index) {
+  used_classes.for_each([&](size_class index) {
     for (pages::slab* source = classes[index].available.front(); source != nullptr; source = source->next) {
       purged += source->purge_free_pages();
     }
@@ -181,7 +181,7 @@ std::size_t heap::purge_slabs() noexcept {
 
 void heap::flush_all() noexcept {
   empty_depots();
-  used.for_each([this](size_class index) {
+  used_classes.for_each([this](size_class index) {
     base::list<pages::slab>& available = classes[index].available;
     drop_front(index);
     while (!available.empty() && available.front()->empty()) {

@@ -149,7 +149,7 @@ bool heap::set_front(size_class index) noexcept {
     if (class_entry.front == nullptr) {
       return false;
     }
-    used.insert(index);
+    used_classes.insert(index);
     class_entry.capacity = policy.hardened() ? capacities.blocks[index] : capacities.first[index];
     class_entry.bottom()[-1] = nullptr;
     top_of(index) = class_entry.bottom();
@@ -166,15 +166,15 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     class_entry.capacity = capacities.blocks[index];  // the entry before the new start is null: magazine_stock::take
     top_of(index) = class_entry.bottom();             // it is empty, and there may be no memory to fill it
   }
-  const std::size_t wanted =
-      std::min(blocks_to_fill(index, class_entry.fills), class_entry.capacity - class_entry.kept());
+  const std::size_t needed =
+      std::min(blocks_to_fill(index, class_entry.fills), class_entry.capacity - class_entry.front_count());
   class_entry.fills = static_cast<std::uint8_t>(class_entry.fills + (class_entry.fills < fills_to_full));
   void** const bottom = class_entry.bottom();
-  std::size_t missing = wanted;
+  std::size_t missing = needed;
   while (missing != 0) {
     pages::slab* source = class_entry.available.front();
     if (source == nullptr) {
-      if (missing != wanted) {
+      if (missing != needed) {
         break;
       }
       source = new_slab(index);
@@ -191,13 +191,13 @@ bool heap::fill_from_slabs(size_class index) noexcept {
       class_entry.available.remove(source);
     }
   }
-  const std::size_t taken = wanted - missing;
-  taken_bytes.add(taken * detail::size_of(index));
+  const std::size_t taken_count = needed - missing;
+  taken_bytes.add(taken_count * detail::size_of(index));
   note_growth();
   if (missing != 0) {
-    std::memmove(bottom, bottom + missing, taken * sizeof(void*));
+    std::memmove(bottom, bottom + missing, taken_count * sizeof(void*));
   }
-  top_of(index) = bottom + taken;
+  top_of(index) = bottom + taken_count;
   refills.add(1);
   return true;
 }
@@ -215,7 +215,7 @@ pages::slab* heap::new_slab(size_class index) noexcept {
     }
   }
   if (source != nullptr) {
-    used.insert(index);
+    used_classes.insert(index);
     slabs.add(1);
     slab_bytes.add(source->units * pages::unit_bytes);
     classes[index].available.push_front(source);
@@ -224,13 +224,13 @@ pages::slab* heap::new_slab(size_class index) noexcept {
   return source;
 }
 
-// Removes a slab from the heap: an empty one goes to the space, any other (`empty` is false) to another heap.
-void heap::lose(pages::slab* gone, bool empty) noexcept {
-  classes[gone->index].available.remove(gone);
+// Removes a slab from the heap: an empty one goes to the space, any other (`is_empty` is false) to another heap.
+void heap::lose(pages::slab* slab, bool is_empty) noexcept {
+  classes[slab->index].available.remove(slab);
   slabs.subtract(1);
-  slab_bytes.subtract(gone->units * pages::unit_bytes);
-  if (empty) {
-    space->deallocate(gone);
+  slab_bytes.subtract(slab->units * pages::unit_bytes);
+  if (is_empty) {
+    space->deallocate(slab);
   }
 }
 
@@ -260,32 +260,32 @@ void heap::deallocate(void* block, size_class index) noexcept {
 
 void heap::spill(size_class index) noexcept {
   class_state& class_entry = classes[index];
-  class_entry.gave_up = true;
+  class_entry.has_given_up = true;
   if (class_entry.front == nullptr) {
     if (!lacks_front(index)) {
       set_front(index);
     }
     return;
   }
-  const std::size_t kept = class_entry.kept();
-  const std::size_t moved = class_entry.capacity - kept;
+  const std::size_t front_count = class_entry.front_count();
+  const std::size_t moved = class_entry.capacity - front_count;
   const std::size_t bytes = moved * detail::size_of(index);
   void** const bottom = class_entry.bottom();
   // The arrays take memory too: for small blocks nearly as much as the blocks.
   const bool may_keep = class_entry.capacity == capacities.blocks[index] &&
                         depot_arrays * detail::magazine_bytes <= 256_KiB + slab_bytes.get() / 32;
-  magazine* const fresh = may_keep ? stock.take(index) : nullptr;
-  if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
-    std::memcpy(bottom_of(fresh, index), bottom + moved, kept * sizeof(void*));
+  magazine* const new_front = may_keep ? stock.take(index) : nullptr;
+  if (new_front != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
+    std::memcpy(bottom_of(new_front, index), bottom + moved, front_count * sizeof(void*));
     class_entry.behind.push(class_entry.front);
     ++depot_arrays;
     depot_bytes.add(bytes);
-    class_entry.front = fresh;
+    class_entry.front = new_front;
   } else {
     give_to_slabs(bottom, moved);
-    std::memmove(bottom, bottom + moved, kept * sizeof(void*));
+    std::memmove(bottom, bottom + moved, front_count * sizeof(void*));
   }
-  top_of(index) = class_entry.bottom() + kept;
+  top_of(index) = class_entry.bottom() + front_count;
   shrink();
   if (space == &central()) {
     note_retained(free_bytes());
@@ -299,23 +299,23 @@ void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
   flushes.add(1);
 }
 
-// `keep_one`: a class in use keeps its last empty slab, so that a slab does not go to the space and come back all the
+// `keeps_one`: a class in use keeps its last empty slab, so that a slab does not go to the space and come back all the
 // time.
-void heap::give_to_slab(void* block, bool keep_one) noexcept {
+void heap::give_to_slab(void* block, bool keeps_one) noexcept {
   pages::slab* const home = pages::page_map::slab_of(block);
   const bool was_full = home->full();
   home->give(block);
-  settle(*home, 1, was_full, keep_one);
+  settle(*home, 1, was_full, keeps_one);
 }
 
 // Accounts for `count` blocks of `home` that have become free.
-void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
+void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   base::list<pages::slab>& available = classes[home.index].available;
   taken_bytes.subtract(count * detail::size_of(home.index));
   if (was_full) {
     available.push_back(&home);
   }
-  if (home.empty() && !(keep_one && available.front() == available.back())) {
+  if (home.empty() && !(keeps_one && available.front() == available.last())) {
     lose(&home, true);
   }
 }
@@ -337,7 +337,7 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
   }
   detail::mark_allocated(home->start, home->bytes);
   if (zeroed != nullptr) {
-    *zeroed = home->zeroed;
+    *zeroed = home->is_zeroed;
   }
   return home->start;
 }
@@ -389,16 +389,16 @@ void heap::return_large(pages::slab& block) noexcept {
   space->deallocate(&block);
 }
 
-bool heap::visit_large_cache(bool everything) noexcept {
-  return large.visit(everything, *space, [this](pages::slab& run) { return_large(run); });
+bool heap::visit_large_cache(bool must_empty) noexcept {
+  return large.visit(must_empty, *space, [this](pages::slab& run) { return_large(run); });
 }
 
 // A copy into a cached run costs less than the page faults that follow when pages move. So does one into free memory
 // that holds pages, which the space knows.
-pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool by_owner) noexcept {
+pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool is_by_owner) noexcept {
   const std::size_t before = block->bytes;
   const std::size_t in_segment = bytes_in_segment(*block);
-  const bool may_move = !by_owner || !large.holds(base::divide_up(bytes, pages::unit_bytes));
+  const bool may_move = !is_by_owner || !large.holds(base::divide_up(bytes, pages::unit_bytes));
   pages::slab* const resized = space->resize_large(block, bytes, address(), may_move);
   if (resized == nullptr) {
     return nullptr;
@@ -408,7 +408,7 @@ pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool by_o
   large_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
   note_peak();
-  if (by_owner && resized != block) {
+  if (is_by_owner && resized != block) {
     open_large_cache(*resized);
   }
   return resized;
@@ -423,7 +423,7 @@ bool heap::is_valid() noexcept {
     if (!class_entry.available.is_valid()) {
       return false;
     }
-    if (!used.contains(index) && (class_entry.front != nullptr || !class_entry.available.empty())) {
+    if (!used_classes.contains(index) && (class_entry.front != nullptr || !class_entry.available.empty())) {
       return false;
     }
     for (const pages::slab* source = class_entry.available.front(); source != nullptr; source = source->next) {

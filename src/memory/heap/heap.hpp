@@ -59,21 +59,21 @@ inline constexpr std::uint64_t min_shrunk_hardened_bytes = std::uint64_t{32} << 
 /// A set of size classes, walked in ascending order.
 class class_set {
  public:
-  void insert(size_class index) noexcept { words_[index / 64] |= std::uint64_t{1} << (index % 64); }
-  void clear() noexcept { words_[0] = words_[1] = 0; }
-  bool contains(size_class index) const noexcept { return (words_[index / 64] >> (index % 64) & 1) != 0; }
+  void insert(size_class index) noexcept { bits_[index / 64] |= std::uint64_t{1} << (index % 64); }
+  void clear() noexcept { bits_[0] = bits_[1] = 0; }
+  bool contains(size_class index) const noexcept { return (bits_[index / 64] >> (index % 64) & 1) != 0; }
 
   template <class Visit>
   void for_each(Visit visit) const noexcept {
     for (size_class word = 0; word < 2; ++word) {
-      for (std::uint64_t left = words_[word]; left != 0; left &= left - 1) {
+      for (std::uint64_t left = bits_[word]; left != 0; left &= left - 1) {
         visit(word * 64 + static_cast<size_class>(std::countr_zero(left)));
       }
     }
   }
 
  private:
-  std::uint64_t words_[2] = {};
+  std::uint64_t bits_[2] = {};
 };
 static_assert(detail::class_count <= 128);
 
@@ -95,24 +95,24 @@ struct class_state {
   std::uint8_t fills =
       0;  ///< recent fills of the front, or for the class while it shares blocks; at most fills_to_full
   std::uint8_t returns = 0;        ///< so often the class needed blocks after it had given some up
-  bool gave_up = false;            ///< the class has given up blocks since it last needed some
+  bool has_given_up = false;       ///< the class has given up blocks since it last needed some
   owner_counter allocated, freed;  ///< calls; only counting heaps keep them
 
   /// Returns the start of the front magazine; the entry before it is null.
   void** bottom() const noexcept { return front->end() - capacity; }
-  std::size_t kept() const noexcept { return capacity / 4; }
+  std::size_t front_count() const noexcept { return capacity / 4; }
   /// A class that often needs what it has given up is worth a front magazine of full size.
   bool is_lively() const noexcept { return returns >= 2; }
   void note_need() noexcept {
-    returns = static_cast<std::uint8_t>(returns + (gave_up && returns < 2));
-    gave_up = false;
+    returns = static_cast<std::uint8_t>(returns + (has_given_up && returns < 2));
+    has_given_up = false;
   }
 };
 
 enum class ownership : std::uint32_t {
-  owned,    ///< a thread or a heap object owns it
-  idle,     ///< the thread has ended; another thread can adopt the heap
-  tending,  ///< idle, and some thread acts for it for a moment
+  occupied,  ///< a thread or a heap object owns it
+  idle,      ///< the thread has ended; another thread can adopt the heap
+  tending,   ///< idle, and some thread acts for it for a moment
 };
 
 /// Names who takes an inbox in.
@@ -137,7 +137,7 @@ struct freed_blocks {
 struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
   class_state classes[detail::class_count];
-  class_set used;  ///< classes that have, or once had, a magazine or a slab
+  class_set used_classes;  ///< classes that have, or once had, a magazine or a slab
   pages::space* space;
   magazine_stock stock;
   remote_batch* outgoing = nullptr;  ///< blocks of other heaps that the thread has freed; `cursor` points into it
@@ -152,7 +152,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_noted_ms = 0;             ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
   std::uint64_t new_bytes = 0;    ///< taken in runs that nobody had touched, since idle blocks were given up for it
-  bool grows = false;             ///< the last run was such a one
+  bool is_growing = false;        ///< the last run was such a one
   site_table* sites = nullptr;    ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
   std::size_t eager_bytes = 0;    ///< bytes that release() keeps
   quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
@@ -160,7 +160,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- read by all threads, seldom written ---------------------------------
   alignas(64) heap_policy policy;
-  std::atomic<ownership> state{ownership::owned};
+  std::atomic<ownership> state{ownership::occupied};
   bool frees_may_wait = true;  ///< in other threads' batches; false where release() may end the blocks meanwhile
   std::atomic<std::uint32_t> owner_thread{0};
   std::uint32_t number;
@@ -197,7 +197,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> visited_calls{~std::uint64_t{0}};  ///< slow_calls at the last visit
   std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
-  std::atomic<bool> visited_asleep{false};                      ///< nothing is left to do until the owner wakes
+  std::atomic<bool> was_visited_asleep{false};                  ///< nothing is left to do until the owner wakes
 
   heap(pages::space& space_, std::uint32_t number_) noexcept;
 
@@ -207,8 +207,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   /// Has malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
   void share_blocks() noexcept;
-  /// Returns the class from which malloc takes a block of class `wanted`, whose magazine is empty.
-  size_class class_to_fill(size_class wanted) noexcept;
+  /// Returns the class from which malloc takes a block of class `requested_class`, whose magazine is empty.
+  size_class class_to_fill(size_class requested_class) noexcept;
   /// Returns true if malloc takes `bytes`, which are at most tabled_bytes, from class `index`.
   bool serves(std::size_t bytes, size_class index) const noexcept {
     return served.classes[base::divide_up(bytes, detail::block_alignment)] == index;
@@ -230,22 +230,22 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // The owner allocates large blocks; any thread may free or resize them.
   void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
-  void deallocate_large(pages::slab* block, bool by_owner) noexcept {
+  void deallocate_large(pages::slab* block, bool is_by_owner) noexcept {
     if (!pages::page_map::claim_large(block->start, address() | pages::large_mark)) [[unlikely]] {
       report_freed_twice_at_once(*block);
     }
-    if (!large.put(*block, by_owner)) [[unlikely]] {
+    if (!large.put(*block, is_by_owner)) [[unlikely]] {
       deallocate_large_slow(*block);
-    } else if (!by_owner && state.load(std::memory_order_seq_cst) == ownership::idle) [[unlikely]] {
+    } else if (!is_by_owner && state.load(std::memory_order_seq_cst) == ownership::idle) [[unlikely]] {
       visit_large_cache(true);  // retire() says why
     }
   }
   /// Returns the description of the resized block, whose start may be another one; null: the block is unchanged.
-  [[nodiscard]] pages::slab* resize_large(pages::slab* block, std::size_t bytes, bool by_owner) noexcept;
+  [[nodiscard]] pages::slab* resize_large(pages::slab* block, std::size_t bytes, bool is_by_owner) noexcept;
 
-  /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`everything`)
+  /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`must_empty`)
   /// all. True: some may be left. Any thread.
-  bool visit_large_cache(bool everything) noexcept;
+  bool visit_large_cache(bool must_empty) noexcept;
 
   /// Frees a block of another heap. The calling thread owns *this.
   void deallocate_remote(void* block, std::uintptr_t key) noexcept;
@@ -291,12 +291,12 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool fill_from_slabs(size_class index) noexcept;
   pages::slab* new_slab(size_class index) noexcept;
   pages::slab* adopt_slab(size_class index) noexcept;
-  void lose(pages::slab* gone, bool empty) noexcept;
+  void lose(pages::slab* slab, bool is_empty) noexcept;
   /// Returns the bytes of slabs that are in no block outside of the depots. Approximate, because others reclaim slabs.
   std::uint64_t free_bytes() const noexcept {
-    const std::uint64_t held = slab_bytes.get() + depot_bytes.get();
-    const std::uint64_t taken = taken_bytes.get();
-    return held > taken ? held - taken : 0;
+    const std::uint64_t total_bytes = slab_bytes.get() + depot_bytes.get();
+    const std::uint64_t used_bytes = taken_bytes.get();
+    return total_bytes > used_bytes ? total_bytes - used_bytes : 0;
   }
   void note_peak() noexcept;
   pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
@@ -311,9 +311,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
     return index >= pages::first_wide && classes[index].front == nullptr && !classes[index].is_lively() &&
            !policy.hardened();
   }
-  void give_to_slab(void* block, bool keep_one) noexcept;
+  void give_to_slab(void* block, bool keeps_one) noexcept;
   void give_to_slabs(void** blocks, std::size_t count) noexcept;
-  void settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+  void settle(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept;
 
   void deallocate_remote_slow(void* block, std::uintptr_t key) noexcept;
   bool open_batch() noexcept;
@@ -323,7 +323,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool hand_over_whole(std::size_t count) noexcept;
   std::size_t hand_over_groups(void** blocks, std::size_t count) noexcept;
   template <class Visit>
-  void take_batch(remote_batch& taken, bool marking, Visit visit) noexcept;
+  void take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept;
   void receive_batch(remote_batch& sent, taker role) noexcept;
   size_class check_received(void* block, std::uintptr_t key) noexcept;
   inbox::node* unpack(remote_batch& packed, inbox::node* list) noexcept;
@@ -332,10 +332,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool give_directly(const freed_blocks& blocks) noexcept;
   void take_in(taker role) noexcept;
   void take_slab(pages::slab& home, taker role) noexcept;
-  void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+  void took_back(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept;
   void discard_inbox() noexcept;
-  static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
-  static void check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
+  static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept;
+  static void check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed,
+                                 bool must_set) noexcept;
   void note_posted() noexcept;
   static void note_retained(std::size_t bytes) noexcept;
   void note_waiting(std::size_t bytes) noexcept;
@@ -353,12 +354,12 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void tick() noexcept;
   bool decay() noexcept;
   void note_run(const pages::slab& run) noexcept;
-  void make_room(size_class wanted, std::size_t units) noexcept;
-  void drop_idle_fronts(size_class wanted) noexcept;
+  void make_room(size_class requested_class, std::size_t units) noexcept;
+  void drop_idle_fronts(size_class requested_class) noexcept;
   void shrink() noexcept;
   /// Forgets how the use of the heap has gone up and down, for another owner.
   void forget_waves() noexcept {
-    grows = false;
+    is_growing = false;
     new_bytes = 0;
     peak_in_use = shrunk_from = declined_from = shrink_noted_ms = 0;
     shrink_from = min_shrunk_bytes;
@@ -372,15 +373,15 @@ struct heap : detail::heap_front, base::list_links<heap> {
 /// and any other heap shuts visitors out.
 class [[nodiscard]] owning {
  public:
-  explicit owning(heap& self) noexcept : heap_(self), shared_(self.policy.shared()) {
-    if (shared_) {
+  explicit owning(heap& self) noexcept : heap_(self), is_shared_(self.policy.shared()) {
+    if (is_shared_) {
       heap_.mutex.lock();
     } else {
       heap_.visits.enter();
     }
   }
   ~owning() {
-    if (shared_) {
+    if (is_shared_) {
       heap_.mutex.unlock();
     } else {
       heap_.visits.leave();
@@ -391,7 +392,7 @@ class [[nodiscard]] owning {
 
  private:
   heap& heap_;
-  bool shared_;
+  bool is_shared_;
 };
 
 /// Holds the entries that a shut magazine shows: null below its end, so that it looks empty and full at once.

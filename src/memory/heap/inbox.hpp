@@ -18,8 +18,8 @@ class inbox {
  public:
   using node = pages::inbox_node;
 
-  /// Pushes a slab or a batch. The caller got `post` from remote_frees::free_remotely, or holds a slab that it took out
-  /// of an inbox, or holds the batch. Any thread.
+  /// Pushes a slab or a batch. The caller got `must_post` from remote_frees::free_remotely, or holds a slab that it
+  /// took out of an inbox, or holds the batch. Any thread.
   void post(node& sent) noexcept { post(sent, sent); }
   /// Pushes a list that is linked by next_sent.
   void post(node& first, node& last) noexcept {
@@ -35,9 +35,9 @@ class inbox {
   /// Empties the stack and returns its list. Only a thread that may act for the heap calls it.
   node* take_all() noexcept {
     // acquire: pairs with post.
-    node* const taken = head_.exchange(nullptr, std::memory_order_acquire);
+    node* const list = head_.exchange(nullptr, std::memory_order_acquire);
     platform::note_acquire(this);
-    return taken;
+    return list;
   }
 
   /// A hint only, because others may post meanwhile. It is seq_cst for heap::retire.

@@ -50,12 +50,12 @@ class large_cache : large_runs {
     }
     const std::size_t bin = bin_of(units);
     for (slot* const target : {&owners_[bin], &shared_[bin]}) {
-      word seen = target->load(std::memory_order_relaxed);
-      while (units_in(seen) >= units) {
+      word entry = target->load(std::memory_order_relaxed);
+      while (units_in(entry) >= units) {
         // acquire: pairs with the release in put().
-        if (target->compare_exchange_weak(seen, 0, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
+        if (target->compare_exchange_weak(entry, 0, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
           platform::note_acquire(target);
-          return run_in(seen);
+          return run_in(entry);
         }
       }
     }
@@ -71,8 +71,8 @@ class large_cache : large_runs {
   /// Returns false if the cache has been empty since the last visit that emptied it. Any thread.
   bool may_hold() const noexcept { return open_.load(std::memory_order_relaxed) != 0; }
 
-  /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `by_owner` is true for the owner.
-  bool put(pages::slab& run, bool by_owner) noexcept {
+  /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `is_by_owner` is true for the owner.
+  bool put(pages::slab& run, bool is_by_owner) noexcept {
     if (!serves(run.units)) [[unlikely]] {
       return false;
     }
@@ -80,47 +80,47 @@ class large_cache : large_runs {
     if (!is_open(bin)) {
       return false;
     }
-    const word kept = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
-    if (by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
+    const word entry = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
+    if (is_by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
       platform::note_release(&owners_[bin]);
       // release: who takes the run out sees its description.
-      owners_[bin].store(kept, std::memory_order_release);
+      owners_[bin].store(entry, std::memory_order_release);
       return true;
     }
-    if (bin >= first_long_bin && by_owner) {
+    if (bin >= first_long_bin && is_by_owner) {
       return false;  // two such runs are much memory
     }
-    return put_anywhere(shared_[bin], kept) || (run.units <= max_spare_units && put_spare(kept));
+    return put_anywhere(shared_[bin], entry) || (run.units <= max_spare_units && put_spare(entry));
   }
 
   /// Opens the bin for runs of `units`, if `space` grants the bytes. The owner calls it after a miss.
   void open(std::size_t units, pages::space& space) noexcept;
 
-  /// Takes out the runs that the last visit has marked (`everything`: all runs), calls `give` with each, and shuts the
+  /// Takes out the runs that the last visit has marked (`must_empty`: all runs), calls `give` with each, and shuts the
   /// bins that were not used. True: runs or open bins are left. Any thread; several at once only shorten the delay.
   template <class Give>
-  bool visit(bool everything, pages::space& space, Give give) noexcept {
-    for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+  bool visit(bool must_empty, pages::space& space, Give give) noexcept {
+    for (std::uint64_t left = used_bins_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       const auto bin = static_cast<std::size_t>(std::countr_zero(left));
-      bool empty = true;
+      bool is_empty = true;
       const auto look_into = [&](slot& visited) {
-        if (pages::slab* const run = take_unused(visited, everything, empty)) {
+        if (pages::slab* const run = take_unused(visited, must_empty, is_empty)) {
           give(*run);
         }
       };
       for_each_slot(*this, bin, look_into);
-      if (empty) {
-        note_unused(bin, everything, space);
+      if (is_empty) {
+        note_unused(bin, must_empty, space);
       }
     }
     return open_.load(std::memory_order_relaxed) != 0;
   }
 
-  struct held {
+  struct content {
     std::size_t runs, units;
   };
   /// Returns what lies in the cache now. Any thread.
-  held count() const noexcept;
+  content count() const noexcept;
 
  private:
   using word = std::uint64_t;  ///< a run: its address, its units above the bits of an address, and `marked`
@@ -129,9 +129,9 @@ class large_cache : large_runs {
   static constexpr word marked = 1;
   static_assert(alignof(pages::slab) > marked && max_units >> (64 - units_shift) == 0);
 
-  static constexpr std::size_t units_in(word held) noexcept { return held >> units_shift; }
-  static pages::slab* run_in(word held) noexcept {
-    return reinterpret_cast<pages::slab*>(held & ((word{1} << units_shift) - 1) & ~marked);
+  static constexpr std::size_t units_in(word entry) noexcept { return entry >> units_shift; }
+  static pages::slab* run_in(word entry) noexcept {
+    return reinterpret_cast<pages::slab*>(entry & ((word{1} << units_shift) - 1) & ~marked);
   }
 
   static constexpr std::size_t bin_count = bin_of(max_units) + 1;
@@ -150,14 +150,14 @@ class large_cache : large_runs {
   }
 
   /// Puts a run into a slot that any thread may fill. False: the slot is full.
-  static bool put_anywhere(slot& target, word kept) noexcept {
+  static bool put_anywhere(slot& target, word entry) noexcept {
     platform::note_release(&target);
     word expected = 0;
     // seq_cst: it includes release; and it orders this before the caller's check of the owner's state (heap::retire
     // says why).
-    return target.compare_exchange_strong(expected, kept, std::memory_order_seq_cst, std::memory_order_relaxed);
+    return target.compare_exchange_strong(expected, entry, std::memory_order_seq_cst, std::memory_order_relaxed);
   }
-  bool put_spare(word kept) noexcept;
+  bool put_spare(word entry) noexcept;
   pages::slab* take_spare(std::size_t units) noexcept;
 
   /// Calls `visit` with each slot of a bin.
@@ -174,13 +174,13 @@ class large_cache : large_runs {
   }
 
   void open_bin(std::size_t bin, pages::space& space) noexcept;
-  pages::slab* take_unused(slot& holder, bool everything, bool& empty) noexcept;
-  void note_unused(std::size_t bin, bool everything, pages::space& space) noexcept;
+  pages::slab* take_unused(slot& holder, bool must_empty, bool& is_empty) noexcept;
+  void note_unused(std::size_t bin, bool must_empty, pages::space& space) noexcept;
 
-  std::atomic<std::uint64_t> open_{0};    ///< bins that accept runs
-  std::atomic<std::uint64_t> used_{0};    ///< bins that were ever open
-  std::atomic<std::uint64_t> unused_{0};  ///< bins that the last visit found empty
-  std::atomic<bool> refused_{false};      ///< a run found no slot that the spare ones might have been
+  std::atomic<std::uint64_t> open_{0};       ///< bins that accept runs
+  std::atomic<std::uint64_t> used_bins_{0};  ///< bins that were ever open
+  std::atomic<std::uint64_t> unused_{0};     ///< bins that the last visit found empty
+  std::atomic<bool> has_refused_{false};     ///< a run found no slot that the spare ones might have been
   slot owners_[bin_count] = {};
   slot shared_[bin_count] = {};
   slot spares_[spare_count] = {};

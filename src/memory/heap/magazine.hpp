@@ -90,7 +90,7 @@ struct depot {
   /// next() that ends in null.
   magazine* take_unneeded() noexcept {
     magazine** link = &first;
-    for (std::uint32_t kept = count - low; kept != 0; --kept) {
+    for (std::uint32_t remaining = count - low; remaining != 0; --remaining) {
       link = &(*link)->next();
     }
     magazine* const unneeded = *link;

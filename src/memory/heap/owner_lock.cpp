@@ -8,13 +8,13 @@ namespace tarn::heaps {
 // the visitor has left.
 void owner_lock::wait() noexcept {
   do {
-    working_.store(false, std::memory_order_release);
-    owner_waits_.store(true, std::memory_order_seq_cst);
+    is_working_.store(false, std::memory_order_release);
+    is_owner_waiting_.store(true, std::memory_order_seq_cst);
     while (visited_.load(std::memory_order_seq_cst) != 0) {
       platform::wait(reinterpret_cast<const std::uint32_t*>(&visited_), 1);
     }
-    owner_waits_.store(false, std::memory_order_relaxed);
-    working_.store(true, std::memory_order_relaxed);
+    is_owner_waiting_.store(false, std::memory_order_relaxed);
+    is_working_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } while (visited_.load(std::memory_order_acquire) != 0);
 }
@@ -25,7 +25,7 @@ bool owner_lock::try_visit() noexcept {
     return false;
   }
   // Without the barrier the owner may be at work although 5 does not show it.
-  if (!platform::barrier_in_all_threads() || working_.load(std::memory_order_acquire)) {
+  if (!platform::barrier_in_all_threads() || is_working_.load(std::memory_order_acquire)) {
     end_visit();
     return false;
   }
@@ -36,7 +36,7 @@ bool owner_lock::try_visit() noexcept {
 void owner_lock::end_visit() noexcept {
   platform::note_release(this);
   visited_.store(0, std::memory_order_seq_cst);
-  if (owner_waits_.load(std::memory_order_seq_cst)) {
+  if (is_owner_waiting_.load(std::memory_order_seq_cst)) {
     platform::wake_one(reinterpret_cast<const std::uint32_t*>(&visited_));
   }
 }

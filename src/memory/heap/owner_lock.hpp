@@ -23,8 +23,8 @@ class owner_lock {
  public:
   /// Owner only, and not twice.
   void enter() noexcept {
-    TARN_CHECK(!working_.load(std::memory_order_relaxed) && "a slow path does not enter another one");
-    working_.store(true, std::memory_order_relaxed);
+    TARN_CHECK(!is_working_.load(std::memory_order_relaxed) && "a slow path does not enter another one");
+    is_working_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order; the head says what else does
     // acquire: what the last visitor did is complete.
     if (visited_.load(std::memory_order_acquire) != 0) [[unlikely]] {
@@ -35,14 +35,14 @@ class owner_lock {
   void leave() noexcept {
     platform::note_release(this);
     // release: a visitor that finds the owner gone sees what it did.
-    working_.store(false, std::memory_order_release);
+    is_working_.store(false, std::memory_order_release);
   }
 
   /// Returns true if the caller may visit until end_visit(). Any thread; its cost is a barrier in all threads, and it
   /// returns false where the kernel refuses that.
   bool try_visit() noexcept;
   /// Returns true if the owner waits for the end of the visit.
-  bool is_wanted() const noexcept { return owner_waits_.load(std::memory_order_relaxed); }
+  bool is_wanted() const noexcept { return is_owner_waiting_.load(std::memory_order_relaxed); }
   void end_visit() noexcept;
 
   /// Runs in a forked child, where no visitor lives.
@@ -51,8 +51,8 @@ class owner_lock {
  private:
   void wait() noexcept;
 
-  std::atomic<bool> working_{false};      ///< the owner is in a slow path
-  std::atomic<bool> owner_waits_{false};  ///< for the end of a visit
+  std::atomic<bool> is_working_{false};        ///< the owner is in a slow path
+  std::atomic<bool> is_owner_waiting_{false};  ///< for the end of a visit
   std::atomic<std::uint32_t> visited_{0};
 };
 

@@ -44,8 +44,8 @@ class quarantine {
 
   /// Puts in a block, and returns another one of its class; null: there is none.
   [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
-    const auto& place = slots.classes[index];
-    void*& slot = slots_[place.first + (draw() & place.mask)];
+    const auto& range = slots.classes[index];
+    void*& slot = slots_[range.first + (draw() & range.mask)];
     void* const before = slot;
     slot = block;
     return before;
@@ -62,8 +62,8 @@ class quarantine {
   };
   /// Returns the last free of a block; null: it is not remembered. Other threads may write what it reads.
   const recent_free* recall(const void* block) const noexcept {
-    for (std::uint32_t back = 1; back <= remembered; ++back) {
-      const recent_free& entry = recent_[(come_ - back) % remembered];
+    for (std::uint32_t distance = 1; distance <= remembered; ++distance) {
+      const recent_free& entry = recent_[(come_ - distance) % remembered];
       if (entry.block == block) {
         return &entry;
       }
@@ -74,8 +74,8 @@ class quarantine {
   /// Calls `visit(block)` for all waiting blocks of a class, and forgets them.
   template <class Visit>
   void empty(size_class index, Visit visit) noexcept {
-    const auto& place = slots.classes[index];
-    for (std::size_t number = place.first; number <= std::size_t{place.first} + place.mask; ++number) {
+    const auto& range = slots.classes[index];
+    for (std::size_t number = range.first; number <= std::size_t{range.first} + range.mask; ++number) {
       if (void* const block = slots_[number]) {
         slots_[number] = nullptr;
         visit(block);

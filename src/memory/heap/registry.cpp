@@ -43,7 +43,7 @@ heap* registry::acquire() noexcept {
   for (heap* candidate = idle_.front(); candidate != nullptr; candidate = candidate->next) {
     ownership expected = ownership::idle;
     // Passes over a heap for which another thread is acting.
-    if (candidate->state.compare_exchange_strong(expected, ownership::owned, std::memory_order_seq_cst)) {
+    if (candidate->state.compare_exchange_strong(expected, ownership::occupied, std::memory_order_seq_cst)) {
       platform::note_acquire(&candidate->state);
       idle_.remove(candidate);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
@@ -56,7 +56,7 @@ heap* registry::acquire() noexcept {
 
 heap* registry::tend_next_idle() noexcept {
   const hold guard(mutex_);
-  const heap* const last = idle_.back();
+  const heap* const last = idle_.last();
   for (int left = max_inspected; left != 0 && !idle_.empty(); --left) {
     heap* const idle_heap = idle_.front();
     idle_.remove(idle_heap);

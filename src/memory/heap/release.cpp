@@ -4,7 +4,7 @@
 namespace tarn::heaps {
 
 void heap::release() noexcept {
-  used.for_each([this](size_class index) {
+  used_classes.for_each([this](size_class index) {
     class_state& class_entry = classes[index];
     class_entry.available = {};
     if (class_entry.front != nullptr) {
@@ -35,14 +35,14 @@ void heap::release() noexcept {
 void heap::reset() noexcept {
   send_all();
   close_batch();
-  used.for_each([this](size_class index) {
+  used_classes.for_each([this](size_class index) {
     class_state& class_entry = classes[index];
     if (class_entry.front != nullptr) {
       stock.give(class_entry.front);
     }
     class_entry = class_state{};
   });
-  used.clear();
+  used_classes.clear();
   for (void**& class_top : top) {
     class_top = shut_top();
   }

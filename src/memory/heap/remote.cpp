@@ -91,28 +91,29 @@ void heap::send_all() noexcept {
 
 // Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
 void heap::send_group(void** blocks, std::size_t count) noexcept {
-  freed_blocks words[group];
-  std::size_t used = 0;
+  freed_blocks groups[group];
+  std::size_t group_count = 0;
   block_finder finder;
   for (std::size_t index = 0; index < count; ++index) {
     const freed_blocks located = finder.find(blocks[index]);
     TARN_CHECK(class_in(located.key) < detail::class_count && "a large block has no bit");
-    if (used != 0 && words[used - 1].home == located.home && words[used - 1].word == located.word) {
-      if ((words[used - 1].freed & located.freed) != 0) [[unlikely]] {
+    if (group_count != 0 && groups[group_count - 1].home == located.home &&
+        groups[group_count - 1].word == located.word) {
+      if ((groups[group_count - 1].freed & located.freed) != 0) [[unlikely]] {
         base::fault_double_free("free", blocks[index], detail::size_of(class_in(located.key)));
       }
-      words[used - 1].freed |= located.freed;
+      groups[group_count - 1].freed |= located.freed;
     } else {
       __builtin_prefetch(static_cast<pages::remote_frees*>(located.home), 1);
       __builtin_prefetch(&owner_in(located.key)->state);
-      words[used++] = located;
+      groups[group_count++] = located;
     }
   }
-  for (std::size_t index = 0; index < used; ++index) {
-    __builtin_prefetch(&words[index].home->remote_words[words[index].word], 1);
+  for (std::size_t index = 0; index < group_count; ++index) {
+    __builtin_prefetch(&groups[index].home->remote_words[groups[index].word], 1);
   }
-  for (std::size_t index = 0; index < used; ++index) {
-    owner_in(words[index].key)->receive(words[index]);
+  for (std::size_t index = 0; index < group_count; ++index) {
+    owner_in(groups[index].key)->receive(groups[index]);
   }
 }
 
@@ -124,14 +125,14 @@ void heap::receive(const freed_blocks& blocks) noexcept {
     return;
   }
   const pages::remote_frees::sent sent = blocks.home->free_remotely(blocks.word, blocks.freed);
-  if (sent.post) {
+  if (sent.must_post) {
     remote_inbox.post(*blocks.home);
     note_posted();
   }
   const size_class index = class_in(blocks.key);
   const std::size_t block_bytes = pages::shapes.classes[index].block_bytes;
-  if (const std::uint64_t again = sent.before & blocks.freed; again != 0) [[unlikely]] {
-    base::fault_double_free("free", blocks.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
+  if (const std::uint64_t repeated = sent.before & blocks.freed; repeated != 0) [[unlikely]] {
+    base::fault_double_free("free", blocks.start + static_cast<std::size_t>(std::countr_zero(repeated)) * block_bytes,
                             block_bytes);
   }
   if (const std::uint64_t waiting = sent.before | blocks.freed; waiting == pages::full_word(index, blocks.word)) {
@@ -150,9 +151,9 @@ void heap::note_retained(std::size_t bytes) noexcept { pages::space::note_retain
 
 // -------------------------------------------------------------- collecting
 
-// A marked block lies in a magazine of its owner: it was freed twice. With `set` this marks the other blocks, so that
-// the owner's next free notices a mistake.
-void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept {
+// A marked block lies in a magazine of its owner: it was freed twice. With `must_set` this marks the other blocks, so
+// that the owner's next free notices a mistake.
+void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept {
   const std::size_t block_bytes = detail::size_of(home.index);
   char* const first = home.start + word * 64 * block_bytes;
   for (std::uint64_t left = freed; left != 0; left &= left - 1) {
@@ -163,21 +164,21 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
     if (is_marked(block)) [[unlikely]] {
       base::fault_double_free("free", block, block_bytes);
     }
-    if (set) {
+    if (must_set) {
       mark(block);
     }
   }
 }
 
-// With `set` the blocks, of a hardened heap, get the owner's mark.
-void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept {
+// With `must_set` the blocks, of a hardened heap, get the owner's mark.
+void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept {
   const std::size_t block_bytes = detail::size_of(home.index);
   for (std::uint64_t left = freed; left != 0; left &= left - 1) {
     char* const block = home.start + (word * 64 + static_cast<std::size_t>(std::countr_zero(left))) * block_bytes;
     if (!is_marked_remotely(block)) [[unlikely]] {
       report_lost_mark(block);
     }
-    if (set) {
+    if (must_set) {
       mark(block);
     }
   }
@@ -209,7 +210,7 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
     return;
   }
   const bool was_full = home.full();
-  std::size_t taken = 0;
+  std::size_t taken_count = 0;
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
     if (policy.hardened()) {
       check_remote_marks(home, word, freed, true);
@@ -217,17 +218,17 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
       check_marks(home, word, freed, true);
     }
     home.give_word(word, freed);
-    taken += static_cast<std::size_t>(std::popcount(freed));
+    taken_count += static_cast<std::size_t>(std::popcount(freed));
   });
-  took_back(home, taken, was_full, role != taker::tender);
+  took_back(home, taken_count, was_full, role != taker::tender);
 }
 
-void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
+void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   remote_frees.add(count);
   if (policy.counting()) {
     classes[home.index].freed.add(count);
   }
-  settle(home, count, was_full, keep_one);
+  settle(home, count, was_full, keeps_one);
 }
 
 void heap::collect() noexcept { take_in(taker::owner); }

@@ -52,7 +52,7 @@ void fetch(void* block) noexcept {
 
 // A hint, because the owner may end, or others may post meanwhile.
 bool heap::accepts_batch() const noexcept {
-  return state.load(std::memory_order_relaxed) == ownership::owned && !policy.closed() &&
+  return state.load(std::memory_order_relaxed) == ownership::occupied && !policy.closed() &&
          batch_quota.load(std::memory_order_relaxed) > 0;
 }
 
@@ -68,8 +68,8 @@ void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) n
 // All blocks of the batch have one owner. The bytes of blocks of several classes are not worth counting: they only
 // tell when to check whether the owner sleeps.
 bool heap::hand_over_whole(std::size_t count) noexcept {
-  const bool one_class = cursor.key_difference == 0;
-  const std::size_t bytes = one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
+  const bool has_one_class = cursor.key_difference == 0;
+  const std::size_t bytes = has_one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
   heap& owner = *owner_in(cursor.first_key);
   if (!owner.accepts_batch()) {
     return false;
@@ -94,15 +94,15 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
     if (groups[group].owner != nullptr && groups[group].owner != owner_in(key)) {
       group = (group + 1) % groups_in_batch;  // so that two owners always find a group each
     }
-    owner_group& chosen = groups[group];
-    if (chosen.owner == nullptr) {
-      chosen.owner = owner_in(key);
+    owner_group& target = groups[group];
+    if (target.owner == nullptr) {
+      target.owner = owner_in(key);
     }
     numbers[position] = groups_in_batch;
-    if (chosen.owner == owner_in(key)) {
+    if (target.owner == owner_in(key)) {
       numbers[position] = static_cast<std::uint8_t>(group);
-      largest = std::max(largest, ++chosen.count);
-      chosen.bytes += detail::size_of(class_in(key));
+      largest = std::max(largest, ++target.count);
+      target.bytes += detail::size_of(class_in(key));
     }
   }
   bool is_divided = false;
@@ -152,13 +152,13 @@ size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
 
 // Calls `visit(block, class)` for the blocks of a batch that belong to this heap. Then the batch is gone.
 template <class Visit>
-void heap::take_batch(remote_batch& taken, bool marking, Visit visit) noexcept {
-  void* const* const end = taken.blocks + taken.batch_blocks;
-  void* const* ahead = taken.blocks;
-  while (ahead != end && ahead != taken.blocks + fetched_ahead) {
+void heap::take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept {
+  void* const* const end = batch.blocks + batch.batch_blocks;
+  void* const* ahead = batch.blocks;
+  while (ahead != end && ahead != batch.blocks + fetched_ahead) {
     fetch(*ahead++);
   }
-  for (void* const* slot = taken.blocks; slot != end; ++slot) {
+  for (void* const* slot = batch.blocks; slot != end; ++slot) {
     if (ahead != end) {
       fetch(*ahead++);
     }
@@ -171,7 +171,7 @@ void heap::take_batch(remote_batch& taken, bool marking, Visit visit) noexcept {
         continue;
       }
     }
-    if (marking) {
+    if (must_mark) {
       if (is_marked(block)) [[unlikely]] {
         base::fault_double_free("free", block, detail::size_of(static_cast<size_class>(index)));
       }
@@ -179,7 +179,7 @@ void heap::take_batch(remote_batch& taken, bool marking, Visit visit) noexcept {
     }
     visit(block, static_cast<size_class>(index));
   }
-  stock.give(reinterpret_cast<magazine*>(&taken));
+  stock.give(reinterpret_cast<magazine*>(&batch));
 }
 
 void heap::receive_batch(remote_batch& sent, taker role) noexcept {
@@ -208,7 +208,7 @@ inbox::node* heap::unpack(remote_batch& packed, inbox::node* list) noexcept {
   for (std::size_t position = 0; position < packed.batch_blocks; ++position) {
     const freed_blocks freed = finder.find(packed.blocks[position]);
     const pages::remote_frees::sent sent = freed.home->free_remotely(freed.word, freed.freed);
-    if (sent.post) {
+    if (sent.must_post) {
       freed.home->next_sent = list;
       list = freed.home;
     }

@@ -45,24 +45,25 @@ void heap::share_blocks() noexcept {
   }
 }
 
-size_class heap::class_to_fill(size_class wanted) noexcept {
-  if (wanted >= pages::first_wide) {
-    return wanted;
+size_class heap::class_to_fill(size_class requested_class) noexcept {
+  if (requested_class >= pages::first_wide) {
+    return requested_class;
   }
-  const size_class shared_class = served.classes[last_step_of(wanted)];
-  if (shared_class == wanted || top[shared_class][-1] != nullptr) {
+  const size_class shared_class = served.classes[last_step_of(requested_class)];
+  if (shared_class == requested_class || top[shared_class][-1] != nullptr) {
     return shared_class;
   }
-  std::uint8_t& fills = classes[wanted].fills;
-  const bool is_counted = !classes[shared_class].gave_up;
+  std::uint8_t& fills = classes[requested_class].fills;
+  const bool is_counted = !classes[shared_class].has_given_up;
   if (!is_counted || fills < max_shared_fills) {
     fills = static_cast<std::uint8_t>(fills + is_counted);
     return shared_class;
   }
-  for (std::size_t step = last_step_of(wanted); detail::class_of(step * detail::block_alignment) == wanted; --step) {
-    served.classes[step] = static_cast<std::uint8_t>(wanted);
+  for (std::size_t step = last_step_of(requested_class);
+       detail::class_of(step * detail::block_alignment) == requested_class; --step) {
+    served.classes[step] = static_cast<std::uint8_t>(requested_class);
   }
-  return wanted;
+  return requested_class;
 }
 
 }  // namespace tarn::heaps

@@ -11,13 +11,13 @@ namespace {
 struct record : pages::space, base::list_links<record> {};
 
 constinit platform::mutex mutex{platform::lock_rank::spaces};
-constinit base::list<record> used;
+constinit base::list<record> active;
 constinit base::list<record> spare;
 using hold = platform::locked<platform::mutex>;
 
 template <class Visit>
 void for_used(Visit visit) noexcept {
-  for (record* entry = used.front(); entry != nullptr; entry = entry->next) {
+  for (record* entry = active.front(); entry != nullptr; entry = entry->next) {
     visit(*entry);
   }
 }
@@ -38,22 +38,22 @@ pages::space* spaces::create(const pages::space_options& options) noexcept {
   }
   ::new (created) record{};
   created->configure(options);
-  used.push_front(created);
+  active.push_front(created);
   return created;
 }
 
-void spaces::destroy(pages::space* gone) noexcept {
-  gone->release_all(0);
+void spaces::destroy(pages::space* space) noexcept {
+  space->release_all(0);
   const hold guard(mutex);
-  auto* const ended = static_cast<record*>(gone);
-  used.remove(ended);
-  spare.push_front(ended);
+  auto* const entry = static_cast<record*>(space);
+  active.remove(entry);
+  spare.push_front(entry);
 }
 
 void spaces::for_each(void* context, void (*visit)(void* context, pages::space&) noexcept) noexcept {
   const hold guard(mutex);
   visit(context, central());
-  for (record* entry = used.front(); entry != nullptr; entry = entry->next) {
+  for (record* entry = active.front(); entry != nullptr; entry = entry->next) {
     visit(context, *entry);
   }
 }

@@ -10,7 +10,7 @@ class spaces {
   /// Returns a new space; null: no memory. Any thread.
   static pages::space* create(const pages::space_options& options) noexcept;
   /// Gives all memory of a space back and takes the space out of the list.
-  static void destroy(pages::space* gone) noexcept;
+  static void destroy(pages::space* space) noexcept;
 
   /// Calls `visit(space&)` for central() and every space of a heap object, under the lock of this list. Any thread.
   template <class Visit>

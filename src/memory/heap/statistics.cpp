@@ -36,14 +36,14 @@ heap_statistics heap::statistics() const noexcept {
   now.slabs = slabs.get() - reclaimed.slabs.load(relaxed);
   now.slab_bytes = slab_bytes.get() - reclaimed.slab_bytes.load(relaxed);
   // Another thread's move may be half done: then the parts do not add up.
-  const std::uint64_t taken = taken_bytes.get() - reclaimed.block_bytes.load(relaxed);
+  const std::uint64_t used_bytes = taken_bytes.get() - reclaimed.block_bytes.load(relaxed);
   const std::uint64_t waiting = depot_bytes.get();
-  const large_cache::held cached = large.count();
+  const large_cache::content cached = large.count();
   const auto less = [](std::uint64_t total, std::uint64_t part) { return total > part ? total - part : 0; };
   const std::uint64_t large_held = large_bytes.load(relaxed);
   now.large_blocks = less(large_blocks.load(relaxed), cached.runs);
   now.large_bytes = less(large_held, cached.units * pages::unit_bytes);
-  now.used_bytes = less(taken, waiting) + now.large_bytes;
+  now.used_bytes = less(used_bytes, waiting) + now.large_bytes;
   now.footprint_bytes = now.slab_bytes + large_held;
   now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
   now.refills = refills.get();

@@ -125,24 +125,24 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 
 // The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines,
 // which a visitor leaves alone. Threads that act for a heap without a thread do not enter either. So the visitor reads
-// the state during its visit: while it is `owned`, the owner would have to enter in retire() before anybody could act
-// for the heap. acquire: if the heap was adopted, what was done for it before is complete.
+// the state during its visit: while it is `occupied`, the owner would have to enter in retire() before anybody could
+// act for the heap. acquire: if the heap was adopted, what was done for it before is complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (space != &central() || policy.shared() || policy.exact() ||
-      state.load(std::memory_order_relaxed) != ownership::owned) {
+      state.load(std::memory_order_relaxed) != ownership::occupied) {
     return false;
   }
   const std::uint64_t calls = slow_calls.get();
-  const bool works = visited_calls.exchange(calls, std::memory_order_relaxed) != calls;
+  const bool is_working = visited_calls.exchange(calls, std::memory_order_relaxed) != calls;
   constexpr std::uint64_t nothing_waits = ~std::uint64_t{0};
   const std::uint64_t takes = remote_inbox.empty() ? nothing_waits : inbox_takes.get();
   const bool neglects_inbox =
       visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
-  if (works && !neglects_inbox) {
-    visited_asleep.store(false, std::memory_order_relaxed);
+  if (is_working && !neglects_inbox) {
+    was_visited_asleep.store(false, std::memory_order_relaxed);
     return free_bytes() >= min_visited_bytes || !remote_inbox.empty();
   }
-  if (visited_asleep.load(std::memory_order_relaxed) && remote_inbox.empty()) {
+  if (was_visited_asleep.load(std::memory_order_relaxed) && remote_inbox.empty()) {
     return false;
   }
   if (!visits.try_visit()) {
@@ -150,14 +150,14 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
     return refused_visits.fetch_add(1, std::memory_order_relaxed) < max_refused_visits;
   }
   refused_visits.store(0, std::memory_order_relaxed);
-  bool finished = false;
-  if (state.load(std::memory_order_acquire) == ownership::owned) {
+  bool has_finished = false;
+  if (state.load(std::memory_order_acquire) == ownership::occupied) {
     take_in(taker::visitor);
-    finished = !works && visit_classes(stop);
-    visited_asleep.store(finished, std::memory_order_relaxed);
+    has_finished = !is_working && visit_classes(stop);
+    was_visited_asleep.store(has_finished, std::memory_order_relaxed);
   }
   visits.end_visit();
-  return !finished;
+  return !has_finished;
 }
 
 // False: the owner waits, or the visit has to end for another reason.

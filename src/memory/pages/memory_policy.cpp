@@ -17,8 +17,8 @@ constexpr std::uint64_t fading_ms = 4000;
 
 }  // namespace
 
-std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size_t freed) noexcept {
-  if (dirty <= min_kept_bytes) {
+std::size_t memory_policy::excess(std::size_t dirty_bytes, std::size_t used_bytes, std::size_t freed_bytes) noexcept {
+  if (dirty_bytes <= min_kept_bytes) {
     return 0;
   }
   if (kept_dirty_ > min_kept_bytes) {
@@ -27,14 +27,14 @@ std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size
       kept_dirty_ /= 2;
     }
   }
-  const std::size_t keep = kept_dirty_ + used / 4;
-  if (dirty <= keep) {
+  const std::size_t keep = kept_dirty_ + used_bytes / 4;
+  if (dirty_bytes <= keep) {
     return 0;
   }
   // This is more than the excess, so that the next returned run does not come here again.
-  const std::size_t wanted = dirty - keep + keep / 4;
-  const std::size_t limit = freed < max_purged_in_excess ? max_purged_in_excess : freed;
-  return wanted < limit ? wanted : limit;
+  const std::size_t purged_bytes = dirty_bytes - keep + keep / 4;
+  const std::size_t limit = freed_bytes < max_purged_in_excess ? max_purged_in_excess : freed_bytes;
+  return purged_bytes < limit ? purged_bytes : limit;
 }
 
 void memory_policy::note_new_memory() noexcept {

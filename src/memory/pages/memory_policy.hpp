@@ -14,22 +14,22 @@ namespace tarn::pages {
 class memory_policy {
  public:
   /// Notes that units with memory have become free. Any thread.
-  void note_dirty() noexcept { pending_.store(true, std::memory_order_relaxed); }
+  void note_dirty() noexcept { is_pending_.store(true, std::memory_order_relaxed); }
 
   /// Returns true if free memory may be old enough to purge. Any thread; cost: one or two loads.
   bool due(std::uint64_t now_ms) const noexcept {
-    return pending_.load(std::memory_order_relaxed) && now_ms >= next_ms_.load(std::memory_order_relaxed);
+    return is_pending_.load(std::memory_order_relaxed) && now_ms >= next_ms_.load(std::memory_order_relaxed);
   }
-  /// Notes that one generation of free memory has gone back. The next one, if `remaining` says that there is one, is
+  /// Notes that one generation of free memory has gone back. The next one, if `is_any_left`, is
   /// due half a delay later.
-  void note_aged(std::uint64_t now_ms, std::uint32_t delay_ms, bool remaining) noexcept {
-    pending_.store(remaining, std::memory_order_relaxed);
+  void note_aged(std::uint64_t now_ms, std::uint32_t delay_ms, bool is_any_left) noexcept {
+    is_pending_.store(is_any_left, std::memory_order_relaxed);
     next_ms_.store(now_ms + delay_ms / 2, std::memory_order_relaxed);
   }
 
-  /// Returns the bytes to give back now. `dirty` bytes are free, `freed` of them through this call, and `used` bytes
-  /// are handed out. 0: none.
-  std::size_t excess(std::size_t dirty, std::size_t used, std::size_t freed) noexcept;
+  /// Returns the bytes to give back now. `dirty_bytes` are free, `freed_bytes` of them through this call, and
+  /// `used_bytes` are handed out. 0: none.
+  std::size_t excess(std::size_t dirty_bytes, std::size_t used_bytes, std::size_t freed_bytes) noexcept;
   void note_excess_purged(std::uint64_t now_ms) noexcept { excess_purged_ms_ = now_ms; }
 
   /// Notes that a run came from memory that must be touched anew. Shortly after a purge of excess this means that the
@@ -39,7 +39,7 @@ class memory_policy {
 
  private:
   std::atomic<std::uint64_t> next_ms_{0};
-  std::atomic<bool> pending_{false};
+  std::atomic<bool> is_pending_{false};
   static constexpr std::size_t min_kept_bytes = std::size_t{16} << 20;
 
   std::size_t kept_dirty_ = min_kept_bytes;

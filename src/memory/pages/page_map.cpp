@@ -94,12 +94,12 @@ slab* page_map::large_around(const void* address) noexcept {
   std::size_t unit = detail::unit_in_leaf(address);
   for (;; --number, unit = detail::leaf_units - 1) {
     const page_leaf* const leaf = __atomic_load_n(&detail::page_map[number], __ATOMIC_RELAXED);
-    for (std::size_t below = leaf == nullptr ? 0 : unit + 1; below != 0; --below) {
-      const std::uintptr_t key = __atomic_load_n(&leaf->keys[below - 1], __ATOMIC_ACQUIRE);
+    for (std::size_t end = leaf == nullptr ? 0 : unit + 1; end != 0; --end) {
+      const std::uintptr_t key = __atomic_load_n(&leaf->keys[end - 1], __ATOMIC_ACQUIRE);
       if (key != 0) {
-        auto* const candidate = static_cast<slab*>(__atomic_load_n(&leaf->slabs[below - 1], __ATOMIC_RELAXED));
-        const bool large = (key & mark_mask) == large_mark;
-        return large && address < candidate->start + candidate->bytes ? candidate : nullptr;
+        auto* const candidate = static_cast<slab*>(__atomic_load_n(&leaf->slabs[end - 1], __ATOMIC_RELAXED));
+        const bool is_large = (key & mark_mask) == large_mark;
+        return is_large && address < candidate->start + candidate->bytes ? candidate : nullptr;
       }
     }
     if (number == 0) {

@@ -21,25 +21,26 @@ constexpr std::size_t max_purged_units = 64;
 // program with so much in use is likely to need again. If that guess was too low (take_run had to touch new memory
 // soon afterwards), the next one is twice as large.
 void space::purge_excess(std::size_t freed) noexcept {
-  if (options_.purge == purging::never || purge_refused_ || purge_running_) {
+  if (options_.purge == purging::never || was_purge_refused_ || is_purging_) {
     return;
   }
-  std::size_t left = policy_.excess(runs_.dirty_units() * unit_bytes, used_.load(std::memory_order_relaxed), freed);
+  std::size_t left =
+      policy_.excess(runs_.dirty_units() * unit_bytes, used_bytes_.load(std::memory_order_relaxed), freed);
   if (left == 0) {
     return;
   }
-  purge_running_ = true;
+  is_purging_ = true;
   for (std::size_t others = runs_.dirty_segments(); others != 0 && left != 0; --others) {
     segment* const dirty = next_dirty();
     if (dirty == nullptr) {
       break;
     }
-    for (unit_set segment::*which : {&segment::stale, &segment::fresh}) {
-      const std::size_t gone = dirty->kept ? 0 : purge_set(*dirty, which, left);
-      left -= gone < left ? gone : left;
+    for (unit_set segment::*which : {&segment::stale, &segment::recently_freed}) {
+      const std::size_t purged_units = dirty->is_reserved ? 0 : purge_set(*dirty, which, left);
+      left -= purged_units < left ? purged_units : left;
     }
   }
-  purge_running_ = false;
+  is_purging_ = false;
   policy_.note_excess_purged(platform::now_ms());
 }
 
@@ -48,7 +49,7 @@ void space::purge_excess(std::size_t freed) noexcept {
 // limit of the address space they stay, because an aligned segment might not fit again.
 void space::drop_unused() noexcept {
   runs_.for_each([this, is_limited = false, is_known = false](segment& visited) mutable {
-    if (visited.kept || visited.free_units != visited.units || visited.dirty_units != 0) {
+    if (visited.is_reserved || visited.free_units != visited.units || visited.dirty_units != 0) {
       return;
     }
     if (!is_known) {
@@ -79,20 +80,20 @@ std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::siz
   std::size_t bytes = 0;
   unit_set& set = purged.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < max_units && bytes < max_bytes && !purge_refused_) {
+  while (unit < max_units && bytes < max_bytes && !was_purge_refused_) {
     std::size_t count = set.next_gap(unit) - unit;
     count = count < max_purged_units ? count : max_purged_units;
     purged.lend(unit, count);
     runs_.update(purged);
     mutex_.unlock();
-    const bool gone = platform::purge(purged.address(unit), count * unit_bytes);
+    const bool was_purged = platform::purge(purged.address(unit), count * unit_bytes);
     mutex_.lock();
-    purged.put_back(unit, count, gone);
+    purged.put_back(unit, count, was_purged);
     runs_.update(purged);
-    if (gone) {
+    if (was_purged) {
       bytes += count * unit_bytes;
     } else {
-      purge_refused_ = true;  // the memory is locked: a second attempt would not help
+      was_purge_refused_ = true;  // the memory is locked: a second attempt would not help
     }
     unit = set.next_member(unit + count);
   }
@@ -100,7 +101,7 @@ std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::siz
 }
 
 bool space::retains(std::size_t bytes) const noexcept {
-  return options_.purge == purging::after_delay && !purge_refused_ &&
+  return options_.purge == purging::after_delay && !was_purge_refused_ &&
          runs_.dirty_units() * unit_bytes + cached_.load(std::memory_order_relaxed) >= bytes;
 }
 
@@ -116,43 +117,43 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   if (!mutex_.try_lock()) {
     return false;  // the thread that holds the lock will come here again
   }
-  if (purge_running_ || purge_refused_ || options_.purge == purging::never) {
+  if (is_purging_ || was_purge_refused_ || options_.purge == purging::never) {
     mutex_.unlock();
     return false;
   }
-  purge_running_ = true;
+  is_purging_ = true;
   std::size_t purged = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < max_purged_at_once; --left) {
     segment* const dirty = next_dirty();
     if (dirty == nullptr) {
       break;
     }
-    purged += dirty->kept ? 0 : purge_set(*dirty, &segment::stale, max_purged_at_once - purged);
+    purged += dirty->is_reserved ? 0 : purge_set(*dirty, &segment::stale, max_purged_at_once - purged);
   }
-  const bool finished = purged < max_purged_at_once;
-  if (finished) {
+  const bool has_finished = purged < max_purged_at_once;
+  if (has_finished) {
     // All stale memory is gone, and fresh memory ages now. It takes two half delays to go.
     bool is_any_left = false;
     for (segment* candidate = runs_.first_dirty(); candidate != nullptr; candidate = candidate->next) {
-      if (candidate->kept) {
+      if (candidate->is_reserved) {
         continue;
       }
-      is_any_left = is_any_left || candidate->fresh.next_member(0) < max_units;
-      candidate->stale |= candidate->fresh;
-      candidate->fresh.clear();
+      is_any_left = is_any_left || candidate->recently_freed.next_member(0) < max_units;
+      candidate->stale |= candidate->recently_freed;
+      candidate->recently_freed.clear();
     }
     policy_.note_aged(now_ms, delay_ms, is_any_left);
     if (!is_any_left) {
       drop_unused();
     }
   }
-  purge_running_ = false;
+  is_purging_ = false;
   mutex_.unlock();
-  return !finished;
+  return !has_finished;
 }
 
 void space::wait_for_purge() noexcept {
-  while (purge_running_) {
+  while (is_purging_) {
     mutex_.unlock();
     platform::sleep_ms(1);
     mutex_.lock();
@@ -160,7 +161,7 @@ void space::wait_for_purge() noexcept {
 }
 
 void space::reset_after_fork() noexcept {
-  purge_running_ = false;
+  is_purging_ = false;
   runs_.for_each([this](segment& visited) {
     if (visited.put_back_all()) {
       runs_.update(visited);
@@ -172,7 +173,7 @@ void space::reset_after_fork() noexcept {
 
 std::size_t space::purge_all() noexcept {
   const hold guard(mutex_);
-  purge_refused_ = false;  // the program asks for this: the memory may be unlocked by now
+  was_purge_refused_ = false;  // the program asks for this: the memory may be unlocked by now
   std::size_t bytes = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0; --left) {
     segment* const dirty = next_dirty();
@@ -180,10 +181,10 @@ std::size_t space::purge_all() noexcept {
       break;
     }
     bytes += purge_set(*dirty, &segment::stale, ~std::size_t{0});
-    bytes += purge_set(*dirty, &segment::fresh, ~std::size_t{0});
+    bytes += purge_set(*dirty, &segment::recently_freed, ~std::size_t{0});
   }
   runs_.for_each([this](segment& visited) {  // address space can be short too
-    if (!visited.kept && visited.free_units == visited.units) {
+    if (!visited.is_reserved && visited.free_units == visited.units) {
       runs_.remove(visited);
       visited.destroy();
     }

@@ -42,11 +42,11 @@ struct alignas(64) remote_frees : inbox_node {
   /// Tells the caller of free_remotely what it found and what the caller has to do.
   struct sent {
     std::uint64_t before;  ///< the bits that were already set
-    bool post;             ///< the caller must put the slab into its owner's inbox
+    bool must_post;        ///< the caller must put the slab into its owner's inbox
   };
 
   /// Frees the blocks `freed` (not 0) of word `number`. Any thread that holds those blocks may call it. Unless it
-  /// returns `post`, the caller must not touch the slab afterwards.
+  /// returns `must_post`, the caller must not touch the slab afterwards.
   sent free_remotely(std::size_t number, std::uint64_t freed) noexcept {
     // acq_rel: release, so that a thread that takes a bit sees what was written to the block; acquire, so that a
     // sender that finds 0 comes after the collector's step 5, and the bit that it adds to `waiting_` is not mistaken
@@ -75,20 +75,20 @@ struct alignas(64) remote_frees : inbox_node {
   }
 
   /// Returns whether all `blocks` blocks wait, and nobody else uses the slab. The caller took it out of an inbox.
-  bool all_wait(std::size_t words, std::size_t blocks) const noexcept {
+  bool all_wait(std::size_t word_count, std::size_t blocks) const noexcept {
     // A sender that found a word empty and has not announced it yet will touch the slab once more. Nobody takes a word
     // before it is announced, so a word has at most one such sender. A collector that has not taken all of its words
     // yet took their announcements before, and a word that it has yet to take is not announced again. So if every
     // word is announced, there is neither; and the count is exact, as no word is taken from then on.
     // acquire: what the senders did to the slab comes before.
-    const std::uint64_t every_word = ~std::uint64_t{0} >> (64 - words);
-    return waiting_.load(std::memory_order_acquire) == every_word && remote_count(words) == blocks;
+    const std::uint64_t every_word = ~std::uint64_t{0} >> (64 - word_count);
+    return waiting_.load(std::memory_order_acquire) == every_word && remote_count(word_count) == blocks;
   }
 
   /// Returns the number of waiting blocks. It is exact only while nobody takes words.
-  std::size_t remote_count(std::size_t words) const noexcept {
+  std::size_t remote_count(std::size_t word_count) const noexcept {
     std::size_t set = 0;
-    for (std::size_t number = 0; number < words; ++number) {
+    for (std::size_t number = 0; number < word_count; ++number) {
       set += static_cast<std::size_t>(std::popcount(remote_words[number].load(std::memory_order_acquire)));
     }
     return set;

@@ -63,7 +63,7 @@ void run_index::insert(segment& added) noexcept {
 
 // Counts `now` dirty units of a segment instead of those that are counted.
 void run_index::add_dirty(const segment& changed, std::size_t now) noexcept {
-  if (!changed.kept) {
+  if (!changed.is_reserved) {
     dirty_units_.store(dirty_units() + now - changed.indexed_dirty, std::memory_order_relaxed);
   }
 }
@@ -121,26 +121,27 @@ segment* run_index::find(std::size_t units) const noexcept {
 }
 
 bool run_index::is_valid() const noexcept {
-  bool valid = clean_.is_valid() && dirty_.is_valid();
+  bool is_consistent = clean_.is_valid() && dirty_.is_valid();
   std::size_t segments = 0;
   std::size_t dirty = 0;
   std::size_t dirty_segments = 0;
   std::size_t without_room = 0;
   for_each([&](const segment& indexed) {
     ++segments;
-    dirty += indexed.kept ? 0 : indexed.dirty_units;
+    dirty += indexed.is_reserved ? 0 : indexed.dirty_units;
     dirty_segments += indexed.dirty_units != 0 ? 1 : 0;
     without_room += indexed.longest_run == 0 ? 1 : 0;
-    valid = valid && indexed.is_valid() && indexed.indexed_dirty == indexed.dirty_units;
+    is_consistent = is_consistent && indexed.is_valid() && indexed.indexed_dirty == indexed.dirty_units;
   });
   for (std::size_t bin = 0; bin < bin_count; ++bin) {
-    valid = valid && (bins_[bin] != nullptr) == ((occupied_ >> bin & 1) != 0);
+    is_consistent = is_consistent && (bins_[bin] != nullptr) == ((occupied_ >> bin & 1) != 0);
     for (const segment* member = bins_[bin]; member != nullptr; member = member->bin_next) {
-      valid = valid && member->bin == bin + 1 && member->longest_run != 0 && bin_of(member->longest_run) == bin;
+      is_consistent =
+          is_consistent && member->bin == bin + 1 && member->longest_run != 0 && bin_of(member->longest_run) == bin;
       --segments;
     }
   }
-  return valid && segments == without_room && dirty == dirty_units() && dirty_segments == dirty_count_;
+  return is_consistent && segments == without_room && dirty == dirty_units() && dirty_segments == dirty_count_;
 }
 
 }  // namespace tarn::pages

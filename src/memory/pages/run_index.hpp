@@ -36,9 +36,9 @@ class run_index {
   /// Returns the dirty units of all segments, except reserved ones, which the memory policy leaves alone. Any thread
   /// may call it without the lock, and gets a count of a moment ago.
   std::size_t dirty_units() const noexcept { return dirty_units_.load(std::memory_order_relaxed); }
-  void move_to_end_of_dirty(segment& seen) noexcept {
-    dirty_.remove(&seen);
-    dirty_.push_back(&seen);
+  void move_to_end_of_dirty(segment& visited) noexcept {
+    dirty_.remove(&visited);
+    dirty_.push_back(&visited);
   }
 
   /// Calls `visit` with each segment, which it may remove.

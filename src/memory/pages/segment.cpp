@@ -98,8 +98,8 @@ void segment::destroy(void (*unmap)(void*, std::size_t) noexcept) noexcept {
 
 // Takes the units out of both dirty sets; returns how many were in them.
 std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {
-  const std::size_t were = fresh.count(unit, count) + stale.count(unit, count);
-  fresh.erase(unit, count);
+  const std::size_t were = recently_freed.count(unit, count) + stale.count(unit, count);
+  recently_freed.erase(unit, count);
   stale.erase(unit, count);
   dirty_units -= were;
   return were;
@@ -107,19 +107,19 @@ std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {
 
 // Takes free units of one run out of the free set.
 void segment::take_units(std::size_t unit, std::size_t count) noexcept {
-  const bool longest = free.next_gap(unit) - free.run_start(unit) == longest_run;
+  const bool is_longest = free.next_gap(unit) - free.run_start(unit) == longest_run;
   free.erase(unit, count);
   free_units -= count;
-  if (longest) {
+  if (is_longest) {
     longest_run = free.longest_run();
   }
 }
 
-void segment::add_units(std::size_t unit, std::size_t count, bool clean) noexcept {
+void segment::add_units(std::size_t unit, std::size_t count, bool is_clean) noexcept {
   free.insert(unit, count);
   free_units += count;
-  if (!clean) {
-    fresh.insert(unit, count);
+  if (!is_clean) {
+    recently_freed.insert(unit, count);
     dirty_units += count;
   }
   const std::size_t run = free.next_gap(unit) - free.run_start(unit);
@@ -132,9 +132,9 @@ void segment::lend(std::size_t unit, std::size_t count) noexcept {
   lent.insert(unit, count);
 }
 
-void segment::put_back(std::size_t unit, std::size_t count, bool clean) noexcept {
+void segment::put_back(std::size_t unit, std::size_t count, bool is_clean) noexcept {
   lent.erase(unit, count);
-  add_units(unit, count, clean);
+  add_units(unit, count, is_clean);
 }
 
 bool segment::put_back_all() noexcept {
@@ -165,10 +165,10 @@ slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
     }
     take_units(unit, count);
     slab* const run = description(unit);
-    run->zeroed = clean_up(unit, count) == 0;
+    run->is_zeroed = clean_up(unit, count) == 0;
     run->start = address(unit);
     run->home = this;
-    run->remote_words = bits_of(unit).words;
+    run->remote_words = bits_of(unit).bits;
     run->units = static_cast<std::uint32_t>(count);
     run->previous = run->next = nullptr;
     return run;
@@ -187,14 +187,14 @@ bool segment::extend(slab& run, std::size_t count) noexcept {
   return true;
 }
 
-void segment::give(slab& run, std::size_t first_unit, bool clean) noexcept {
+void segment::give(slab& run, std::size_t first_unit, bool is_clean) noexcept {
   const std::size_t unit = unit_of(run.start) + first_unit;
   const std::size_t count = run.units - first_unit;
   TARN_CHECK(!free.contains_any(unit, count));
   page_map::retire(address(unit), count);
   detail::mark_allocated(address(unit), count * unit_bytes);
   run.units = static_cast<std::uint32_t>(first_unit);
-  add_units(unit, count, clean);
+  add_units(unit, count, is_clean);
 }
 
 void segment::reset() noexcept {
@@ -202,13 +202,13 @@ void segment::reset() noexcept {
   detail::mark_allocated(start, bytes());
   std::size_t unit = 0;
   while (unit < units) {  // units that were in use become fresh
-    const std::size_t used = free.next_gap(unit);
-    if (used >= units) {
+    const std::size_t used_end = free.next_gap(unit);
+    if (used_end >= units) {
       break;
     }
-    const std::size_t end = free.next_member(used);
-    fresh.insert(used, (end < units ? end : units) - used);
-    dirty_units += (end < units ? end : units) - used;
+    const std::size_t end = free.next_member(used_end);
+    recently_freed.insert(used_end, (end < units ? end : units) - used_end);
+    dirty_units += (end < units ? end : units) - used_end;
     unit = end;
   }
   free_units = units;
@@ -220,12 +220,12 @@ bool segment::is_valid() const noexcept {
   if (free.size() != free_units || free_units > units) {
     return false;
   }
-  if (fresh.size() + stale.size() != dirty_units || free.longest_run() != longest_run) {
+  if (recently_freed.size() + stale.size() != dirty_units || free.longest_run() != longest_run) {
     return false;
   }
   for (std::size_t unit = 0; unit < max_units; ++unit) {
     const bool is_free = free.contains_any(unit, 1);
-    if (!is_free && (fresh.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
+    if (!is_free && (recently_freed.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
       return false;
     }
     if (is_free && (unit >= units || lent.contains_any(unit, 1))) {

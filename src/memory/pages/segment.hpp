@@ -29,9 +29,9 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   segment* bin_previous;
   segment* bin_next;
   std::uint8_t bin;  ///< bin of the run index, counted from 1; 0: in none
-  bool kept;         ///< reserved: it survives release(), and no purge by age touches it
+  bool is_reserved;  ///< reserved: it survives release(), and no purge by age touches it
   unit_set free;
-  unit_set fresh;
+  unit_set recently_freed;
   unit_set stale;
   unit_set lent;  ///< units in no other set: their pages are going back right now
 
@@ -41,8 +41,8 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
 
   std::size_t bytes() const noexcept { return units * unit_bytes; }
   char* address(std::size_t unit) const noexcept { return start + unit * unit_bytes; }
-  std::size_t unit_of(const void* inside) const noexcept {
-    return static_cast<std::size_t>(static_cast<const char*>(inside) - start) / unit_bytes;
+  std::size_t unit_of(const void* address) const noexcept {
+    return static_cast<std::size_t>(static_cast<const char*>(address) - start) / unit_bytes;
   }
 
   /// Takes the first run of `count` free units whose address is a multiple of `alignment` (first fit); null if there
@@ -50,14 +50,14 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   slab* take(std::size_t count, std::size_t alignment) noexcept;
   /// Takes `count` more units right behind a run of this segment. False: they are not all free there.
   bool extend(slab& run, std::size_t count) noexcept;
-  /// Gives a run back, or (`first_unit` > 0) only its units from there on. `clean`: they read as zero.
-  void give(slab& run, std::size_t first_unit = 0, bool clean = false) noexcept;
+  /// Gives a run back, or (`first_unit` > 0) only its units from there on. `is_clean`: they read as zero.
+  void give(slab& run, std::size_t first_unit = 0, bool is_clean = false) noexcept;
   /// Takes units out of the dirty sets; returns how many were in them.
   std::size_t clean_up(std::size_t unit, std::size_t count) noexcept;
   /// Takes dirty units out of all sets, so that no thread takes them while their pages go back.
   void lend(std::size_t unit, std::size_t count) noexcept;
-  /// Puts lent units back. `clean`: they read as zero.
-  void put_back(std::size_t unit, std::size_t count, bool clean) noexcept;
+  /// Puts lent units back. `is_clean`: they read as zero.
+  void put_back(std::size_t unit, std::size_t count, bool is_clean) noexcept;
   /// Puts all lent units back. It runs in a forked child, where the thread that lent them does not exist. It is not
   /// known whether the kernel had taken their pages, so they count as dirty. Returns true if there were any.
   bool put_back_all() noexcept;
@@ -68,7 +68,7 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
 
  private:
   void take_units(std::size_t unit, std::size_t count) noexcept;
-  void add_units(std::size_t unit, std::size_t count, bool clean) noexcept;
+  void add_units(std::size_t unit, std::size_t count, bool is_clean) noexcept;
   slab* description(std::size_t unit) noexcept {
     return reinterpret_cast<slab*>(reinterpret_cast<char*>(this) + sizeof(segment)) + unit;
   }

@@ -10,7 +10,7 @@ void slab::cut(detail::size_class index_) noexcept {
   free_blocks = capacity;
   hint = 0;
   purged_at = 0;
-  cleared = zeroed ? capacity : 0;
+  cleared = is_zeroed ? capacity : 0;
   bytes = shapes.classes[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {
@@ -22,16 +22,16 @@ void slab::cut(detail::size_class index_) noexcept {
 
 std::size_t slab::take(void** end, std::size_t limit) noexcept {
   const std::size_t block_bytes = shapes.classes[index].block_bytes;
-  const std::size_t wanted = limit < free_blocks ? limit : free_blocks;
-  std::size_t taken = 0;
+  const std::size_t count = limit < free_blocks ? limit : free_blocks;
+  std::size_t taken_count = 0;
   std::size_t word = hint;
-  while (taken < wanted) {
+  while (taken_count < count) {
     std::uint64_t bits = free[word];
     char* const base = start + word * 64 * block_bytes;
-    while (bits != 0 && taken < wanted) {
+    while (bits != 0 && taken_count < count) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
       *--end = base + bit * block_bytes;
-      ++taken;
+      ++taken_count;
       bits &= bits - 1;
     }
     free[word] = bits;
@@ -40,8 +40,8 @@ std::size_t slab::take(void** end, std::size_t limit) noexcept {
     }
   }
   hint = static_cast<std::uint16_t>(word);
-  free_blocks = static_cast<std::uint16_t>(free_blocks - taken);
-  return taken;
+  free_blocks = static_cast<std::uint16_t>(free_blocks - taken_count);
+  return taken_count;
 }
 
 template <std::uint64_t Flip>

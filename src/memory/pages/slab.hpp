@@ -33,7 +33,7 @@ inline constexpr std::size_t max_blocks = unit_bytes / detail::block_alignment;
 
 /// Holds the words of the remote frees of one slab.
 struct remote_bits {
-  std::atomic<std::uint64_t> words[max_blocks / 64];
+  std::atomic<std::uint64_t> bits[max_blocks / 64];
 };
 
 /// Returns the shape of a class. A slab has at least 8 blocks, or 4 where they are larger than 32 KiB. Above 8 KiB it
@@ -153,8 +153,8 @@ struct slab : remote_frees, base::list_links<slab> {
   std::uint16_t purged_at;    ///< free_blocks at the last visit of purge_free_pages; 0: none since cut()
   std::uint16_t cleared;      ///< blocks from here on may hold anything: a hardened heap zeroes them first
   std::uint8_t index;         ///< size class
-  bool moved;                 ///< its own mapping has pages that came from elsewhere
-  bool zeroed;                ///< when it was taken, its bytes read as zero
+  bool has_moved_pages;       ///< its own mapping has pages that came from elsewhere
+  bool is_zeroed;             ///< when it was taken, its bytes read as zero
   std::uint64_t free[max_blocks / 64];
 
   bool full() const noexcept { return free_blocks == 0; }

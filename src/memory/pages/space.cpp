@@ -62,7 +62,7 @@ void space::note_retained(std::size_t bytes) noexcept {
 void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
 
 bool space::charge(std::size_t bytes) noexcept {
-  const std::size_t now = used_.load(std::memory_order_relaxed) + bytes;
+  const std::size_t now = used_bytes_.load(std::memory_order_relaxed) + bytes;
   if (options_.limit != 0 && now > options_.limit) {
     return false;
   }
@@ -73,19 +73,19 @@ bool space::charge(std::size_t bytes) noexcept {
       return false;
     }
   }
-  used_.store(now, std::memory_order_relaxed);
+  used_bytes_.store(now, std::memory_order_relaxed);
   return true;
 }
 
 void space::credit(std::size_t bytes) noexcept {
-  used_.store(used_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+  used_bytes_.store(used_bytes_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
   if (process_limit != 0) {
     process_used.fetch_sub(bytes, std::memory_order_relaxed);
   }
 }
 
 void space::note_peak() noexcept {
-  const std::size_t now = used_.load(std::memory_order_relaxed);
+  const std::size_t now = used_bytes_.load(std::memory_order_relaxed);
   if (now > peak_.load(std::memory_order_relaxed)) {
     peak_.store(now, std::memory_order_relaxed);
   }
@@ -100,8 +100,8 @@ segment* space::add_segment(std::size_t min_units, std::size_t wanted_units) noe
     created = segment::create(units, unit_bytes);
   }
   if (created != nullptr) {
-    if (options_.huge_wanted || options_.huge_refused) {
-      platform::advise_huge(created->start, created->bytes(), options_.huge_wanted);
+    if (options_.asks_for_huge || options_.refuses_huge) {
+      platform::advise_huge(created->start, created->bytes(), options_.asks_for_huge);
     }
     runs_.insert(*created);
   }
@@ -115,8 +115,8 @@ std::size_t space::next_segment_units() const noexcept {
   if (options_.first_units >= options_.segment_units || (limit != 0 && limit < little_address_space)) {
     return options_.segment_units;
   }
-  const std::size_t used = used_.load(std::memory_order_relaxed) / unit_bytes;
-  const std::size_t units = used < options_.first_units ? options_.first_units : used;
+  const std::size_t used_units = used_bytes_.load(std::memory_order_relaxed) / unit_bytes;
+  const std::size_t units = used_units < options_.first_units ? options_.first_units : used_units;
   return units < options_.segment_units ? units : options_.segment_units;
 }
 
@@ -132,7 +132,7 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   }
   slab* const run = source->take(units, alignment);
   runs_.update(*source);
-  if (run != nullptr && run->zeroed) {
+  if (run != nullptr && run->is_zeroed) {
     policy_.note_new_memory();
   }
   return run;
@@ -150,7 +150,7 @@ bool space::reserve(std::size_t bytes) noexcept {
     if (created == nullptr) {
       return false;
     }
-    created->kept = true;
+    created->is_reserved = true;
     const std::size_t touched = created->units < units ? created->units : units;
     if (!platform::prefault(created->start, touched * unit_bytes)) {
       return false;
@@ -216,22 +216,22 @@ slab* space::map_single(std::size_t units, std::size_t alignment) noexcept {
     single_slabs.deallocate(record);
     return nullptr;
   }
-  if (options_.huge_refused) {
+  if (options_.refuses_huge) {
     platform::advise_huge(start, bytes, false);
   }
   slab* const created = ::new (record) slab{};
   created->start = static_cast<char*>(start);
   created->units = static_cast<std::uint32_t>(units);
-  created->zeroed = true;
+  created->is_zeroed = true;
   singles_.push_back(created);
   singles_in_process.fetch_add(1, std::memory_order_relaxed);
   return created;
 }
 
-void space::forget_single(slab& gone) noexcept {
-  singles_.remove(&gone);
+void space::forget_single(slab& block) noexcept {
+  singles_.remove(&block);
   singles_in_process.fetch_sub(1, std::memory_order_relaxed);
-  single_slabs.deallocate(&gone);
+  single_slabs.deallocate(&block);
 }
 
 bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
@@ -239,25 +239,25 @@ bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) 
   const std::size_t new_bytes = units * unit_bytes;
   // Pages that came from elsewhere do not merge with those behind them into one mapping, and the kernel moves one
   // mapping at a time.
-  const bool may_grow = !block.moved;
+  const bool may_grow = !block.has_moved_pages;
   if ((units > block.units && !may_grow) || !platform::resize(block.start, old_bytes, new_bytes)) {
     if (units < block.units) {
       return false;
     }
     // The pages move to a new place. It is chosen, and covered in the page map, before the old one is given up.
-    char* const place = static_cast<char*>(page_map::map(new_bytes, alignment_to_move(new_bytes), unit_bytes));
-    if (place == nullptr) {
+    char* const target = static_cast<char*>(page_map::map(new_bytes, alignment_to_move(new_bytes), unit_bytes));
+    if (target == nullptr) {
       return false;
     }
     // The old entry is cleared first, because the old place may belong to another thread at once.
     page_map::clear(block.start, 1);
-    if (!platform::move(block.start, old_bytes, place, new_bytes)) {
+    if (!platform::move(block.start, old_bytes, target, new_bytes)) {
       page_map::set_large(block.start, owner, &block);
       return false;
     }
-    block.start = place;
-    block.moved = true;
-    page_map::set_large(place, owner, &block);
+    block.start = target;
+    block.has_moved_pages = true;
+    page_map::set_large(target, owner, &block);
   }
   block.units = static_cast<std::uint32_t>(units);
   return true;
@@ -280,7 +280,7 @@ slab* space::resize_run(slab& block, std::size_t units, std::uintptr_t owner, bo
 slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
   // Reserved memory keeps its pages, and locked memory would lose its lock. A copy into free memory that holds pages
   // costs less than the page faults that follow a move.
-  if (block.bytes < min_moved_bytes || block.home->kept || purge_refused_ ||
+  if (block.bytes < min_moved_bytes || block.home->is_reserved || was_purge_refused_ ||
       (units <= max_run_units && runs_.dirty_units() >= units) ||
       singles_in_process.load(std::memory_order_relaxed) >= max_singles) {
     return nullptr;
@@ -294,7 +294,7 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
     forget_single(*created);
     return nullptr;
   }
-  created->moved = true;
+  created->has_moved_pages = true;
   make_large(*created, owner);
   segment& home = *block.home;
   home.give(block, 0, true);
@@ -328,7 +328,7 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   }
   note_peak();
   resized->bytes = resized->units * unit_bytes;
-  resized->zeroed = false;
+  resized->is_zeroed = false;
   if (units < before) {
     credit((before - units) * unit_bytes);
   }
@@ -342,7 +342,7 @@ bool space::grant_caching(std::size_t bytes, std::size_t least) noexcept {
     return false;
   }
   const std::size_t others = cached_.fetch_add(bytes, std::memory_order_relaxed);
-  if (others > std::max(least, used_.load(std::memory_order_relaxed) / 8)) {
+  if (others > std::max(least, used_bytes_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }
@@ -353,9 +353,9 @@ bool space::grant_caching(std::size_t bytes, std::size_t least) noexcept {
 }
 
 void space::deallocate(slab* run) noexcept {
-  bool clean = false;
+  bool is_clean = false;
   if (run->home != nullptr && options_.purge == purging::at_once) {
-    clean = platform::purge(run->start, run->units * unit_bytes);
+    is_clean = platform::purge(run->start, run->units * unit_bytes);
   }
   if (run->home != nullptr) {
     bool is_above_limit = false;
@@ -364,7 +364,7 @@ void space::deallocate(slab* run) noexcept {
       const std::size_t freed = run->units * unit_bytes;  // `give` leaves the run without units
       credit(freed);
       segment& home = *run->home;
-      home.give(*run, 0, clean);
+      home.give(*run, 0, is_clean);
       runs_.update(home);
       policy_.note_dirty();
       purge_excess(freed);
@@ -391,13 +391,13 @@ void space::release_all(std::size_t kept_bytes) noexcept {
     forget_single(*single);
   }
   base::list<segment> survivors;
-  for (const bool reserved : {true, false}) {  // a reserved segment may be a little larger than requested
+  for (const bool must_be_reserved : {true, false}) {  // a reserved segment may be a little larger than requested
     runs_.for_each([&](segment& visited) {
-      if (visited.kept != reserved) {
+      if (visited.is_reserved != must_be_reserved) {
         return;
       }
       runs_.remove(visited);
-      if (reserved ? kept_bytes != 0 : visited.bytes() <= kept_bytes) {
+      if (must_be_reserved ? kept_bytes != 0 : visited.bytes() <= kept_bytes) {
         kept_bytes -= visited.bytes() < kept_bytes ? visited.bytes() : kept_bytes;
         survivors.push_back(&visited);
       } else {
@@ -410,7 +410,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
     survivor->reset();
     runs_.insert(*survivor);
   }
-  credit(used_.load(std::memory_order_relaxed));
+  credit(used_bytes_.load(std::memory_order_relaxed));
 }
 
 bool space::is_valid() noexcept {

@@ -25,8 +25,8 @@ struct space_options {
   std::size_t alignment = std::size_t{2} << 20;  ///< alignment of segments
   std::size_t limit = 0;                         ///< bytes that may be handed out; 0: no limit
   purging purge = purging::after_delay;          ///< when free memory goes back to the system
-  bool huge_wanted = false;                      ///< asks for huge pages
-  bool huge_refused = false;                     ///< asks for none
+  bool asks_for_huge = false;                    ///< asks for huge pages
+  bool refuses_huge = false;                     ///< asks for none
 };
 
 /// No large block can have more bytes than this.
@@ -87,7 +87,7 @@ class space {
   /// Has release_all() call a function instead of platform::unmap.
   void unmap_with(void (*unmap)(void* start, std::size_t bytes) noexcept) noexcept { unmap_ = unmap; }
 
-  std::size_t used_bytes() const noexcept { return used_.load(std::memory_order_relaxed); }
+  std::size_t used_bytes() const noexcept { return used_bytes_.load(std::memory_order_relaxed); }
   std::size_t peak_used_bytes() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
   /// Limits the bytes that all spaces together hand out; 0: no limit. Call it before there are threads.
@@ -106,7 +106,7 @@ class space {
   std::size_t next_segment_units() const noexcept;
   segment* add_segment(std::size_t min_units, std::size_t wanted_units) noexcept;
   slab* map_single(std::size_t units, std::size_t alignment) noexcept;
-  void forget_single(slab& gone) noexcept;
+  void forget_single(slab& block) noexcept;
   bool resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept;
   slab* resize_run(slab& block, std::size_t units, std::uintptr_t owner, bool may_move) noexcept;
   slab* move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept;
@@ -125,13 +125,13 @@ class space {
   space_options options_;
   run_index runs_;
   base::list<slab> singles_;  ///< blocks with mappings of their own
-  std::atomic<std::size_t> used_{0};
+  std::atomic<std::size_t> used_bytes_{0};
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
   void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
-  bool purge_running_ = false;
-  bool purge_refused_ = false;  ///< the system refused the last purge
+  bool is_purging_ = false;
+  bool was_purge_refused_ = false;  ///< the system refused the last purge
 };
 
 }  // namespace tarn::pages

@@ -12,37 +12,37 @@ inline constexpr std::size_t max_units = 1024;  ///< units in a segment
 class unit_set {
  public:
   void insert(std::size_t first, std::size_t count) noexcept {
-    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
+    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { bits_[word] |= mask; });
   }
   void erase(std::size_t first, std::size_t count) noexcept {
-    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { bits_[word] &= ~mask; });
   }
   void clear() noexcept {
-    for (std::uint64_t& word : words_) {
+    for (std::uint64_t& word : bits_) {
       word = 0;
     }
   }
 
   bool contains_any(std::size_t first, std::size_t count) const noexcept {
     std::uint64_t present = 0;
-    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { present |= words_[word] & mask; });
+    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { present |= bits_[word] & mask; });
     return present != 0;
   }
   bool contains_all(std::size_t first, std::size_t count) const noexcept {
     std::uint64_t missing = 0;
-    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { missing |= ~words_[word] & mask; });
+    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { missing |= ~bits_[word] & mask; });
     return missing == 0;
   }
   std::size_t count(std::size_t first, std::size_t units) const noexcept {
     std::size_t members = 0;
     each_word(first, units, [&](std::size_t word, std::uint64_t mask) {
-      members += static_cast<std::size_t>(std::popcount(words_[word] & mask));
+      members += static_cast<std::size_t>(std::popcount(bits_[word] & mask));
     });
     return members;
   }
   std::size_t size() const noexcept {
     std::size_t count = 0;
-    for (const std::uint64_t word : words_) {
+    for (const std::uint64_t word : bits_) {
       count += static_cast<std::size_t>(std::popcount(word));
     }
     return count;
@@ -56,12 +56,12 @@ class unit_set {
   /// Returns the start of the run of members that ends at `unit`, which is a member.
   std::size_t run_start(std::size_t unit) const noexcept {
     std::size_t word = unit / 64;
-    std::uint64_t gaps = ~words_[word] & (~std::uint64_t{0} >> (63 - unit % 64));
+    std::uint64_t gaps = ~bits_[word] & (~std::uint64_t{0} >> (63 - unit % 64));
     while (gaps == 0) {
       if (word == 0) {
         return 0;
       }
-      gaps = ~words_[--word];
+      gaps = ~bits_[--word];
     }
     return word * 64 + static_cast<std::size_t>(std::bit_width(gaps));
   }
@@ -78,7 +78,7 @@ class unit_set {
 
   unit_set& operator|=(const unit_set& operand) noexcept {
     for (std::size_t word = 0; word < word_count; ++word) {
-      words_[word] |= operand.words_[word];
+      bits_[word] |= operand.bits_[word];
     }
     return *this;
   }
@@ -92,12 +92,12 @@ class unit_set {
       return max_units;
     }
     std::size_t word = first / 64;
-    std::uint64_t bits = (words_[word] ^ Flip) & (~std::uint64_t{0} << (first % 64));
+    std::uint64_t bits = (bits_[word] ^ Flip) & (~std::uint64_t{0} << (first % 64));
     while (bits == 0) {
       if (++word == word_count) {
         return max_units;
       }
-      bits = words_[word] ^ Flip;
+      bits = bits_[word] ^ Flip;
     }
     return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
   }
@@ -113,7 +113,7 @@ class unit_set {
     }
   }
 
-  std::uint64_t words_[word_count] = {};
+  std::uint64_t bits_[word_count] = {};
 };
 
 }  // namespace tarn::pages

@@ -58,11 +58,12 @@ void poison(char* begin, char* end) noexcept { detail::mark_free(begin, static_c
 
 }  // namespace
 
-arena_limit_reached::arena_limit_reached(const char* name, std::size_t wanted, std::size_t held,
+arena_limit_reached::arena_limit_reached(const char* name, std::size_t requested_bytes, std::size_t held_bytes,
                                          std::size_t limit) noexcept {
   base::text message(text_, sizeof text_ - 1);
-  message.append("tarn: arena \"").escaped(name).append("\": limit reached: ").decimal(wanted);
-  message.append(" bytes wanted, ").decimal(held).append(" of ").decimal(limit).append(" held");
+  message.append("tarn: arena \"").escaped(name).append("\": limit reached: ").decimal(requested_bytes);
+  message.append(" bytes requested, ").decimal(held_bytes).append(" of ").decimal(limit);
+  message.append(" in chunks; raise arena_options::limit");
   text_[message.view().size()] = '\0';
 }
 
@@ -76,31 +77,31 @@ void arena::refuse(std::size_t bytes) const {
   detail::throw_bad_alloc();
 }
 
-void* arena::allocate_slow(std::size_t bytes, std::size_t alignment, bool last) {
-  void* const block = try_allocate_slow(bytes, alignment, last);
+void* arena::allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest) {
+  void* const block = try_allocate_slow(bytes, alignment, must_be_newest);
   if (block == nullptr) {
     refuse(bytes);
   }
   return block;
 }
 
-void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool last) {
+void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest) {
   if (bytes > largest_request || alignment > largest_request) {
     return nullptr;
   }
   const std::size_t padding = alignment > chunk_alignment ? alignment - chunk_alignment : 0;
   chunk* const next = take(sizeof(chunk) + padding + detail::arena_bytes_of(bytes));
-  return next == nullptr ? nullptr : place(next, bytes, alignment, last);
+  return next == nullptr ? nullptr : allocate_in(next, bytes, alignment, must_be_newest);
 }
 
 /// Keeps the chunk that has more room after this block as the current one, so that a large block among small ones
 /// does not waste the rest of the chunk.
-void* arena::place(chunk* next, std::size_t bytes, std::size_t alignment, bool last) noexcept {
+void* arena::allocate_in(chunk* next, std::size_t bytes, std::size_t alignment, bool must_be_newest) noexcept {
   char* const block = base::align_up(next->begin(), alignment);
   char* const behind = block + detail::arena_bytes_of(bytes);
-  if (!last && next->end() - behind <= end_ - top_) {
-    next->older = aside_;
-    aside_ = next;
+  if (!must_be_newest && next->end() - behind <= end_ - top_) {
+    next->older = single_block_chunks_;
+    single_block_chunks_ = next;
     base_ -= static_cast<std::size_t>(behind - next->begin());
     poison(next->begin(), next->end());
     detail::mark_allocated(block, bytes);
@@ -138,18 +139,18 @@ chunk* arena::take(std::size_t needed) {
   }
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
-  chunk* fresh = take_upstream(needed, step);
+  chunk* new_chunk = take_upstream(needed, step);
   // Chunks that are held but too small for this count, too. With nothing in use, so does the current chunk.
-  if (fresh == nullptr && current_ != nullptr && used_bytes() == 0) {
-    put_by_until(nullptr, nullptr);
+  if (new_chunk == nullptr && current_ != nullptr && used_bytes() == 0) {
+    empty_chunks_until(nullptr, nullptr);
     start();
-    fresh = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
+    new_chunk = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
   }
-  if (fresh == nullptr && spare_ != nullptr) {
+  if (new_chunk == nullptr && spare_ != nullptr) {
     give_spare();
-    fresh = take_upstream(needed, step);
+    new_chunk = take_upstream(needed, step);
   }
-  return fresh;
+  return new_chunk;
 }
 
 /// Takes the largest spare chunk.
@@ -160,7 +161,7 @@ chunk* arena::take_spare() noexcept {
   return largest;
 }
 
-/// Takes a chunk of `wanted` bytes, or of at least `needed`.
+/// Takes a chunk of `preferred` bytes, or of at least `needed`.
 chunk* arena::take_upstream(std::size_t needed, std::size_t preferred) {
   std::size_t limit = largest_request;
   if (options_.limit != 0) {
@@ -203,7 +204,7 @@ void arena::give_spare() noexcept {
   spare_bytes_ = 0;
 }
 
-void arena::put_by(chunk* old) noexcept {
+void arena::add_spare(chunk* old) noexcept {
   if (options_.keep != 0 && (old->bytes > options_.keep || spare_bytes_ > options_.keep - old->bytes)) {
     give_upstream(old);
     return;
@@ -215,45 +216,45 @@ void arena::put_by(chunk* old) noexcept {
   spare_ = meld(spare_, old);
 }
 
-void arena::put_by_until(chunk* current, chunk* aside) noexcept {
-  while (aside_ != aside) {
-    put_by(std::exchange(aside_, aside_->older));
+void arena::empty_chunks_until(chunk* current, chunk* single_block_chunks) noexcept {
+  while (single_block_chunks_ != single_block_chunks) {
+    add_spare(std::exchange(single_block_chunks_, single_block_chunks_->older));
   }
   while (current_ != current) {
-    put_by(std::exchange(current_, current_->older));
+    add_spare(std::exchange(current_, current_->older));
   }
 }
 
 void arena::enter(chunk* next) noexcept {
-  const std::size_t used = used_bytes();
+  const std::size_t bytes_in_use = used_bytes();
   next->older = current_;
   current_ = next;
   top_ = next->begin();
   end_ = next->end();
-  base_ = reinterpret_cast<std::uintptr_t>(top_) - used;
+  base_ = reinterpret_cast<std::uintptr_t>(top_) - bytes_in_use;
   poison(top_, end_);
 }
 
 // Rewinding.
 
 void arena::check_outermost(const char* entry) const noexcept {
-  if (not_below_ != 0) {
+  if (min_mark_ != 0) {
     base::fault_arena_in_use(options_.name, this, entry);
   }
 }
 
 /// Runs the destructors of everything newer than `until`. They may use the arena, but must not end a mark below
-/// `below`.
-void arena::finish(detail::arena_finaliser* until, std::uint64_t below) noexcept {
+/// `min_mark`.
+void arena::finish(detail::arena_finaliser* until, std::uint64_t min_mark) noexcept {
   if (finalisers_ == until) {
     return;
   }
-  const std::uint64_t outer = std::exchange(not_below_, below);
+  const std::uint64_t outer = std::exchange(min_mark_, min_mark);
   while (finalisers_ != until) {
     detail::arena_finaliser* const newest = std::exchange(finalisers_, finalisers_->older);
     newest->run(newest);
   }
-  not_below_ = outer;
+  min_mark_ = outer;
 }
 
 void arena::rewind_slow(const arena_mark& mark) noexcept {
@@ -268,7 +269,7 @@ void arena::rewind_slow(const arena_mark& mark) noexcept {
   if (live == nullptr || live->number != mark.number_) {
     base::fault_ended_mark(options_.name, this, mark.number_, marks_ == nullptr ? 0 : marks_->number, last_mark_);
   }
-  if (mark.number_ < not_below_) {
+  if (mark.number_ < min_mark_) {
     base::fault_arena_in_use(options_.name, this, "rewind");
   }
   finish(live->finalisers, mark.number_ + 1);
@@ -276,7 +277,7 @@ void arena::rewind_slow(const arena_mark& mark) noexcept {
   const detail::arena_record oldest = *live;
   char* const top = reinterpret_cast<char*>(live);
   marks_ = oldest.older;
-  put_by_until(oldest.current, oldest.aside);
+  empty_chunks_until(oldest.current, oldest.single_block_chunks);
   top_ = top;
   end_ = current_ != nullptr ? current_->end() : first_end_;
   base_ = oldest.base;
@@ -288,18 +289,18 @@ void arena::empty() noexcept {
   finish(nullptr, last_mark_ + 1);
   note_peak();
   marks_ = nullptr;
-  put_by_until(nullptr, nullptr);
+  empty_chunks_until(nullptr, nullptr);
   start();
   poison(first_begin_, first_end_);
 }
 
 void arena::reset() noexcept {
   check_outermost("reset");
-  if (finalisers_ == nullptr && aside_ == nullptr) {
+  if (finalisers_ == nullptr && single_block_chunks_ == nullptr) {
     // Most requests leave one chunk in use, the largest, or the first span alone.
     chunk* const only = current_;
-    const bool largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
-    const bool is_kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
+    const bool is_largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
+    const bool is_kept = is_largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
     if (only == nullptr || (is_kept && only->older == nullptr && first_begin_ == first_end_)) {
       note_peak();
       marks_ = nullptr;
@@ -326,9 +327,9 @@ void arena::release() noexcept {
 void arena::leave() noexcept { release(); }
 
 arena_statistics arena::statistics() const noexcept {
-  const std::size_t used = used_bytes();
-  return {.used_bytes = used,
-          .peak_bytes = std::max(peak_bytes_, used),
+  const std::size_t bytes_in_use = used_bytes();
+  return {.used_bytes = bytes_in_use,
+          .peak_bytes = std::max(peak_bytes_, bytes_in_use),
           .chunk_bytes = chunk_bytes_,
           .spare_bytes = spare_bytes_,
           .chunks = chunks_,
@@ -339,33 +340,33 @@ bool arena::is_valid() const noexcept {
   std::size_t bytes = 0;
   std::size_t count = 0;
   const auto add = [&](const chunk* visited) { bytes += visited->bytes, ++count; };
-  for (const chunk* list : {current_, aside_}) {
+  for (const chunk* list : {current_, single_block_chunks_}) {
     for (; list != nullptr; list = list->older) {
       add(list);
     }
   }
   // Walks the heap of spare chunks depth first; every child is at most as large as its parent.
   std::size_t spare = 0;
-  bool ordered = true;
+  bool is_ordered = true;
   const auto walk = [&](const auto& self, const chunk* newest) -> void {
     spare += newest->bytes;
     add(newest);
     for (const chunk* child = newest->child; child != nullptr; child = child->older) {
-      ordered = ordered && child->bytes <= newest->bytes;
+      is_ordered = is_ordered && child->bytes <= newest->bytes;
       self(self, child);
     }
   };
   if (spare_ != nullptr) {
     walk(walk, spare_);
   }
-  bool falling = true;
+  bool is_falling = true;
   for (const detail::arena_record* record = marks_; record != nullptr; record = record->older) {
-    falling =
-        falling && record->number <= last_mark_ && (record->older == nullptr || record->older->number < record->number);
+    is_falling = is_falling && record->number <= last_mark_ &&
+                 (record->older == nullptr || record->older->number < record->number);
   }
-  const bool inside = current_ != nullptr ? current_->begin() <= top_ && end_ == current_->end()
-                                          : first_begin_ <= top_ && end_ == first_end_;
-  return ordered && falling && inside && top_ <= end_ && base::is_aligned(top_, chunk_alignment) &&
+  const bool is_inside = current_ != nullptr ? current_->begin() <= top_ && end_ == current_->end()
+                                             : first_begin_ <= top_ && end_ == first_end_;
+  return is_ordered && is_falling && is_inside && top_ <= end_ && base::is_aligned(top_, chunk_alignment) &&
          base::is_aligned(end_, chunk_alignment) && bytes == chunk_bytes_ && count == chunks_ &&
          spare == spare_bytes_ && (options_.keep == 0 || spare_bytes_ <= options_.keep);
 }

@@ -28,17 +28,18 @@ static_assert(sizeof(tarn_arena_mark) == sizeof(tarn::arena_mark));
 extern "C" {
 
 tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
-  tarn::arena_options wanted;
+  tarn::arena_options settings;
   if (options != nullptr) {
-    wanted.name = options->name != nullptr ? options->name : "";
-    wanted.upstream = reinterpret_cast<tarn::heap*>(options->upstream);
-    wanted.first_chunk = options->first_chunk != 0 ? options->first_chunk : wanted.first_chunk;
-    wanted.limit = options->limit;
-    wanted.keep = options->keep;
+    settings.name = options->name != nullptr ? options->name : "";
+    settings.upstream = reinterpret_cast<tarn::heap*>(options->upstream);
+    settings.first_chunk = options->first_chunk != 0 ? options->first_chunk : settings.first_chunk;
+    settings.limit = options->limit;
+    settings.keep = options->keep;
   }
   try {
     // The process's heap provides this, because the current heap may be released while this arena lives.
-    return reinterpret_cast<tarn_arena*>(::new (tarn::global().allocate(sizeof(arena), alignof(arena))) arena(wanted));
+    return reinterpret_cast<tarn_arena*>(::new (tarn::global().allocate(sizeof(arena), alignof(arena)))
+                                             arena(settings));
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
     return nullptr;

@@ -41,8 +41,8 @@ std::size_t chunk_alignment(std::size_t alignment) noexcept { return std::max(al
 
 /// The bytes that a chunk needs before its first block.
 std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
-  const std::size_t words = TARN_CHECKS ? base::divide_up(blocks, 64) : 0;
-  return base::align_up(offsetof(pool_chunk, taken) + words * sizeof(std::uint64_t), chunk_alignment(alignment));
+  const std::size_t word_count = TARN_CHECKS ? base::divide_up(blocks, 64) : 0;
+  return base::align_up(offsetof(pool_chunk, in_use) + word_count * sizeof(std::uint64_t), chunk_alignment(alignment));
 }
 
 /// Copies a few addresses. A call of memcpy, which the compiler would make of the loop, costs more.
@@ -114,8 +114,8 @@ bool fixed_pool::is_guarded() noexcept {
 
 void fixed_pool::refuse() const {
 #if defined(__cpp_exceptions)
-  const std::size_t held = guarded_ != nullptr ? guarded_->in_use() : capacity_;
-  if (options_.limit != 0 && held >= options_.limit) {
+  const std::size_t block_count = guarded_ != nullptr ? guarded_->in_use() : capacity_;
+  if (options_.limit != 0 && block_count >= options_.limit) {
     throw pool_limit_reached(options_.name, block_bytes_, options_.limit);
   }
 #endif
@@ -128,7 +128,7 @@ bool fixed_pool::refill() noexcept {
     return false;
   }
   void** target = magazine_->bottom();
-  peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - fresh_blocks());
+  peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - untouched_blocks());
   if (carriers_ != nullptr) {
     with_carrier_blocks(carrier_blocks_, [&](auto carried) {
       pool_carrier* source = carriers_;
@@ -146,7 +146,7 @@ bool fixed_pool::refill() noexcept {
       carried_ -= (half / carried - left) * carried;
     });
   } else {
-    if (fresh_ == nullptr) {
+    if (untouched_chunks_ == nullptr) {
       const std::size_t first = options_.first_chunk != 0
                                     ? options_.first_chunk
                                     : std::max(default_first_bytes / block_bytes_, std::size_t{8});
@@ -157,15 +157,15 @@ bool fixed_pool::refill() noexcept {
       }
     }
     // The lowest address is on top, so that new blocks are handed out in order.
-    const std::size_t count = std::min(fresh_->fresh_blocks(block_bytes_), half);
-    char* const end = fresh_->fresh + count * block_bytes_;
-    for (char* block = end; block != fresh_->fresh;) {
+    const std::size_t count = std::min(untouched_chunks_->untouched_blocks(block_bytes_), half);
+    char* const end = untouched_chunks_->untouched + count * block_bytes_;
+    for (char* block = end; block != untouched_chunks_->untouched;) {
       block -= block_bytes_;
       *target++ = block;
     }
-    fresh_->fresh = end;
-    if (fresh_->fresh_blocks(block_bytes_) == 0) {
-      fresh_ = fresh_->next_fresh;
+    untouched_chunks_->untouched = end;
+    if (untouched_chunks_->untouched_blocks(block_bytes_) == 0) {
+      untouched_chunks_ = untouched_chunks_->next_untouched;
     }
   }
   top_ = target;
@@ -186,22 +186,22 @@ void fixed_pool::spill(void* block, const void* site) noexcept {
     base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
   }
   void** const bottom = magazine_->bottom();
-  void** kept = bottom;
+  void** front_end = bottom;
   with_carrier_blocks(carrier_blocks_, [&](auto carried) {
     pool_carrier* newest = carriers_;
     for (std::size_t left = half / carried; left != 0; --left) {
-      auto* const carrier = static_cast<pool_carrier*>(kept[carried - 1]);
+      auto* const carrier = static_cast<pool_carrier*>(front_end[carried - 1]);
       detail::mark_allocated(carrier, block_bytes_);
-      copy_few(kept, carried - 1, carrier->blocks);
+      copy_few(front_end, carried - 1, carrier->blocks);
       carrier->next = newest;
       newest = carrier;
-      kept += carried;
+      front_end += carried;
       detail::mark_free(carrier, block_bytes_);
     }
     carriers_ = newest;
   });
-  carried_ += static_cast<std::size_t>(kept - bottom);
-  top_ = std::copy(kept, top_, bottom);
+  carried_ += static_cast<std::size_t>(front_end - bottom);
+  top_ = std::copy(front_end, top_, bottom);
   *top_++ = block;
 }
 
@@ -251,42 +251,42 @@ bool fixed_pool::add_magazine() noexcept {
   return true;
 }
 
-bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
+bool fixed_pool::add_chunk(std::size_t min_blocks, std::size_t preferred_blocks) noexcept {
   const std::size_t max_blocks = largest_request / 2 / block_bytes_;
   const std::size_t room = options_.limit == 0
                                ? max_blocks
                                : std::min(max_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
-  if (least > room) {
+  if (min_blocks > room) {
     return false;
   }
-  std::size_t blocks = std::clamp(wanted, least, room);
+  std::size_t blocks = std::clamp(preferred_blocks, min_blocks, room);
   void* memory = nullptr;
   std::size_t bytes = 0;
   for (;;) {
     bytes = header_bytes(blocks, alignment_) + blocks * block_bytes_;
     memory = pools::take_upstream(options_.upstream, bytes, chunk_alignment(alignment_));
-    if (memory != nullptr || blocks == least) {
+    if (memory != nullptr || blocks == min_blocks) {
       break;
     }
-    blocks = least;
+    blocks = min_blocks;
   }
   if (memory == nullptr) {
     return false;
   }
   auto* const added = static_cast<pool_chunk*>(memory);
   added->next = chunks_;
-  added->next_fresh = nullptr;
+  added->next_untouched = nullptr;
   added->bytes = bytes;
   added->blocks = blocks;
-  added->begin = added->fresh = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
+  added->begin = added->untouched = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
   if (TARN_CHECKS) {
-    std::fill_n(added->taken, base::divide_up(blocks, 64), 0);
+    std::fill_n(added->in_use, base::divide_up(blocks, 64), 0);
   }
   detail::mark_free(added->begin, blocks * block_bytes_);
   chunks_ = added;
-  pool_chunk** last = &fresh_;
+  pool_chunk** last = &untouched_chunks_;
   while (*last != nullptr) {
-    last = &(*last)->next_fresh;
+    last = &(*last)->next_untouched;
   }
   *last = added;
   capacity_ += blocks;
@@ -325,15 +325,15 @@ void fixed_pool::clear() noexcept {
   if (magazine_ != nullptr) {
     top_ = magazine_->bottom();
   }
-  fresh_ = nullptr;
+  untouched_chunks_ = nullptr;
   for (pool_chunk* visited = chunks_; visited != nullptr;
        visited = visited->next) {  // newest first: the oldest ends in front
-    visited->fresh = visited->begin;
-    visited->next_fresh = fresh_;
-    fresh_ = visited;
+    visited->untouched = visited->begin;
+    visited->next_untouched = untouched_chunks_;
+    untouched_chunks_ = visited;
     detail::mark_free(visited->begin, visited->blocks * block_bytes_);
     if (TARN_CHECKS) {
-      std::fill_n(visited->taken, base::divide_up(visited->blocks, 64), 0);
+      std::fill_n(visited->in_use, base::divide_up(visited->blocks, 64), 0);
     }
   }
 }
@@ -350,22 +350,22 @@ void fixed_pool::release() noexcept {
   }
   magazine_ = nullptr;
   top_ = detail::shut_pool_magazine.end();
-  chunks_ = fresh_ = nullptr;
+  chunks_ = untouched_chunks_ = nullptr;
   capacity_ = chunk_count_ = chunk_bytes_ = 0;
 }
 // ------------------------------------------------------------- statistics
 
-std::size_t fixed_pool::fresh_blocks() const noexcept {
+std::size_t fixed_pool::untouched_blocks() const noexcept {
   std::size_t sum = 0;
-  for (const pool_chunk* visited = fresh_; visited != nullptr; visited = visited->next_fresh) {
-    sum += visited->fresh_blocks(block_bytes_);
+  for (const pool_chunk* visited = untouched_chunks_; visited != nullptr; visited = visited->next_untouched) {
+    sum += visited->untouched_blocks(block_bytes_);
   }
   return sum;
 }
 
 std::size_t fixed_pool::free_blocks() const noexcept {
   const std::size_t ready = magazine_ == nullptr ? 0 : static_cast<std::size_t>(top_ - magazine_->bottom());
-  return ready + carried_ + fresh_blocks();
+  return ready + carried_ + untouched_blocks();
 }
 
 pool_statistics fixed_pool::statistics() const noexcept {
@@ -407,7 +407,7 @@ bool fixed_pool::is_valid() const noexcept {
   }
   const auto is_ours = [this](const void* block) {
     const pool_chunk* const home = chunk_of(block);
-    return home != nullptr && block < home->fresh &&
+    return home != nullptr && block < home->untouched &&
            static_cast<std::size_t>(static_cast<const char*>(block) - home->begin) % block_bytes_ == 0;
   };
   if (magazine_->slots[0] != nullptr || top_ < magazine_->bottom() || top_ > magazine_->end() ||
@@ -420,10 +420,10 @@ bool fixed_pool::is_valid() const noexcept {
       return false;
     }
     detail::mark_allocated(carrier, block_bytes_);
-    const bool ours = std::all_of(carrier->blocks, carrier->blocks + carrier_blocks_ - 1, is_ours);
+    const bool is_ours_alone = std::all_of(carrier->blocks, carrier->blocks + carrier_blocks_ - 1, is_ours);
     pool_carrier* const next = carrier->next;
     detail::mark_free(carrier, block_bytes_);
-    if (!ours) {
+    if (!is_ours_alone) {
       return false;
     }
     carried += carrier_blocks_;
@@ -441,8 +441,8 @@ void fixed_pool::note_taken(void* block) noexcept {
   pool_chunk* const home = chunk_of(block);
   TARN_CHECK(home != nullptr);
   const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
-  TARN_CHECK((home->taken[number / 64] >> (number % 64) & 1) == 0);
-  home->taken[number / 64] |= std::uint64_t{1} << (number % 64);
+  TARN_CHECK((home->in_use[number / 64] >> (number % 64) & 1) == 0);
+  home->in_use[number / 64] |= std::uint64_t{1} << (number % 64);
 }
 
 void fixed_pool::check_returned(void* block) noexcept {
@@ -459,10 +459,10 @@ void fixed_pool::check_returned(void* block) noexcept {
     base::fault_foreign_to_pool(options_.name, this, block, start, block_bytes_);
   }
   const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-  if ((home->taken[number / 64] & bit) == 0) {
+  if ((home->in_use[number / 64] & bit) == 0) {
     base::fault_pool_double_free(options_.name, this, block, block_bytes_);
   }
-  home->taken[number / 64] &= ~bit;
+  home->in_use[number / 64] &= ~bit;
 }
 
 }  // namespace tarn

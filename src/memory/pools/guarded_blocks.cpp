@@ -27,35 +27,35 @@ guarded_blocks::guarded_blocks(const void* pool, std::size_t bytes, std::size_t 
 
 guarded_blocks* guarded_blocks::make(const void* pool, std::size_t bytes, std::size_t alignment,
                                      const pool_options& options) noexcept {
-  if ((!options.guard && !guard::wanted()) || !guard::prepare()) {
+  if ((!options.is_guarded && !guard::is_enabled()) || !guard::prepare()) {
     return nullptr;
   }
   void* const memory = global().try_allocate(sizeof(guarded_blocks), alignof(guarded_blocks));
   return memory == nullptr ? nullptr : ::new (memory) guarded_blocks(pool, bytes, alignment, options);
 }
 
-void guarded_blocks::end(guarded_blocks* ended) noexcept {
-  if (ended == nullptr) {
+void guarded_blocks::end(guarded_blocks* blocks) noexcept {
+  if (blocks == nullptr) {
     return;
   }
-  if (ended->count_ != 0) {
-    ended->report_left();
-    ended->clear(__builtin_return_address(0));
+  if (blocks->count_ != 0) {
+    blocks->report_left();
+    blocks->clear(__builtin_return_address(0));
   }
-  global().deallocate(ended->live_, ended->room_ * sizeof(void*), alignof(void*));
-  global().deallocate(ended, sizeof(guarded_blocks), alignof(guarded_blocks));
+  global().deallocate(blocks->live_, blocks->room_ * sizeof(void*), alignof(void*));
+  global().deallocate(blocks, sizeof(guarded_blocks), alignof(guarded_blocks));
 }
 
 bool guarded_blocks::grow() noexcept {
-  const std::uint32_t wanted = room_ == 0 ? first_room : 2 * room_;
-  auto** const grown = static_cast<void**>(global().try_allocate(wanted * sizeof(void*), alignof(void*)));
+  const std::uint32_t new_room = room_ == 0 ? first_room : 2 * room_;
+  auto** const grown = static_cast<void**>(global().try_allocate(new_room * sizeof(void*), alignof(void*)));
   if (grown == nullptr) {
     return false;
   }
   std::copy_n(live_, count_, grown);
   global().deallocate(live_, room_ * sizeof(void*), alignof(void*));
   live_ = grown;
-  room_ = wanted;
+  room_ = new_room;
   return true;
 }
 

@@ -1,4 +1,4 @@
-// The blocks of a pool under the option `guard` or pool_options::guard; each is a guarded block of its own
+// The blocks of a pool under the option `guard` or pool_options::is_guarded; each is a guarded block of its own
 // (memory/guard/guard.hpp). The pool's magazine is closed then, so that every call takes the slow path and comes here.
 // Without guards, the pool's paths have no instruction for this.
 #pragma once

@@ -111,7 +111,7 @@ void fixed_pool::for_each_live(void (*visit)(void*, void*), void* call) {
       base::fault_foreign_to_pool(options_.name, this, next, block, block_bytes_);
     };
     for (const pool_chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
-      for (char* block = chunk->begin; block != chunk->fresh; block += block_bytes_) {
+      for (char* block = chunk->begin; block != chunk->untouched; block += block_bytes_) {
         const auto* const free_address = reinterpret_cast<const char*>(next);
         if (next == nullptr || free_address >= block + block_bytes_) {
           on_live(block);

@@ -106,9 +106,9 @@ char* lock_free_store::install(chunk& target, std::uint32_t number) noexcept {
 
 void lock_free_store::refuse() const {
 #if defined(__cpp_exceptions)
-  const std::uint64_t held =
+  const std::uint64_t block_count =
       guarded != nullptr ? guarded->in_use() : blocks_in(chunk_count.load(std::memory_order_relaxed));
-  if (options.limit != 0 && held >= options.limit) {
+  if (options.limit != 0 && block_count >= options.limit) {
     throw pool_limit_reached(options.name, block_bytes, options.limit);
   }
 #endif

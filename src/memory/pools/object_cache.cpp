@@ -4,6 +4,6 @@
 
 namespace tarn::detail {
 
-void fault_cache_in_use(std::size_t objects) noexcept { base::fault_cache_in_use(objects); }
+void fault_cache_in_use(const void* cache, std::size_t objects) noexcept { base::fault_cache_in_use(cache, objects); }
 
 }  // namespace tarn::detail

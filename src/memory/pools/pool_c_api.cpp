@@ -61,19 +61,19 @@ Pool* create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
     errno = EINVAL;
     return nullptr;
   }
-  tarn::pool_options wanted;
+  tarn::pool_options settings;
   if (options != nullptr) {
-    wanted = {.name = options->name != nullptr ? options->name : "",
-              .upstream = reinterpret_cast<tarn::heap*>(options->upstream),
-              .first_chunk = options->first_chunk,
-              .step = options->step,
-              .limit = options->limit,
-              .guard = options->guard};
+    settings = {.name = options->name != nullptr ? options->name : "",
+                .upstream = reinterpret_cast<tarn::heap*>(options->upstream),
+                .first_chunk = options->first_chunk,
+                .step = options->step,
+                .limit = options->limit,
+                .is_guarded = options->is_guarded};
   }
   try {
     // The process's heap provides this, because the current heap may be released while this pool lives.
     void* const memory = tarn::global().allocate(sizeof(Pool), alignof(Pool));
-    return ::new (memory) Pool(bytes, alignment != 0 ? alignment : tarn::detail::block_alignment, wanted);
+    return ::new (memory) Pool(bytes, alignment != 0 ? alignment : tarn::detail::block_alignment, settings);
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
     return nullptr;

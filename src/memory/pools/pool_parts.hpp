@@ -12,15 +12,15 @@ namespace tarn::detail {
 /// on was handed out since the chunk was made or the pool cleared.
 struct pool_chunk {
   pool_chunk* next;
-  pool_chunk* next_fresh;
+  pool_chunk* next_untouched;
   std::size_t bytes;  ///< size of the chunk
   std::size_t blocks;
   char* begin;
-  char* fresh;
-  std::uint64_t taken[1];  ///< in builds with checks: a bit for each block in use
+  char* untouched;
+  std::uint64_t in_use[1];  ///< in builds with checks: a bit for each block in use
 
-  std::size_t fresh_blocks(std::size_t block_bytes) const noexcept {
-    return blocks - static_cast<std::size_t>(fresh - begin) / block_bytes;
+  std::size_t untouched_blocks(std::size_t block_bytes) const noexcept {
+    return blocks - static_cast<std::size_t>(untouched - begin) / block_bytes;
   }
 };
 

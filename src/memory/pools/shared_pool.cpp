@@ -65,24 +65,24 @@ struct shared_pools {
   static inline constinit shared_blocks* first = nullptr;
   static inline constinit std::uint64_t last_id = 0;
 
-  static void add(shared_blocks& fresh) {
+  static void add(shared_blocks& blocks) {
     const hold guard(lock);
-    fresh.id_ = ++last_id;
+    blocks.id_ = ++last_id;
     shared_blocks** link = &first;
-    while (*link != nullptr && (*link)->seat_ == fresh.seat_ && fresh.seat_ != last_seat) {
-      ++fresh.seat_;
+    while (*link != nullptr && (*link)->seat_ == blocks.seat_ && blocks.seat_ != last_seat) {
+      ++blocks.seat_;
       link = &(*link)->next_;
     }
-    fresh.next_ = *link;
-    *link = &fresh;
+    blocks.next_ = *link;
+    *link = &blocks;
   }
-  static void remove(shared_blocks& gone) noexcept {
+  static void remove(shared_blocks& blocks) noexcept {
     const hold guard(lock);
     shared_blocks** link = &first;
-    while (*link != &gone) {
+    while (*link != &blocks) {
       link = &(*link)->next_;
     }
-    *link = gone.next_;
+    *link = blocks.next_;
   }
 
   // No lock may be held by a thread that the child does not have. Handlers run in the reverse order of their
@@ -99,7 +99,7 @@ struct shared_pools {
     for (shared_blocks* member = first; member != nullptr; member = member->next_) {
       member->lock_.lock();
     }
-    forking.taken();
+    forking.note_owner();
   }
   static void after_fork_in_parent() noexcept {
     if (forking.leave()) {
@@ -130,18 +130,18 @@ struct shared_pools {
   }
 
   static void end(thread_end_task* task) noexcept {
-    auto* const ended = static_cast<seated_thread*>(task);
+    auto* const thread = static_cast<seated_thread*>(task);
     own_pool_seats = nobodys_seats;
     self = nullptr;
     is_over = true;
     for (std::size_t number = 0; number < pool_seats; ++number) {
-      if (pool_magazine* const magazine = ended->magazines[number]) {
-        const pool_seat& seat = ended->seats[number];
+      if (pool_magazine* const magazine = thread->magazines[number]) {
+        const pool_seat& seat = thread->seats[number];
         give_back(seat.pool, magazine->bottom(), static_cast<std::size_t>(seat.top - magazine->bottom()));
         global().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
       }
     }
-    global().deallocate(ended, sizeof(seated_thread), alignof(seated_thread));
+    global().deallocate(thread, sizeof(seated_thread), alignof(seated_thread));
   }
 
   /// Returns false without memory, or when the thread is ending.
@@ -150,25 +150,25 @@ struct shared_pools {
     if (memory == nullptr) {
       return false;
     }
-    auto* const fresh = ::new (memory) seated_thread;
-    fresh->run = end;
-    if (!at_thread_end(*fresh)) {
+    auto* const thread = ::new (memory) seated_thread;
+    thread->run = end;
+    if (!at_thread_end(*thread)) {
       is_over = true;
-      global().deallocate(fresh, sizeof(seated_thread), alignof(seated_thread));
+      global().deallocate(thread, sizeof(seated_thread), alignof(seated_thread));
       return false;
     }
-    self = fresh;
-    own_pool_seats = fresh->seats;
+    self = thread;
+    own_pool_seats = thread->seats;
     return true;
   }
 
   /// Returns the calling thread's seat in a pool, or null when it can have none.
-  struct place {
+  struct seat_access {
     pool_seat* seat = nullptr;
     pool_magazine* magazine = nullptr;
     std::uint8_t* batch = nullptr;
   };
-  static place place_in(const shared_blocks& pool) noexcept {
+  static seat_access place_in(const shared_blocks& pool) noexcept {
     const std::size_t seat_number = pool.seat_;
     if (seat_number == last_seat || pool.is_guarded_ || (self == nullptr && !sit_down())) {
       return {};

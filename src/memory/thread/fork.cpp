@@ -104,7 +104,7 @@ void before() noexcept {
     pages::page_map::lock().lock_for_fork();
     heaps::arrays.lock().lock_for_fork();
     pages::metadata::lock().lock_for_fork();
-    section.taken();
+    section.note_owner();
   }
   forking_thread = platform::thread_number();
 }

@@ -26,47 +26,47 @@ constexpr unsigned char freed_byte = 0xdf;
 
 /// Protects the tables of all guarded heaps: any thread frees. Where blocks are guarded, threads wait for each other
 /// anyway.
-constinit platform::mutex tables_lock{platform::lock_rank::alone};
+constinit platform::mutex tables_lock{platform::lock_rank::isolated};
 
 /// The heap's block around a block of the program.
 struct extent {
   char* start;
   std::size_t bytes;
 };
-extent around(const void* block) noexcept {
+extent extent_of(const void* block) noexcept {
   const pages::slab& home = *pages::page_map::slab_of(block);
   return {static_cast<char*>(const_cast<void*>(block)), home.bytes};
 }
 
-char* slack_end(const extent& held, std::size_t bytes) noexcept {
-  return held.start + std::min(held.bytes, bytes + max_slack);
+char* slack_end(const extent& memory, std::size_t bytes) noexcept {
+  return memory.start + std::min(memory.bytes, bytes + max_slack);
 }
 
 void check_canary(const char* entry, const base::block_record& record) noexcept {
-  const extent held = around(record.block);
-  char* const begin = held.start + record.bytes;
-  char* const end = slack_end(held, record.bytes);
+  const extent memory = extent_of(record.block);
+  char* const begin = memory.start + record.bytes;
+  char* const end = slack_end(memory, record.bytes);
   if (char* const first = canary::first_changed(begin, end); first != end) {
     char* const last = canary::last_changed(begin, end);
-    base::fault_overrun(entry, record.block, record, static_cast<std::size_t>(first - held.start),
-                        static_cast<std::size_t>(last - held.start), last == end);
+    base::fault_overrun(entry, record.block, record, static_cast<std::size_t>(first - memory.start),
+                        static_cast<std::size_t>(last - memory.start), last == end);
   }
 }
 
 /// Checks a block that waits.
 void check_fill(const base::block_record& record) noexcept {
-  const extent held = around(record.block);
-  detail::mark_allocated(held.start, held.bytes);  // it was poisoned for AddressSanitizer
-  char* const end = held.start + std::min(record.bytes, max_filled_bytes);
-  const char* changed = canary::first_other(held.start, end, freed_byte);
+  const extent memory = extent_of(record.block);
+  detail::mark_allocated(memory.start, memory.bytes);  // it was poisoned for AddressSanitizer
+  char* const end = memory.start + std::min(record.bytes, max_filled_bytes);
+  const char* changed = canary::first_other(memory.start, end, freed_byte);
   if (changed == end) {
-    char* const last = slack_end(held, record.bytes);
-    changed = canary::first_changed(held.start + record.bytes, last);
+    char* const last = slack_end(memory, record.bytes);
+    changed = canary::first_changed(memory.start + record.bytes, last);
     if (changed == last) {
       return;
     }
   }
-  base::fault_use_after_free(record, changed - held.start);
+  base::fault_use_after_free(record, changed - memory.start);
 }
 
 /// Frees a block that has waited.
@@ -118,8 +118,8 @@ extent take(heaps::heap& source, std::size_t bytes, std::size_t alignment) noexc
       return {static_cast<char*>(source.allocate(index)), detail::size_of(index)};
     }
   }
-  bool zeroed = false;
-  auto* const block = static_cast<char*>(source.allocate_large(bytes, alignment, &zeroed));
+  bool is_zeroed = false;
+  auto* const block = static_cast<char*>(source.allocate_large(bytes, alignment, &is_zeroed));
   return {block, block == nullptr ? 0 : pages::page_map::slab_of(block)->bytes};
 }
 
@@ -135,26 +135,26 @@ void* allocate_guarded(heaps::heap& source, std::size_t bytes, std::size_t align
   if (bytes > pages::max_large_bytes) {
     return nullptr;
   }
-  extent held = take(source, bytes + min_slack, alignment);
-  if (held.start == nullptr) {
+  extent memory = take(source, bytes + min_slack, alignment);
+  if (memory.start == nullptr) {
     end_waiting(source);
-    held = take(source, bytes + min_slack, alignment);
-    if (held.start == nullptr) {
+    memory = take(source, bytes + min_slack, alignment);
+    if (memory.start == nullptr) {
       return nullptr;
     }
   }
-  std::memset(held.start, fresh_byte, std::min(bytes, max_filled_bytes));
-  canary::fill(held.start + bytes, slack_end(held, bytes));
+  std::memset(memory.start, fresh_byte, std::min(bytes, max_filled_bytes));
+  canary::fill(memory.start + bytes, slack_end(memory, bytes));
   bool is_noted = false;
   {
     const platform::locked hold(tables_lock);
-    is_noted = note_site(source, held.start, bytes, site);
+    is_noted = note_site(source, memory.start, bytes, site);
   }
   if (!is_noted) {
-    give(&source, held.start);
+    give(&source, memory.start);
     return nullptr;
   }
-  return held.start;
+  return memory.start;
 }
 
 void correct_guarded(heaps::heap& source, void* block, std::size_t bytes, const void* site) noexcept {
@@ -162,8 +162,8 @@ void correct_guarded(heaps::heap& source, void* block, std::size_t bytes, const 
   if (key == 0 || heaps::owner_in(key) != &source) {
     return;  // realloc left a block of another heap where it was
   }
-  const extent held = around(block);
-  canary::fill(held.start + bytes, slack_end(held, bytes));
+  const extent memory = extent_of(block);
+  canary::fill(memory.start + bytes, slack_end(memory, bytes));
   const platform::locked hold(tables_lock);
   site_table::entry& entry = source.sites->place_of(block);
   entry.bytes = bytes;
@@ -197,7 +197,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
     base::fault_wrong_size(record, detail::size_of(expected_class));
   }
   std::memset(block, freed_byte, std::min(record.bytes, max_filled_bytes));
-  detail::mark_free(block, around(block).bytes);
+  detail::mark_free(block, extent_of(block).bytes);
   if (record.bytes > max_waiting_bytes / 4) {  // it would drive too many others out
     give(front, block);
     return;

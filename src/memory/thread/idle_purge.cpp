@@ -29,13 +29,13 @@ constexpr std::uint32_t max_end_wait_ms = 10'000;
 constexpr std::uint32_t max_pause_wait_ms = 1000;
 
 /// True while a helper runs or starts.
-constinit std::atomic<bool> running{false};
+constinit std::atomic<bool> is_running{false};
 constinit std::atomic<std::uint64_t> next_attempt_ms{0};
 
 /// The helper and a forking thread exclude each other with Dekker's algorithm: each announces itself, then checks for
 /// the other. The two operations of each are sequentially consistent. With any weaker order both may check before
 /// either has announced itself, and then the child's copy of a space may be in the middle of a change.
-constinit std::atomic<bool> visiting{false};
+constinit std::atomic<bool> is_visiting{false};
 constinit std::atomic<std::uint32_t> forks{0};
 
 /// A helper leaves when the number of stops is no longer the one with which it was started. The helper sleeps on this
@@ -46,9 +46,9 @@ constinit std::uint32_t stops_of_helper = 0;  ///< the helper's own copy
 const std::uint32_t* stops_word() noexcept { return reinterpret_cast<const std::uint32_t*>(&stops); }
 bool is_stopped() noexcept { return stops.load(std::memory_order_seq_cst) != stops_of_helper; }
 
-/// No helper starts while a thread is in a helper_pause, and none once `ended` is true.
+/// No helper starts while a thread is in a helper_pause, and none once `has_ended` is true.
 constinit std::atomic<std::uint32_t> pauses{0};
-constinit std::atomic<bool> ended{false};
+constinit std::atomic<bool> has_ended{false};
 /// The process that these variables are about. A child of vfork has another number, and shares them with its parent.
 constinit std::atomic<pid_t> home{0};
 bool is_at_home() noexcept { return home.load(std::memory_order_relaxed) == getpid(); }
@@ -88,10 +88,10 @@ bool visit_spaces() noexcept {
 }
 
 bool visit() noexcept {
-  visiting.store(true, std::memory_order_seq_cst);
-  const bool remaining = must_leave() || visit_spaces();
-  visiting.store(false, std::memory_order_release);
-  return remaining;
+  is_visiting.store(true, std::memory_order_seq_cst);
+  const bool is_any_left = must_leave() || visit_spaces();
+  is_visiting.store(false, std::memory_order_release);
+  return is_any_left;
 }
 
 // The helper must not end while there is work and no thread starts another helper:
@@ -99,7 +99,7 @@ bool visit() noexcept {
 //   helper                        a thread that frees
 //   1 running = false
 //   2 reads the space             3 frees a run, under the lock of the space
-//                                 4 reads `running`
+//                                 4 reads `is_running`
 //
 // If 2 has the lock of the space before 3, then 1 happens before 4, and the thread starts a new helper. Otherwise 2
 // sees the run, and the helper continues.
@@ -111,48 +111,48 @@ void work() noexcept {
     do {
       platform::sleep_while(stops_word(), stops_of_helper, interval_ms);
     } while (!is_stopped() && visit());
-    running.store(false, std::memory_order_seq_cst);
-  } while (!is_stopped() && visit() && !running.exchange(true, std::memory_order_seq_cst));
+    is_running.store(false, std::memory_order_seq_cst);
+  } while (!is_stopped() && visit() && !is_running.exchange(true, std::memory_order_seq_cst));
 }
 
 // Starts a helper if none runs. Any thread calls it, perhaps in the middle of free(), so it takes no lock and
 // allocates nothing.
 void request() noexcept {
-  if (running.load(std::memory_order_seq_cst) || ended.load(std::memory_order_relaxed)) {
+  if (is_running.load(std::memory_order_seq_cst) || has_ended.load(std::memory_order_relaxed)) {
     return;
   }
   const std::uint64_t now = platform::now_ms();
-  if (now < next_attempt_ms.load(std::memory_order_relaxed) || running.exchange(true, std::memory_order_seq_cst)) {
+  if (now < next_attempt_ms.load(std::memory_order_relaxed) || is_running.exchange(true, std::memory_order_seq_cst)) {
     return;
   }
   home.store(getpid(), std::memory_order_relaxed);
   stops_at_start = stops.load(std::memory_order_seq_cst);
-  const bool is_paused = pauses.load(std::memory_order_seq_cst) != 0 || ended.load(std::memory_order_seq_cst);
+  const bool is_paused = pauses.load(std::memory_order_seq_cst) != 0 || has_ended.load(std::memory_order_seq_cst);
   if (is_paused || !platform::start_helper(work)) {
     next_attempt_ms.store(is_paused ? now : now + pause_after_refusal_ms, std::memory_order_relaxed);
-    running.store(false, std::memory_order_seq_cst);
+    is_running.store(false, std::memory_order_seq_cst);
   }
 }
 
 // Ends the helper, and waits until the kernel no longer counts it. No other helper starts meanwhile: `pauses` is not 0
-// or `ended` is true. The thread that starts a helper and this one exclude each other with Dekker's algorithm, so all
-// operations are sequentially consistent:
+// or `has_ended` is true. The thread that starts a helper and this one exclude each other with Dekker's algorithm, so
+// all operations are sequentially consistent:
 //
 //   request()                         this thread
 //   1 running = true                  4 ++pauses
-//   2 stops_at_start = stops          5 reads `running`, and then ++stops
-//   3 reads `pauses`                  6 waits until `running` is false and no helper is there
+//   2 stops_at_start = stops          5 reads `is_running`, and then ++stops
+//   3 reads `pauses`                  6 waits until `is_running` is false and no helper is there
 //
 // With any weaker order 5 may miss 1 while 3 misses 4, and a helper starts with what this thread is about to change.
 // If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
 void stop_helper(std::uint32_t max_ms) noexcept {
-  if (!running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
+  if (!is_running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
     return;
   }
   stops.fetch_add(1, std::memory_order_seq_cst);
   platform::wake_one(stops_word());
   const std::uint64_t last_ms = platform::now_ms() + max_ms;
-  while (running.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms) {
+  while (is_running.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms) {
     (void)platform::wait_for_helper_end(1);
     sched_yield();
   }
@@ -164,15 +164,15 @@ void stop_helper(std::uint32_t max_ms) noexcept {
 // space, and the helper may wait for that lock.
 void before_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
-  for (int wait = 0; wait < max_fork_waits_ms && visiting.load(std::memory_order_seq_cst); ++wait) {
+  for (int wait = 0; wait < max_fork_waits_ms && is_visiting.load(std::memory_order_seq_cst); ++wait) {
     platform::sleep_ms(1);
   }
 }
 void after_fork_in_parent() noexcept { forks.fetch_sub(1, std::memory_order_relaxed); }
 void after_fork_in_child() noexcept {
   forks.store(0, std::memory_order_relaxed);
-  visiting.store(false, std::memory_order_relaxed);
-  running.store(false, std::memory_order_relaxed);
+  is_visiting.store(false, std::memory_order_relaxed);
+  is_running.store(false, std::memory_order_relaxed);
   pauses.store(0, std::memory_order_relaxed);
   home.store(getpid(), std::memory_order_relaxed);
   platform::forget_helper();
@@ -181,7 +181,7 @@ void after_fork_in_child() noexcept {
 }  // namespace
 
 void end_idle_purge() noexcept {
-  ended.store(true, std::memory_order_seq_cst);
+  has_ended.store(true, std::memory_order_seq_cst);
   stop_helper(max_end_wait_ms);
 }
 
@@ -202,13 +202,13 @@ helper_pause::~helper_pause() {
 
 void helper_pause::make_final() const noexcept {
   if (is_counted_) {
-    ended.store(true, std::memory_order_seq_cst);
+    has_ended.store(true, std::memory_order_seq_cst);
   }
 }
 
 void install_idle_purge() noexcept {
   const base::options& options = base::current_options();
-  if (!options.background_purge || options.purge_delay_ms == 0) {
+  if (!options.purges_in_background || options.purge_delay_ms == 0) {
     return;
   }
   home.store(getpid(), std::memory_order_relaxed);

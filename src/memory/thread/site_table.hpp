@@ -33,7 +33,7 @@ struct site_table {
   entry* entries;
   std::size_t room;
   std::size_t count;
-  bool reports_leaks;  ///< heap_options::sites
+  bool reports_leaks;  ///< heap_options::records_sites
 
   // The freed blocks of a guarded heap wait here, first in, first out.
   static constexpr std::size_t max_waiting_blocks = TARN_SMALL ? 16 : 256;

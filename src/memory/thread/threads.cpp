@@ -31,8 +31,8 @@ constinit char** environment = nullptr;
 
 // Runs as early as the loader allows: before other constructors start threads or install fork handlers
 // (memory/thread/fork.cpp). The drop-in runs before the C library's own constructor, which sets `environ`.
-[[gnu::constructor(101)]] void early(int, char**, char** given) noexcept {
-  environment = given;
+[[gnu::constructor(101)]] void start_engine(int, char**, char** environment_entries) noexcept {
+  environment = environment_entries;
   initialise();
 }
 
@@ -59,20 +59,20 @@ void leave(void* value) noexcept {
 bool set_up() noexcept {
   base::options& options = base::process_options;
   base::load_from_environment(options, environ != nullptr ? environ : environment, report);
-  pages::space_options wanted;
+  pages::space_options space_settings;
   pages::space::limit_process(options.limit);
   if (options.purge_delay_ms == 0) {
-    wanted.purge = pages::purging::at_once;
+    space_settings.purge = pages::purging::at_once;
   }
-  wanted.huge_wanted = options.thp == base::thp_mode::enabled;
-  wanted.huge_refused = options.thp == base::thp_mode::disabled;
-  wanted.first_units = first_segment_bytes / pages::unit_bytes;
+  space_settings.asks_for_huge = options.thp == base::thp_mode::enabled;
+  space_settings.refuses_huge = options.thp == base::thp_mode::disabled;
+  space_settings.first_units = first_segment_bytes / pages::unit_bytes;
   if (options.increment != 0) {
     const std::size_t units = base::divide_up(options.increment, pages::unit_bytes);
-    wanted.segment_units = units < 32 ? 32 : units > pages::max_units ? pages::max_units : units;
-    wanted.first_units = wanted.segment_units;
+    space_settings.segment_units = units < 32 ? 32 : units > pages::max_units ? pages::max_units : units;
+    space_settings.first_units = space_settings.segment_units;
   }
-  heaps::central().configure(wanted);
+  heaps::central().configure(space_settings);
   process = registry::create(heaps::central(), "process");
   if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) {
     return false;
@@ -82,7 +82,7 @@ bool set_up() noexcept {
   if (options.stats != base::stats_mode::off) {
     process->add_trait(heaps::heap_trait::counting);
   }
-  if (options.guard) {
+  if (options.uses_guard) {
     process->add_trait(heaps::heap_trait::exact);
   }
   return true;
@@ -92,9 +92,9 @@ bool set_up() noexcept {
 // plugin without it may be unloaded while threads go on: when they end, they must not call code that is gone. From
 // here on the key may belong to another library, and objects that are destroyed later still allocate: from the
 // process's heap.
-constinit std::atomic<bool> unloaded{false};
+constinit std::atomic<bool> was_unloaded{false};
 [[gnu::destructor]] void unload() noexcept {
-  if (progress.load(std::memory_order_acquire) == stage::ready && !unloaded.exchange(true)) {
+  if (progress.load(std::memory_order_acquire) == stage::ready && !was_unloaded.exchange(true)) {
     pthread_key_delete(exit_key);
     if (platform::is_unloadable()) {  // the end of other processes waits for no helper
       end_idle_purge();
@@ -134,7 +134,7 @@ heaps::heap* start() noexcept {
   if (!initialise()) {
     return nullptr;
   }
-  if (unloaded.load(std::memory_order_relaxed)) {
+  if (was_unloaded.load(std::memory_order_relaxed)) {
     return process;
   }
   if (process->policy.exact()) {
@@ -173,7 +173,8 @@ heaps::heap* start() noexcept {
 }
 
 heaps::heap* own_heap() noexcept {
-  return unloaded.load(std::memory_order_relaxed) ? nullptr : static_cast<heaps::heap*>(pthread_getspecific(exit_key));
+  return was_unloaded.load(std::memory_order_relaxed) ? nullptr
+                                                      : static_cast<heaps::heap*>(pthread_getspecific(exit_key));
 }
 
 }  // namespace tarn::threads

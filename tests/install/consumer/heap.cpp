@@ -24,7 +24,7 @@ void expect(bool is_true, const char* expectation) {
 }  // namespace
 
 int main() {
-  tarn::heap lane({.name = "lane", .statistics = true});
+  tarn::heap lane({.name = "lane", .counts_calls = true});
   {
     tarn::scoped_current use(lane);
     const order* const pooled_order = new order;

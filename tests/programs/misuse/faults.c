@@ -28,6 +28,7 @@ static void allocate_and_exit(int number) {
 // A SIGABRT handler that allocates, as crash reporters do, does not hang on a lock held at the fault.
 //@ exit 6
 //@ stderr tarn: free({p}): misaligned pointer: 8 bytes into the 1048576-byte block at {block}
+//@ stderr tarn: pass the address that the allocation returned
 CASE(fault_handler_allocates) {
   char* block = malloc(1 << 20);
   CHECK(signal(SIGABRT, allocate_and_exit) != SIG_ERR && block != NULL);
@@ -45,6 +46,8 @@ static _Alignas(64) char variable[64];
 // A handler of SIGABRT runs after the line is written, and may end the program its own way.
 //@ exit 6
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ more never freed
 //@ stderr handler
 CASE(fault_handler_runs) {
   CHECK(signal(SIGABRT, write_and_exit) != SIG_ERR);
@@ -63,6 +66,7 @@ static void* free_twice(void* argument) {
 // A fault in a second thread ends the whole process.
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(fault_in_thread) {
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, free_twice, NULL) == 0);

@@ -13,6 +13,7 @@
 
 // One byte behind a block: the zero of a string that is one too long.
 //@ stderr tarn: free({p}): overrun: bytes were written past the end of the block of 20 bytes
+//@ stderr tarn: TARN_GUARD=1 shows where the block was allocated
 CASE(harden_overrun_by_one) {
   char* p = malloc(20);
   note_pointer("p", p);
@@ -23,6 +24,7 @@ CASE(harden_overrun_by_one) {
 // An overrun that reaches the end of the block takes the size with it.
 //@ stderr tarn: free({p}): overrun: bytes were written past the end of the block of 56 bytes or fewer,
 //@ more or before the block behind it
+//@ stderr tarn: TARN_GUARD=1 shows where the block was allocated
 CASE(harden_overrun_over_tail) {
   char* p = malloc(50);
   note_pointer("p", p);
@@ -32,6 +34,7 @@ CASE(harden_overrun_over_tail) {
 
 // One byte behind an aligned block, seen by realloc.
 //@ stderr tarn: realloc({p}): overrun: bytes were written past the end of the block of 100 bytes
+//@ stderr tarn: TARN_GUARD=1 shows where the block was allocated
 CASE(harden_overrun_aligned) {
   char* p = aligned_alloc(4096, 100);
   note_pointer("p", p);
@@ -41,6 +44,7 @@ CASE(harden_overrun_aligned) {
 
 // realloc moves the end of a block: the canary moves with it.
 //@ stderr tarn: free({p}): overrun: bytes were written past the end of the block of 70 bytes
+//@ stderr tarn: TARN_GUARD=1 shows where the block was allocated
 CASE(harden_overrun_after_realloc) {
   char* p = malloc(100);
   for (size_t n = 100; n > 70; --n) {
@@ -75,6 +79,7 @@ CASE(harden_overrun_full_block) {
 // A write to a freed block is named when the block is used again, at the latest when the program ends.
 //@ stderr tarn: use after free: byte 16 of the block of 40 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free) {
   char* p = malloc(40);
   note_guarded(p);
@@ -86,6 +91,7 @@ CASE(harden_use_after_free) {
 // The first word of a freed block, which C++ objects use most, is checked too.
 //@ stderr tarn: use after free: byte 4 of the block of 8 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free_first_byte) {
   int* p = malloc(8);
   note_guarded(p);
@@ -96,6 +102,7 @@ CASE(harden_use_after_free_first_byte) {
 // A write to a freed block that is not used again is named when the program ends.
 //@ stderr tarn: use after free: byte 8 of the block of 1000 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free_at_exit) {
   char* p = malloc(1000);
   note_guarded(p);
@@ -106,6 +113,7 @@ CASE(harden_use_after_free_at_exit) {
 // The program overwrites the mark of a freed block with a null pointer. All 24 bytes were its own, so that no canary
 // lies between them and the tail.
 //@ stderr tarn: free({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_double_free_without_mark) {
   void** p = malloc(24);
   note_guarded(p);
@@ -123,6 +131,7 @@ static void* free_block(void* p) {
 //@ env TARN_SAMPLE_GUARDS=0
 //@ stderr tarn: use after free: byte 20 of the block of 5000 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free_by_thread) {
   char* p = malloc(5000);
   note_guarded(p);
@@ -135,6 +144,7 @@ CASE(harden_use_after_free_by_thread) {
 
 // A second free names the place of the first one.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_double_free) {
   char* p = malloc(40);
   note_guarded(p);
@@ -144,6 +154,7 @@ CASE(harden_double_free) {
 
 // Another thread frees a block, while it still waits with that thread the owner frees it once more.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_double_free_by_thread) {
   char* p = malloc(40);
   note_guarded(p);
@@ -185,6 +196,7 @@ static void* free_raced_and_wait(void* unused) {
 // Two threads free a block at the same moment, and the owner is the later one by a few instructions. It uses the block
 // again before it hears of the other free. The memory shows what the owner read before.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_freed_by_both_owner_last) {
   pthread_t partner;
   start_race(free_raced_and_wait, &partner);
@@ -200,6 +212,7 @@ CASE(harden_freed_by_both_owner_last) {
 
 // The same two frees, after which the owner has the block in the quarantine when it hears of the other free.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_freed_by_both_not_used_again) {
   pthread_t partner;
   start_race(free_raced_and_wait, &partner);
@@ -216,6 +229,7 @@ CASE(harden_freed_by_both_not_used_again) {
 // mark of the free is.
 //@ stderr tarn: use after free: byte 9 of the block of 40 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free_of_mark) {
   pthread_t partner;
   start_race(free_raced_and_wait, &partner);
@@ -230,6 +244,7 @@ CASE(harden_use_after_free_of_mark) {
 // The program overwrites all of that word by zeroes.
 //@ stderr tarn: use after free: byte 8 of the block of 40 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_mark_overwritten_by_zeroes) {
   pthread_t partner;
   start_race(free_raced_and_wait, &partner);
@@ -252,6 +267,7 @@ static void* free_raced_late(void* unused) {
 
 // The other thread is the later one here.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_freed_by_both_owner_first) {
   pthread_t partner;
   start_race(free_raced_late, &partner);
@@ -266,6 +282,7 @@ void free_sized(void* block, size_t bytes) __attribute__((weak));
 
 // free_sized of a large block with more than it has.
 //@ stderr tarn: free({p}, 2000000): wrong size: the block has 1048576 bytes
+//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(harden_wrong_size_large) {
   void* p = malloc(1048576);
   note_pointer("p", p);

@@ -20,6 +20,8 @@
 
 // deallocate of an address that is no block of any heap.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ more never freed
 CASE(heap_foreign) {
   alignas(64) char local[64] = "";
   tarn::heap lane;
@@ -39,7 +41,7 @@ struct order : tarn::pooled<order> {
 //@ stderr tarn:   1 blocks, 80 bytes, allocated at {program}+0xADDR by thread {thread}
 //@ exit 0
 CASE(heap_leak) {
-  tarn::heap lane({.name = "lane", .sites = true});
+  tarn::heap lane({.name = "lane", .records_sites = true});
   note_guarded(nullptr);
   note_pointer("q", &lane);
   static_cast<void>(lane.allocate(1000));
@@ -62,7 +64,8 @@ CASE(heap_leak) {
 
 // A heap ends inside of the scope in which it is current.
 //@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
-//@ more {thread} had made it current; end the heap after it
+//@ more {thread} had made it current
+//@ stderr tarn: declare the heap before the scoped_current, so that the heap ends after it
 CASE(heap_ends_in_its_scope) {
   note_guarded(nullptr);
   auto lane = std::make_unique<tarn::heap>();
@@ -73,7 +76,8 @@ CASE(heap_ends_in_its_scope) {
 
 // A heap ends inside of a scope in which another one is current; the new heap at its place is not the same.
 //@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
-//@ more {thread} would make it current again; end the heap after it
+//@ more {thread} would make it current again
+//@ stderr tarn: declare the heap before the scoped_current, so that the heap ends after it
 CASE(heap_ends_in_an_inner_scope) {
   note_guarded(nullptr);
   tarn::heap inner;
@@ -119,6 +123,8 @@ CASE(heap_limit) {
 
 // deallocate of a block of the system's malloc.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ more never freed
 CASE(heap_malloced) {
   void* p = malloc(64);
   note_pointer("p", p);
@@ -127,8 +133,9 @@ CASE(heap_malloced) {
 
 // A block of a strict heap freed by another thread: both threads are named.
 //@ stderr tarn: heap "parser": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
+//@ stderr tarn: free the block in the thread of its heap, or create the heap without is_strict
 CASE(heap_strict) {
-  tarn::heap lane({.name = "parser", .strict = true});
+  tarn::heap lane({.name = "parser", .is_strict = true});
   void* p = lane.allocate(64);
   note_pointer("p", p);
   note_size("owner", static_cast<std::size_t>(gettid()));
@@ -140,8 +147,9 @@ CASE(heap_strict) {
 
 // A large block of a strict heap is freed by another thread; the heap's name has to be escaped.
 //@ stderr tarn: heap "a\x0ab": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
+//@ stderr tarn: free the block in the thread of its heap, or create the heap without is_strict
 CASE(heap_strict_large) {
-  tarn::heap lane({.name = "a\nb", .strict = true});
+  tarn::heap lane({.name = "a\nb", .is_strict = true});
   void* p = lane.allocate(1 << 20);
   note_pointer("p", p);
   note_size("owner", static_cast<std::size_t>(gettid()));
@@ -154,7 +162,7 @@ CASE(heap_strict_large) {
 // A strict heap's own thread may free by any way, also through another heap.
 //@ exit 0
 CASE(heap_strict_own_thread) {
-  tarn::heap lane({.name = "parser", .strict = true}), second_heap;
+  tarn::heap lane({.name = "parser", .is_strict = true}), second_heap;
   tarn::current().deallocate(lane.allocate(64));
   second_heap.deallocate(lane.allocate(64));
   second_heap.deallocate(lane.allocate(1 << 20));
@@ -164,6 +172,7 @@ CASE(heap_strict_own_thread) {
 
 // deallocate with a size of another class than the block's.
 //@ stderr tarn: free({p}, 112): wrong size: the block has 64 bytes
+//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(heap_wrong_size) {
   tarn::heap lane;
   void* p = lane.allocate(64);
@@ -173,6 +182,7 @@ CASE(heap_wrong_size) {
 
 // deallocate of a large block with the size of a small one.
 //@ stderr tarn: free({p}, 112): wrong size: the block has 1048576 bytes
+//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(heap_wrong_size_large) {
   tarn::heap lane;
   void* p = lane.allocate(1 << 20);

@@ -19,6 +19,7 @@
 // One byte is written behind a block, which is freed then.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 64 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 64
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_overrun) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(64)));
@@ -30,6 +31,7 @@ CASE(heap_guard_overrun) {
 // A container's memory has its exact size.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 70 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 70
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_overrun_exact) {
   tarn::heap lane;
   std::pmr::polymorphic_allocator<char> bytes(&lane);
@@ -42,6 +44,7 @@ CASE(heap_guard_overrun_exact) {
 // Blocks of the C interface have their exact size, too.
 //@ stderr tarn: free({p}): overrun: 2 bytes written past the end of the block of 21 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 21
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_overrun_in_c) {
   tarn_heap* lane = tarn_heap_create(nullptr);
   auto* p = static_cast<char*>(hidden(tarn_heap_malloc(lane, 21)));
@@ -53,6 +56,7 @@ CASE(heap_guard_overrun_in_c) {
 // A large block.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 600000 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 600000
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_overrun_large) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(600000)));
@@ -64,6 +68,7 @@ CASE(heap_guard_overrun_large) {
 // Most blocks of a heap are never freed: their overruns show when the heap is released.
 //@ stderr tarn: release({p}): overrun: 1 bytes written past the end of the block of 64 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 64
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_release) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(64)));
@@ -75,6 +80,7 @@ CASE(heap_guard_release) {
 // They show at the end of the heap, too.
 //@ stderr tarn: ~heap({p}): overrun: 1 bytes written past the end of the block of 64 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 64
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(heap_guard_end) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(64)));
@@ -85,6 +91,7 @@ CASE(heap_guard_end) {
 // A block is written after it was freed; the heap's end shows it at the latest.
 //@ stderr tarn: use after free: byte 16 of the block of 64 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(heap_guard_use_after_free) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(64)));
@@ -96,6 +103,7 @@ CASE(heap_guard_use_after_free) {
 // Later blocks drive the written one out of the quarantine.
 //@ stderr tarn: use after free: byte 8 of the block of 64 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(heap_guard_use_after_free_found_early) {
   auto* lane = new tarn::heap;  // never ends
   auto* p = static_cast<char*>(hidden(lane->allocate(64)));
@@ -108,6 +116,7 @@ CASE(heap_guard_use_after_free_found_early) {
 // A block is freed twice: both places are named.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes; freed before at {program}+0xADDR by thread {thread};
 //@ more allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(heap_guard_double_free) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(64));
@@ -119,6 +128,7 @@ CASE(heap_guard_double_free) {
 // Another thread frees first.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes; freed before at {program}+0xADDR by thread {other};
 //@ more allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(heap_guard_double_free_by_two) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(64));
@@ -133,6 +143,7 @@ CASE(heap_guard_double_free_by_two) {
 // The second free comes when the block no longer waits.
 //@ stderr tarn: free({p}): double free of a block of 96 bytes; freed before at {program}+0xADDR by thread {thread};
 //@ more allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(heap_guard_double_free_late) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(96));
@@ -144,6 +155,7 @@ CASE(heap_guard_double_free_late) {
 
 // A pointer into a block.
 //@ stderr tarn: free({p}): misaligned pointer: 8 bytes into the 80-byte block at {q}
+//@ stderr tarn: pass the address that the allocation returned
 CASE(heap_guard_inside) {
   tarn::heap lane;
   void* q = hidden(lane.allocate(64));

@@ -22,6 +22,7 @@ struct node {
 //@ no-preload
 //@ env TARN_GUARD=0
 //@ stderr tarn: pool "nodes" at {p}: double free of the 24-byte block at {q}
+//@ stderr tarn: free each block once; pool_options::is_guarded shows where it was freed before
 CASE(pool_double_free) {
   tarn::pool<node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);
@@ -37,6 +38,7 @@ CASE(pool_double_free) {
 //@ tarn-only
 //@ no-preload
 //@ stderr tarn: pool "nodes" at {p}: foreign pointer {q}: not a block of this pool
+//@ stderr tarn: free a block in the pool that it came from, by the address that allocate() returned
 CASE(pool_foreign) {
   tarn::pool<node> nodes({.name = "nodes"});
   tarn::pool<node> others;
@@ -53,6 +55,7 @@ CASE(pool_foreign) {
 //@ no-preload
 //@ env TARN_GUARD=0
 //@ stderr tarn: pool "nodes" at {p}: foreign pointer {q}: not a block of this pool
+//@ stderr tarn: free a block in the pool that it came from, by the address that allocate() returned
 CASE(pool_free_after_release) {
   tarn::pool<node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);
@@ -87,8 +90,9 @@ CASE(pool_guard_after_inline) {
 //@ no-preload
 //@ stderr tarn: pool::deallocate({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR by
 //@ more thread {thread}; allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(pool_guard_double_free) {
-  tarn::pool<long[3]> triples({.name = "triples", .guard = true});
+  tarn::pool<long[3]> triples({.name = "triples", .is_guarded = true});
   void* const triple = triples.allocate();
   note_guarded(triple);
   triples.deallocate(triple);
@@ -100,6 +104,7 @@ CASE(pool_guard_double_free) {
 //@ no-preload
 //@ env TARN_GUARD=1
 //@ stderr tarn: pool "short" at {q}: foreign pointer {p}: not a block of this pool
+//@ stderr tarn: free a block in the pool that it came from, by the address that allocate() returned
 CASE(pool_guard_foreign) {
   tarn::pool<long[3]> longs({.name = "long"}), shorts({.name = "short"});
   void* const block = longs.allocate();
@@ -115,6 +120,7 @@ CASE(pool_guard_foreign) {
 //@ env TARN_GUARD=1
 //@ stderr tarn: pool::deallocate({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR by
 //@ more thread {thread}; allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(pool_guard_free_after_release) {
   tarn::pool<long[3]> triples;
   void* const triple = triples.allocate();
@@ -132,10 +138,10 @@ CASE(pool_guard_free_after_release) {
 //@ stderr tarn:   1 blocks, 24 bytes, allocated at {program}+0xADDR by thread {thread}
 //@ exit 0
 CASE(pool_guard_leak) {
-  tarn::pool<long[3]> cleared({.name = "cleared", .guard = true});
+  tarn::pool<long[3]> cleared({.name = "cleared", .is_guarded = true});
   static_cast<void>(cleared.allocate());
   cleared.clear();
-  tarn::pool<long[3]> orders({.name = "orders", .guard = true});
+  tarn::pool<long[3]> orders({.name = "orders", .is_guarded = true});
   note_pointer("q", &orders);
   void* last = nullptr;
   static_cast<void>(orders.allocate());
@@ -153,6 +159,7 @@ CASE(pool_guard_leak) {
 //@ env TARN_GUARD=1
 //@ stderr tarn: pool::deallocate({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(pool_guard_overrun) {
   tarn::shared_pool<char[24]> lines;
   auto* const line = static_cast<char*>(lines.allocate());
@@ -172,6 +179,7 @@ struct linked_node {
 //@ env TARN_GUARD=1
 //@ stderr tarn: use after free: byte 8 of the block of 24 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(pool_guard_use_after_free) {
   tarn::lock_free_pool<linked_node> nodes;
   linked_node* const object = nodes.create();
@@ -185,6 +193,7 @@ CASE(pool_guard_use_after_free) {
 //@ no-preload
 //@ env TARN_GUARD=0
 //@ stderr tarn: pool "nodes" at {p}: double free of the 24-byte block at {q}
+//@ stderr tarn: free each block once; pool_options::is_guarded shows where it was freed before
 CASE(pool_lock_free_double_free) {
   tarn::lock_free_pool<linked_node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);

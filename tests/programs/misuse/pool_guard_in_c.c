@@ -5,12 +5,13 @@
 //@ signal ABRT
 //@ stderr tarn: pool::deallocate({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 #include <tarn/tarn.h>
 
 #include "../guarded.h"
 
 int main(void) {
-  const tarn_pool_options options = {.guard = true};
+  const tarn_pool_options options = {.is_guarded = true};
   tarn_pool* lines = tarn_pool_create(24, 0, &options);
   char* line = tarn_pool_malloc(lines);
   note_guarded(line);

@@ -3,6 +3,7 @@
 //@ broken-by text
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 32 bytes
+//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 #include "../check.h"
 
 int main(void) {

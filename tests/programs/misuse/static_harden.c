@@ -6,6 +6,7 @@
 //@ broken-by text TARN_HARDEN=0
 //@ signal ABRT
 //@ stderr tarn: free({p}): overrun: bytes were written past the end of the block of 20 bytes
+//@ stderr tarn: TARN_GUARD=1 shows where the block was allocated
 #include "../check.h"
 
 int main(void) {

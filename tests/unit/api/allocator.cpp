@@ -22,7 +22,7 @@ using string = std::basic_string<char, std::char_traits<char>, tarn::allocator<c
 
 class allocator_test : public front_test {
  protected:
-  tarn::heap lane{{.name = "lane", .statistics = true}};
+  tarn::heap lane{{.name = "lane", .counts_calls = true}};
 };
 
 static_assert(std::allocator_traits<tarn::allocator<int>>::is_always_equal::value);

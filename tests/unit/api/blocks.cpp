@@ -317,19 +317,21 @@ TEST_F(blocks, a_free_block_is_not_reallocated) {
   void* const block = take(1_MiB);
   give(block);
   EXPECT_EQ(support::in_child([=] { static_cast<void>(grow(block, 10)); }),
-            support::fault("tarn: realloc(" + support::written(block) + "): double free of a block of 1048576 bytes"));
+            support::fault("tarn: realloc(" + support::written(block) + "): double free of a block of 1048576 bytes",
+                           "free each block once; TARN_GUARD=1 shows where it was allocated and freed before"));
   void* const small = take(64);
   char* const interior = static_cast<char*>(small) + 16;
   EXPECT_EQ(support::in_child([=] { static_cast<void>(grow(interior, 10)); }),
             support::fault("tarn: realloc(" + support::written(interior) +
-                           "): misaligned pointer: 16 bytes into the 64-byte block at " + support::written(small)));
+                               "): misaligned pointer: 16 bytes into the 64-byte block at " + support::written(small),
+                           "pass the address that the allocation returned"));
   give(small);
   give(live_block);
 }
 
 TEST_F(blocks, a_strict_heaps_large_block_is_not_resized_elsewhere) {
   const support::ending child_ending = support::in_child([] {
-    tarn::heap lane({.name = "lane", .strict = true});
+    tarn::heap lane({.name = "lane", .is_strict = true});
     void* const block = lane.allocate(1_MiB);
     static_cast<void>(grow(block, 2_MiB));  // by its own thread
     void* const large = lane.allocate(1_MiB);

@@ -156,7 +156,7 @@ const char* scene_heaps(void) {
 }
 
 const char* scene_limit(void) {
-  tarn_heap_options options = {.limit = 1 << 20, .keep = true};
+  tarn_heap_options options = {.limit = 1 << 20, .keeps_memory = true};
   tarn_heap* const heap = tarn_heap_create(&options);
   EXPECT(heap != NULL);
   size_t had = 0;
@@ -196,7 +196,7 @@ const char* scene_current(void) {
 }
 
 const char* scene_statistics(void) {
-  tarn_heap_options options = {.statistics = true};
+  tarn_heap_options options = {.counts_calls = true};
   tarn_heap* const heap = tarn_heap_create(&options);
   void* const block = tarn_heap_malloc(heap, 100);
   EXPECT(tarn_heap_malloc(heap, 1 << 20) != NULL);

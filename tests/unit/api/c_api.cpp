@@ -93,8 +93,10 @@ TEST_F(c_api, says_null_and_enomem_whichever_request_fails) {
 TEST_F(c_api, refuses_a_pointer_that_is_none_of_ours) {
   static int foreign = 0;
   const auto line = [](const char* entry) {
-    return support::fault(std::string("tarn: ") + entry + "(" + support::written(&foreign) +
-                          "): foreign pointer: not a block of this allocator");
+    return support::fault(
+        std::string("tarn: ") + entry + "(" + support::written(&foreign) +
+            "): foreign pointer: not a block of this allocator",
+        "free a block with the allocator that it came from; memory of the stack or a static object is never freed");
   };
   EXPECT_EQ(support::in_child([] { tarn_free(&foreign); }), line("free"));
   EXPECT_EQ(support::in_child([] { static_cast<void>(tarn_realloc(&foreign, 10)); }), line("realloc"));

@@ -20,7 +20,8 @@ using support::written;
 #if TARN_CHECKS || TARN_ADDRESS_SANITIZER
 
 std::string said(const void* block, int bytes) {
-  return "tarn: free(" + written(block) + "): double free of a block of " + std::to_string(bytes) + " bytes";
+  return "tarn: free(" + written(block) + "): double free of a block of " + std::to_string(bytes) +
+         " bytes\ntarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before";
 }
 
 // Frees a block of `owner` twice, and others between, so that the block is not the newest free one.
@@ -54,7 +55,7 @@ TEST(double_free, is_named_for_a_heap_object) {
 TEST(double_free, is_named_for_the_heap_of_the_process) { expect_named(tarn::global(), 64); }
 
 TEST(double_free, is_named_for_a_heap_that_counts) {
-  tarn::heap lane({.statistics = true});
+  tarn::heap lane({.counts_calls = true});
   expect_named(lane, 64);
 }
 
@@ -87,9 +88,10 @@ TEST(double_free, is_not_said_of_two_threads_in_one_heap) {
   EXPECT_EQ(child_ending.signal, SIGABRT);
   EXPECT_EQ(child_ending.error.substr(0, child_ending.error.find(" at ")), "tarn: heap \"lane\" is used")
       << child_ending;
-  EXPECT_NE(child_ending.error.find(" while another thread uses it: one thread at a time may, the others free by "
-                                    "tarn::current()\n"),
-            std::string::npos)
+  EXPECT_NE(
+      child_ending.error.find(" while another thread uses it\ntarn: let one thread at a time allocate from a heap; "
+                              "other threads free its blocks through tarn::current()\n"),
+      std::string::npos)
       << child_ending;
 }
 #endif
@@ -165,7 +167,7 @@ TEST(double_free, is_none_after_the_block_was_allocated_again) {
 
 // A heap that notes sites knows both places, in every build.
 TEST(double_free, names_both_places_in_a_heap_with_sites) {
-  tarn::heap lane({.name = "lane", .sites = true});
+  tarn::heap lane({.name = "lane", .records_sites = true});
   void* const block = lane.allocate(40);
   const support::ending child_ending = in_child([&] {
     lane.deallocate(block);

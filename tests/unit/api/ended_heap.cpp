@@ -32,7 +32,9 @@ void expect_named(std::size_t bytes, const std::string& verb, Use use) {
   const std::string address = child_ending.error.substr(0, child_ending.error.find('\n'));
   const std::regex expected(address +
                             "\ntarn: use after free: a block of heap \"worker\", which ended in thread \\d+, is " +
-                            verb + " at address " + address + " at \\S+\\+0x[0-9a-f]+ by thread \\d+\n");
+                            verb + " at address " + address + " at \\S+\\+0x[0-9a-f]+ by thread \\d+\n" +
+                            "tarn: end every use of a heap's blocks before the heap ends, or allocate the block from a "
+                            "heap that lives longer\n");
   EXPECT_TRUE(std::regex_match(child_ending.error, expected)) << child_ending.error;
 }
 

@@ -194,7 +194,7 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
 }
 
 TEST_F(heap_object, counts_what_it_is_asked_to_count) {
-  heap lane({.statistics = true});
+  heap lane({.counts_calls = true});
   std::vector<void*> blocks;
   for (int round = 0; round < 100; ++round) {
     blocks.push_back(lane.allocate(100));
@@ -225,7 +225,7 @@ TEST_F(heap_object, has_a_name) {
 }
 
 TEST_F(heap_object, is_a_memory_resource) {
-  heap lane({.statistics = true});
+  heap lane({.counts_calls = true});
   {
     std::pmr::list<std::pmr::string> lines(&lane);
     for (int line = 0; line < 500; ++line) {
@@ -285,7 +285,7 @@ TEST_F(heap_object, what_is_freed_goes_back_after_the_delay) {
 }
 
 TEST_F(heap_object, one_that_keeps_gives_nothing_back_until_it_is_trimmed) {
-  heap lane({.keep = true});
+  heap lane({.keeps_memory = true});
   const std::uint64_t before = platform::purged().bytes;
   allocate_and_free(lane);
   wait_for_purges(lane);

@@ -66,7 +66,7 @@ class pooled_test : public front_test {
   }
   std::uint64_t bytes() const { return lane.statistics().allocated_bytes - lane.statistics().freed_bytes; }
 
-  tarn::heap lane{{.name = "lane", .statistics = true}};
+  tarn::heap lane{{.name = "lane", .counts_calls = true}};
   std::optional<tarn::scoped_current> use;
 };
 

@@ -13,8 +13,8 @@ using process_figures = front_test;
 
 TEST_F(process_figures, sum_up_the_heaps) {
   const process_statistics before = process_now();
-  tarn::heap lane({.statistics = true});
-  tarn::heap second_heap({.statistics = true});
+  tarn::heap lane({.counts_calls = true});
+  tarn::heap second_heap({.counts_calls = true});
   void* const first = lane.allocate(100);
   static_cast<void>(second_heap.allocate(1_MiB));
   lane.deallocate(first);
@@ -30,7 +30,7 @@ TEST_F(process_figures, sum_up_the_heaps) {
 TEST_F(process_figures, remember_heaps_that_are_no_more) {
   const process_statistics before = process_now();
   for (int round = 0; round < 3; ++round) {
-    tarn::heap lane({.statistics = true});
+    tarn::heap lane({.counts_calls = true});
     static_cast<void>(lane.allocate(100));
     static_cast<void>(lane.allocate(1_MiB));
   }

@@ -53,7 +53,7 @@ TEST(report, is_openmetrics_for_scrapers) {
 }
 
 TEST(report, shows_heaps_and_arenas) {
-  tarn::heap lane({.name = "lane", .statistics = true});
+  tarn::heap lane({.name = "lane", .counts_calls = true});
   static_cast<void>(lane.allocate(100));
   EXPECT_THAT(report({{"lane", lane.statistics()}}), HasSubstr("  allocated_blocks                    1\n"));
   tarn::arena request;

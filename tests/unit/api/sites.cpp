@@ -12,7 +12,7 @@ namespace {
 std::string said_at_the_end_of(std::size_t left) {
   testing::internal::CaptureStderr();
   {
-    tarn::heap lane({.name = "lane", .sites = true});
+    tarn::heap lane({.name = "lane", .records_sites = true});
     std::minstd_rand random(7);
     std::vector<std::pair<void*, std::size_t>> blocks;
     for (std::size_t count = 0; count < 5000; ++count) {  // fills more than the first table and reuses addresses
@@ -41,7 +41,7 @@ TEST(sites, each_block_in_use_counts_once) {
 TEST(sites, other_heaps_say_nothing) {
   testing::internal::CaptureStderr();
   {
-    tarn::heap lane({.statistics = true});
+    tarn::heap lane({.counts_calls = true});
     static_cast<void>(lane.allocate(100));
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

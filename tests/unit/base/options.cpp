@@ -67,7 +67,7 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
       {option_id::purge_delay_ms, "7"},
       {option_id::stats, "json"},
       {option_id::stats_file, "out.json"},
-      {option_id::guard, guard_by_default ? "0" : "1"},
+      {option_id::guard, uses_guard_by_default ? "0" : "1"},
       {option_id::thp, "off"},
       {option_id::limit, "1000"},
       {option_id::initial, "2000"},
@@ -132,8 +132,8 @@ TEST(options, are_read_as_bytes) {
 }
 
 TEST(options, are_read_as_flags) {
-  for (const char* text : {"1", "on"}) EXPECT_TRUE(parse_result(option_id::guard, text).values.guard) << text;
-  for (const char* text : {"0", "off"}) EXPECT_FALSE(parse_result(option_id::guard, text).values.guard) << text;
+  for (const char* text : {"1", "on"}) EXPECT_TRUE(parse_result(option_id::guard, text).values.uses_guard) << text;
+  for (const char* text : {"0", "off"}) EXPECT_FALSE(parse_result(option_id::guard, text).values.uses_guard) << text;
   for (const char* text : {"", "2", "yes", "ON", "01"}) {
     EXPECT_EQ(parse_result(option_id::guard, text).reason, "not one of 0, 1, off, on") << text;
   }
@@ -197,8 +197,8 @@ TEST(options, malformed_environment_keeps_the_default_in_one_line) {
   EXPECT_THAT(
       reported,
       ElementsAre("tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; 500 is used\n",
-                  guard_by_default ? "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 1 is used\n"
-                                   : "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 0 is used\n",
+                  uses_guard_by_default ? "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 1 is used\n"
+                                        : "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 0 is used\n",
                   "tarn: option TARN_THP=0: not one of auto, on, off; auto is used\n"));
   EXPECT_EQ(values.purge_delay_ms, 500U);
 }

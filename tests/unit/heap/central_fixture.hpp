@@ -28,7 +28,7 @@ class central_heap_test : public heap_test {
   heap& start() {
     heap* const started = registry::acquire();
     EXPECT_NE(started, nullptr);
-    EXPECT_EQ(started->state.load(), ownership::owned);
+    EXPECT_EQ(started->state.load(), ownership::occupied);
     owned_heaps.push_back(started);
     return *started;
   }

@@ -173,7 +173,7 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     }
     pages::slab& home = *pages::page_map::slab_of(old[1]);  // acts as a sender that saw the old key
     const std::size_t number = home.number_of(old[1]);
-    ASSERT_TRUE(home.free_remotely(number / 64, std::uint64_t{1} << (number % 64)).post);
+    ASSERT_TRUE(home.free_remotely(number / 64, std::uint64_t{1} << (number % 64)).must_post);
     leaving.remote_inbox.post(home);
     if (resumed != nullptr) {
       resumed->collect();

@@ -222,10 +222,10 @@ TEST(remote_frees, are_announced_once_until_they_are_taken) {
   pages::remote_frees tested;
   tested.remote_words = masks;
   for (int round = 0; round < 2; ++round) {
-    EXPECT_TRUE(tested.free_remotely(2, 0b11).post);
-    EXPECT_FALSE(tested.free_remotely(0, 0b1).post);
+    EXPECT_TRUE(tested.free_remotely(2, 0b11).must_post);
+    EXPECT_FALSE(tested.free_remotely(0, 0b1).must_post);
     const auto second_free = tested.free_remotely(2, 0b110);
-    EXPECT_FALSE(second_free.post);
+    EXPECT_FALSE(second_free.must_post);
     EXPECT_EQ(second_free.before, 0b11u);
     EXPECT_EQ(tested.remote_count(3), 4u);
     std::map<std::size_t, std::uint64_t> received;

@@ -69,7 +69,7 @@ TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
                                      [&](void* block) { return pages::page_map::slab_of(block) == &home; });
   ASSERT_EQ(static_cast<std::size_t>(others - blocks.begin()), capacity);
   for (std::size_t word = 0; word < last; ++word) {
-    if (home.free_remotely(word, ~std::uint64_t{0}).post) {
+    if (home.free_remotely(word, ~std::uint64_t{0}).must_post) {
       sleeping.remote_inbox.post(home);
     }
   }
@@ -79,7 +79,7 @@ TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
   sleeping.reclaim_for_owner();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   home.remote_words[last].store(0);
-  EXPECT_FALSE(home.free_remotely(last, in_last).post);
+  EXPECT_FALSE(home.free_remotely(last, in_last).must_post);
   sleeping.reclaim_for_owner();
   EXPECT_LT(heaps::central().used_bytes(), before);
   for (auto block = others; block != blocks.end(); ++block) {

@@ -229,7 +229,8 @@ TEST(journal, who_is_second_is_told_so) {
   journal log(folder.path("log"), small);
   EXPECT_EQ(
       io_test::thrown<error>([&] { journal second_journal(folder.path("log")); }),
-      folder.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
+      folder.path("log") +
+          ": cannot be locked: another journal appends to it; close that one first: Resource temporarily unavailable");
 }
 
 TEST(journal, of_less_than_a_chunk_is_refused) {
@@ -274,7 +275,8 @@ TEST(journal, a_forked_child_leaves_the_inherited_one_to_its_parent) {
   EXPECT_EQ(child, support::ending{});
   EXPECT_EQ(
       io_test::thrown<error>([&] { journal second_journal(folder.path("log")); }),
-      folder.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
+      folder.path("log") +
+          ": cannot be locked: another journal appends to it; close that one first: Resource temporarily unavailable");
   log->append("parent again");
   EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"parent", "parent again"}));
   EXPECT_EQ(texts_of(folder.path("own")), (std::vector<std::string>{"child"}));
@@ -301,7 +303,9 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   { journal log(folder.path("log"), small); }
   std::filesystem::resize_file(folder.path("log"), 9000);
   EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.path("log")); }),
-            folder.path("log") + ": is a journal of 20480 bytes that was cut off at offset 9000: Invalid argument");
+            folder.path("log") +
+                ": is a journal of 20480 bytes that was cut off: read its lines by tarn journal, and open "
+                "another path; it ends at offset 9000: Invalid argument");
 }
 
 TEST(journal, every_call_can_fail) {

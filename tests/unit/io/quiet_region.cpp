@@ -61,11 +61,11 @@ std::string heard_in(Body body) {
     body();
   }
   std::string text;
-  for (const noise& noise_kept : log.kept()) {
+  for (const noise& noise_kept : log.first_violations()) {
     static constexpr const char* kinds[] = {"call ", "wait ", "heap "};
     text += (text.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(noise_kept.kind)]) + noise_kept.name;
   }
-  EXPECT_GE(log.count(), log.kept().size());
+  EXPECT_GE(log.count(), log.first_violations().size());
   return text;
 }
 
@@ -188,7 +188,7 @@ TEST_F(quiet_regions, tells_the_stack) {
     outside();
   }
   ASSERT_EQ(violations.count(), 1u);
-  const std::span<const void* const> stack = violations.kept()[0].stack();
+  const std::span<const void* const> stack = violations.first_violations()[0].stack();
   ASSERT_GE(stack.size(), 4u);
   EXPECT_TRUE(is_in(stack[1], deep_inside)) << "below the C library's function";
   EXPECT_TRUE(is_in(stack[2], outside));
@@ -219,7 +219,7 @@ TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
     for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
   }
   EXPECT_EQ(violations.count(), 100u);
-  EXPECT_EQ(violations.kept().size(), noise_log::capacity);
+  EXPECT_EQ(violations.first_violations().size(), noise_log::capacity);
   EXPECT_TRUE(violations.text().ends_with("and 84 more\n"));
 }
 
@@ -399,7 +399,7 @@ TEST_F(quiet_regions, reports_on_standard_error) {
   EXPECT_EQ(child_ending.status, 0);
   EXPECT_TRUE(child_ending.error.starts_with("tarn: quiet region parse request: system call getppid\n  at "))
       << child_ending.error;
-  EXPECT_TRUE(child_ending.error.ends_with("\ntarn: quiet region parse request: 12 more noises\n"))
+  EXPECT_TRUE(child_ending.error.ends_with("\ntarn: quiet region parse request: 12 more violations\n"))
       << child_ending.error;
 }
 

@@ -96,7 +96,7 @@ TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
     if (index.first_dirty() != nullptr && random() % 4 == 0) {
       segment& dirty = *index.first_dirty();
       index.move_to_end_of_dirty(dirty);
-      const std::size_t first_dirty_unit = dirty.fresh.next_member(0);
+      const std::size_t first_dirty_unit = dirty.recently_freed.next_member(0);
       dirty.lend(first_dirty_unit, 1);
       index.update(dirty);
       ASSERT_TRUE(index.is_valid());

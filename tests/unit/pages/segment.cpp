@@ -48,7 +48,7 @@ class pair {
       is_clean = is_clean && naive[unit] == state::clean;
       naive[unit] = state::in_use;
     }
-    EXPECT_EQ(run->zeroed, is_clean);
+    EXPECT_EQ(run->is_zeroed, is_clean);
     EXPECT_EQ(run->units, count);
     EXPECT_EQ(run->home, &real);
     EXPECT_EQ(run->previous, nullptr);
@@ -86,8 +86,8 @@ class pair {
 
   // Acts as space::purge does.
   void age() {
-    real.stale |= real.fresh;
-    real.fresh.clear();
+    real.stale |= real.recently_freed;
+    real.recently_freed.clear();
     std::replace(naive.begin(), naive.end(), state::recent, state::stale);
   }
   void purge() {
@@ -114,7 +114,7 @@ class pair {
       free_units += naive[unit] != state::in_use ? 1 : 0;
       dirty_units += naive[unit] == state::recent || naive[unit] == state::stale ? 1 : 0;
       ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::in_use) << unit;
-      ASSERT_EQ(real.fresh.contains_any(unit, 1), naive[unit] == state::recent) << unit;
+      ASSERT_EQ(real.recently_freed.contains_any(unit, 1), naive[unit] == state::recent) << unit;
       ASSERT_EQ(real.stale.contains_any(unit, 1), naive[unit] == state::stale) << unit;
       ASSERT_EQ(detail::key_of(real.address(unit)) != 0, naive[unit] == state::in_use) << unit;
     }
@@ -314,7 +314,7 @@ TEST_F(segment_test, reset_frees_everything_at_once) {
   EXPECT_EQ(tested.real.free_units, 100u);
   slab* const whole = tested.take(100, unit_bytes);
   ASSERT_NE(whole, nullptr);
-  EXPECT_FALSE(whole->zeroed);
+  EXPECT_FALSE(whole->is_zeroed);
 }
 
 TEST_F(segment_test, destroy_leaves_nothing) {
@@ -365,9 +365,9 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   EXPECT_FALSE(broken.is_valid());
   --broken.dirty_units;
 
-  broken.fresh.insert(used_unit, 1);
+  broken.recently_freed.insert(used_unit, 1);
   EXPECT_FALSE(broken.is_valid());
-  broken.fresh.erase(used_unit, 1);
+  broken.recently_freed.erase(used_unit, 1);
 
   broken.stale.insert(used_unit + 3, 1);
   EXPECT_FALSE(broken.is_valid());

@@ -207,12 +207,14 @@ TEST_F(slab_test, a_double_free_is_a_fault) {
     cut.take(block + 2, 2);
     EXPECT_EQ(in_child([&] { cut.give(block[0]), cut.give(block[1]), cut.give(block[0]); }),
               fault("tarn: free(" + written(block[0]) + "): double free of a block of " +
-                    std::to_string(size_of(index)) + " bytes"));
+                        std::to_string(size_of(index)) + " bytes",
+                    "free each block once; TARN_GUARD=1 shows where it was allocated and freed before"));
     // A block that was never handed out looks the same.
     void* const unused = cut.block(cut.capacity - 1u);
     EXPECT_EQ(in_child([&] { cut.give(unused); }),
               fault("tarn: free(" + written(unused) + "): double free of a block of " + std::to_string(size_of(index)) +
-                    " bytes"));
+                        " bytes",
+                    "free each block once; TARN_GUARD=1 shows where it was allocated and freed before"));
   }
 }
 
@@ -225,7 +227,8 @@ TEST_F(slab_test, a_misaligned_pointer_is_a_fault) {
     for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, size_of(index) / 2, size_of(index) - 1}) {
       EXPECT_EQ(in_child([&] { cut.give(block + offset); }),
                 fault("tarn: free(" + written(block + offset) + "): misaligned pointer: " + std::to_string(offset) +
-                      " bytes into the " + std::to_string(size_of(index)) + "-byte block at " + written(block)));
+                          " bytes into the " + std::to_string(size_of(index)) + "-byte block at " + written(block),
+                      "pass the address that the allocation returned"));
     }
   }
 }
@@ -240,7 +243,9 @@ TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
     }
     for (char* const wrong : {behind_last, behind_last + 1, cut.start + cut.units * pages::unit_bytes - 1}) {
       EXPECT_EQ(in_child([&] { cut.give(wrong); }),
-                fault("tarn: free(" + written(wrong) + "): foreign pointer: not a block of this allocator"));
+                fault("tarn: free(" + written(wrong) + "): foreign pointer: not a block of this allocator",
+                      "free a block with the allocator that it came from; memory of the stack or a static object is "
+                      "never freed"));
     }
   }
   EXPECT_GT(with_rest, 12);

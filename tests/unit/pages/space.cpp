@@ -152,12 +152,12 @@ TEST_F(space_test, release_all_keeps_the_reserve) {
 }
 
 TEST_F(space_test, advises_huge_pages_as_configured) {
-  tested.configure({.huge_wanted = true});
+  tested.configure({.asks_for_huge = true});
   ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
   EXPECT_EQ(fake::huge_advices(true), 1u);
   EXPECT_EQ(fake::huge_advices(false), 0u);
   tested.release_all(0);
-  tested.configure({.huge_refused = true});
+  tested.configure({.refuses_huge = true});
   ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
   ASSERT_NE(tested.allocate_large(100_MiB, unit_bytes, owner), nullptr);
   EXPECT_EQ(fake::huge_advices(true), 1u);

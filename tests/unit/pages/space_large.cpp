@@ -25,7 +25,7 @@ TEST_F(space_test, gives_large_blocks_of_all_sizes) {
     EXPECT_EQ(block->units * unit_bytes, block->bytes);
     EXPECT_EQ(block->index, detail::class_count);
     EXPECT_EQ(block->home == nullptr, bytes > 32_MiB);
-    EXPECT_TRUE(block->zeroed);
+    EXPECT_TRUE(block->is_zeroed);
     EXPECT_TRUE(is_zero(block->start, std::min(block->bytes, 200_KiB)));
     EXPECT_EQ(detail::key_of(block->start), owner | pages::large_mark);
     for (std::size_t offset = unit_bytes; offset < block->bytes; offset += unit_bytes) {
@@ -88,7 +88,7 @@ TEST_F(space_test, grows_in_its_segment_when_the_units_behind_are_free) {
   EXPECT_EQ(block->start, start);
   EXPECT_EQ(block->bytes, 6 * unit_bytes);
   EXPECT_EQ(tested.used_bytes(), 6 * unit_bytes);
-  EXPECT_FALSE(block->zeroed);
+  EXPECT_FALSE(block->is_zeroed);
   expect_filled(*block, 2 * unit_bytes);
   EXPECT_EQ(detail::key_of(start), owner | pages::large_mark);
   EXPECT_EQ(page_map::large_around(start + 5 * unit_bytes), block);
@@ -116,7 +116,7 @@ TEST_F(space_test, shrinks_in_its_segment) {
   EXPECT_TRUE(tested.is_valid());
   slab* const behind = tested.allocate_large(1, unit_bytes, owner);
   EXPECT_EQ(behind->start, block->start + 3 * unit_bytes);
-  EXPECT_FALSE(behind->zeroed);
+  EXPECT_FALSE(behind->is_zeroed);
 }
 
 TEST_F(space_test, a_single_shrinks_and_grows_in_its_place) {
@@ -175,7 +175,7 @@ TEST_F(space_test, a_block_that_cannot_grow_in_its_segment_moves_its_pages) {
   EXPECT_EQ(moved->home, nullptr);
   EXPECT_EQ(moved->bytes, 5_MiB);
   EXPECT_EQ(moved->index, detail::class_count);
-  EXPECT_FALSE(moved->zeroed);
+  EXPECT_FALSE(moved->is_zeroed);
   expect_filled(*moved, 2_MiB);
   EXPECT_TRUE(is_zero(moved->start + 2_MiB, 3_MiB));
   EXPECT_EQ(detail::key_of(start), 0u);
@@ -187,7 +187,7 @@ TEST_F(space_test, a_block_that_cannot_grow_in_its_segment_moves_its_pages) {
 
   const slab* const reused = tested.allocate_large(2_MiB, unit_bytes, owner);
   EXPECT_EQ(reused->start, start);
-  EXPECT_TRUE(reused->zeroed);
+  EXPECT_TRUE(reused->is_zeroed);
   EXPECT_TRUE(is_zero(start, 2_MiB));
 
   const slab* const resized = tested.resize_large(moved, 50_MiB, owner);
@@ -283,19 +283,19 @@ TEST_F(space_test, a_single_that_cannot_move_stays_whole) {
 
 TEST_F(space_test, zeroed_is_said_of_untouched_and_of_purged_units_only) {
   slab* const first = tested.allocate_large(1_MiB, unit_bytes, owner);
-  EXPECT_TRUE(first->zeroed);
+  EXPECT_TRUE(first->is_zeroed);
   fill(*first);
   tested.deallocate(first);
   slab* const second = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(second, first);
-  EXPECT_FALSE(second->zeroed);
+  EXPECT_FALSE(second->is_zeroed);
   fill(*second);
   slab* const neighbour = tested.allocate_slab(0, owner);  // keeps the segment
   tested.deallocate(second);
   tested.purge_all();
   slab* const third = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(third, first);
-  EXPECT_TRUE(third->zeroed);
+  EXPECT_TRUE(third->is_zeroed);
   EXPECT_TRUE(is_zero(third->start, 1_MiB));
   tested.deallocate(neighbour);
 }

@@ -219,7 +219,7 @@ TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
   EXPECT_EQ(platform::system_calls().madvise, calls) << "asked again";
   slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(reused, block);
-  EXPECT_FALSE(reused->zeroed);
+  EXPECT_FALSE(reused->is_zeroed);
 }
 
 TEST_F(purge_test, purges_at_once_when_configured_so) {
@@ -234,7 +234,7 @@ TEST_F(purge_test, purges_at_once_when_configured_so) {
   EXPECT_TRUE(tested.is_valid());
   slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(reused, block);
-  EXPECT_TRUE(reused->zeroed);
+  EXPECT_TRUE(reused->is_zeroed);
   EXPECT_TRUE(is_zero(reused->start, 1_MiB));
 }
 

@@ -34,7 +34,7 @@ TEST(fork_section, takes_and_releases_once) {
   fork_section section;
   EXPECT_FALSE(section.leave());
   ASSERT_TRUE(section.enter());
-  section.taken();
+  section.note_owner();
   std::thread([&] {
     EXPECT_TRUE(section.enter());  // another fork waits for the locks
     EXPECT_FALSE(section.leave());
@@ -49,7 +49,7 @@ TEST(fork_section, ends_in_the_child_whatever_the_depth) {
   const other_thread waiting;
   fork_section section;
   ASSERT_TRUE(section.enter());
-  section.taken();
+  section.note_owner();
   EXPECT_FALSE(section.enter());
   EXPECT_TRUE(section.leave_in_child());
   EXPECT_FALSE(section.leave());

@@ -14,7 +14,7 @@ using tarn::platform::mutex;
 namespace fake = tarn::platform::fake;
 
 TEST(mutex, is_held_by_one) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   door.lock();
   EXPECT_FALSE(door.try_lock());
   door.unlock();
@@ -29,7 +29,7 @@ TEST(mutex, is_held_by_one) {
 }
 
 TEST(mutex, who_forks_may_lock_again) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   door.lock_for_fork();
   for (int round = 0; round < 2; ++round) {
     const locked second(door);
@@ -52,7 +52,7 @@ TEST(mutex, who_forks_may_lock_again) {
 }
 
 TEST(mutex, a_handler_of_a_fork_may_fork) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   door.lock_for_fork();
   door.lock_for_fork();
   door.unlock_after_fork();
@@ -62,7 +62,7 @@ TEST(mutex, a_handler_of_a_fork_may_fork) {
 }
 
 TEST(mutex, is_open_in_the_child_of_who_forked) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   door.lock_for_fork();
   door.reset();
   EXPECT_TRUE(door.try_lock());
@@ -73,7 +73,7 @@ TEST(mutex, is_open_in_the_child_of_who_forked) {
 }
 
 TEST(mutex, costs_no_system_call_without_contention) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   fake::reset();
   for (int round = 0; round < 1'000; ++round) {
     const locked hold(door);
@@ -82,7 +82,7 @@ TEST(mutex, costs_no_system_call_without_contention) {
 }
 
 TEST(mutex, guards_what_threads_change) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   std::uint64_t count = 0;  // not atomic: the lock orders it
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
@@ -100,7 +100,7 @@ TEST(mutex, guards_what_threads_change) {
 }
 
 TEST(mutex, a_waiter_sleeps_and_is_woken) {
-  mutex door(tarn::platform::lock_rank::alone);
+  mutex door(tarn::platform::lock_rank::isolated);
   fake::reset();
   door.lock();
   std::thread waiter([&] { const locked hold(door); });
@@ -131,7 +131,7 @@ TEST(lock_rank, rises) {
 
 TEST(lock_rank, is_free_for_one_that_is_held_alone) {
   mutex heap(lock_rank::heap);
-  mutex lone_mutex(lock_rank::alone);
+  mutex lone_mutex(lock_rank::isolated);
   {
     const locked first(heap);
     EXPECT_DEATH(lone_mutex.lock(), "locks are taken by rising rank");
@@ -144,7 +144,7 @@ TEST(lock_rank, rises_around_a_fork_too) {
   mutex heap(lock_rank::heap);
   mutex space(lock_rank::space);
   mutex other_space(lock_rank::space);
-  mutex lone_mutex(lock_rank::alone);
+  mutex lone_mutex(lock_rank::isolated);
   mutex registry_mutex(lock_rank::registry);
   space.lock_for_fork();
   other_space.lock_for_fork();

@@ -304,7 +304,9 @@ TEST(arena, limit_names_the_numbers) {
     static_cast<void>(request.allocate(5000));
     ADD_FAILURE() << "no exception";
   } catch (const tarn::arena_limit_reached& reached) {
-    EXPECT_STREQ(reached.what(), "tarn: arena \"request\": limit reached: 5000 bytes wanted, 4096 of 8192 held");
+    EXPECT_STREQ(reached.what(),
+                 "tarn: arena \"request\": limit reached: 5000 bytes requested, 4096 of 8192 in chunks; raise "
+                 "arena_options::limit");
   }
 }
 

@@ -22,13 +22,15 @@ TEST(arena_faults, a_mark_of_another_arena_is_named) {
               request.rewind(foreign.mark());
             }),
             fault("tarn: arena \"request\" at " + written(&request) + ": rewind to mark 2 of another arena, at " +
-                  written(&foreign)));
+                      written(&foreign),
+                  "rewind an arena to a mark that its own mark() returned"));
 }
 
 TEST(arena_faults, a_mark_of_no_arena_is_named) {
   arena request;
   EXPECT_EQ(in_child([&] { request.rewind(tarn::arena_mark()); }),
-            fault("tarn: arena \"\" at " + written(&request) + ": rewind to mark 0 of another arena, at 0x0"));
+            fault("tarn: arena \"\" at " + written(&request) + ": rewind to mark 0 of another arena, at 0x0",
+                  "rewind an arena to a mark that its own mark() returned"));
 }
 
 TEST(arena_faults, marks_in_the_wrong_order_are_named) {
@@ -41,7 +43,8 @@ TEST(arena_faults, marks_in_the_wrong_order_are_named) {
               request.rewind(inner);
             }),
             fault("tarn: arena \"request\" at " + written(&request) +
-                  ": rewind to mark 3, which has ended: marks end newest first; the newest left is 1 of 3 set"));
+                      ": rewind to mark 3, which has ended: marks end newest first; the newest left is 1 of 3 set",
+                  "rewind to a mark before any older mark, and before reset() and release()"));
 }
 
 TEST(arena_faults, scopes_in_the_wrong_order_are_named) {
@@ -53,7 +56,8 @@ TEST(arena_faults, scopes_in_the_wrong_order_are_named) {
               inner.reset();
             }),
             fault("tarn: arena \"request\" at " + written(&request) +
-                  ": rewind to mark 2, which has ended: marks end newest first; none is left of 2 set"));
+                      ": rewind to mark 2, which has ended: marks end newest first; none is left of 2 set",
+                  "rewind to a mark before any older mark, and before reset() and release()"));
 }
 
 // New marks at exactly the same position must not revive one that has ended.
@@ -66,7 +70,8 @@ TEST(arena_faults, an_ended_mark_whose_place_is_used_again_is_named) {
               request.rewind(first);
             }),
             fault("tarn: arena \"request\" at " + written(&request) +
-                  ": rewind to mark 1, which has ended: marks end newest first; the newest left is 2 of 2 set"));
+                      ": rewind to mark 1, which has ended: marks end newest first; the newest left is 2 of 2 set",
+                  "rewind to a mark before any older mark, and before reset() and release()"));
 }
 
 TEST(arena_faults, a_scope_around_a_reset_is_named) {
@@ -77,7 +82,8 @@ TEST(arena_faults, a_scope_around_a_reset_is_named) {
               request.reset();
             }),
             fault("tarn: arena \"request\" at " + written(&request) +
-                  ": rewind to mark 1, which has ended: marks end newest first; none is left of 1 set"));
+                      ": rewind to mark 1, which has ended: marks end newest first; none is left of 1 set",
+                  "rewind to a mark before any older mark, and before reset() and release()"));
 }
 
 struct calls_back {
@@ -97,9 +103,11 @@ TEST(arena_faults, a_destructor_that_resets_its_arena_is_named) {
     });
   };
   EXPECT_EQ(run([](arena& owner) { owner.reset(); }),
-            fault(line + "reset() by a destructor that the arena itself is running"));
+            fault(line + "reset() by a destructor that the arena itself is running",
+                  "do not reset, release or rewind an arena in the destructor of an object in it"));
   EXPECT_EQ(run([](arena& owner) { owner.release(); }),
-            fault(line + "release() by a destructor that the arena itself is running"));
+            fault(line + "release() by a destructor that the arena itself is running",
+                  "do not reset, release or rewind an arena in the destructor of an object in it"));
 
   static tarn::arena_mark outer;
   EXPECT_EQ(in_child([&] {
@@ -108,7 +116,8 @@ TEST(arena_faults, a_destructor_that_resets_its_arena_is_named) {
               const tarn::arena_scope inner(request);
               request.create<calls_back>(request, [](arena& owner) { owner.rewind(outer); });
             }),
-            fault(line + "rewind() by a destructor that the arena itself is running"));
+            fault(line + "rewind() by a destructor that the arena itself is running",
+                  "do not reset, release or rewind an arena in the destructor of an object in it"));
 }
 
 }  // namespace

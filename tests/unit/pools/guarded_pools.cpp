@@ -23,7 +23,7 @@ struct alignas(64) wide {
 template <class Pool>
 class guarded_pools : public testing::Test {
  public:
-  Pool pool{tarn::pool_options{.name = "guarded", .limit = 100, .guard = true}};
+  Pool pool{tarn::pool_options{.name = "guarded", .limit = 100, .is_guarded = true}};
 };
 using pools = testing::Types<tarn::pool<wide>, tarn::pool<wide, tarn::spin_mutex>, tarn::shared_pool<wide>,
                              tarn::lock_free_pool<wide>>;
@@ -93,7 +93,7 @@ TYPED_TEST(guarded_pools, other_threads_use_them) {
 }
 
 TEST(guarded_pool, counts_and_visits_what_lives) {
-  tarn::fixed_pool blocks(24, 8, {.guard = true});
+  tarn::fixed_pool blocks(24, 8, {.is_guarded = true});
   std::set<void*> live;
   std::vector<void*> others;
   for (int round = 0; round < 300; ++round) {
@@ -153,10 +153,10 @@ TEST(poisoned_pools_death, a_use_after_free_is_reported_by_the_sanitizer) {
 
 TEST(poisoned_pools, free_blocks_are_poisoned) {
   for (const bool guard : {false, true}) {
-    expect_poisoned_when_free<tarn::pool<wide>>({.guard = guard});
-    expect_poisoned_when_free<tarn::pool<wide, tarn::spin_mutex>>({.guard = guard});
-    expect_poisoned_when_free<tarn::shared_pool<wide>>({.guard = guard});
-    expect_poisoned_when_free<tarn::lock_free_pool<wide>>({.guard = guard});
+    expect_poisoned_when_free<tarn::pool<wide>>({.is_guarded = guard});
+    expect_poisoned_when_free<tarn::pool<wide, tarn::spin_mutex>>({.is_guarded = guard});
+    expect_poisoned_when_free<tarn::shared_pool<wide>>({.is_guarded = guard});
+    expect_poisoned_when_free<tarn::lock_free_pool<wide>>({.is_guarded = guard});
   }
 }
 #endif

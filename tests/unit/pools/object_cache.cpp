@@ -173,12 +173,14 @@ TEST(object_cache, a_constructor_that_throws_changes_nothing) {
 }
 
 TEST(object_cache, ending_before_what_it_gave_is_a_fault) {
-  EXPECT_EQ(support::in_child([] {
-              std::optional<tarn::object_cache<std::string>> lines(std::in_place);
+  std::optional<tarn::object_cache<std::string>> lines(std::in_place);
+  const std::string cache = support::written(&*lines);
+  EXPECT_EQ(support::in_child([&] {
               const auto first = lines->take(), two = lines->take();
               lines.reset();
             }),
-            support::fault("tarn: an object cache ended before 2 of its objects, still in use"));
+            support::fault("tarn: object cache at " + cache + " ends while 2 of its objects are in use",
+                           "destroy the handles that take() returned before their cache"));
 }
 
 }  // namespace

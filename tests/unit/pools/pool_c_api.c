@@ -116,7 +116,7 @@ static const char* hand_over(const tarn_pool_options* options) {
 const char* scene_shared_pool_blocks(void) { return hand_over(NULL); }
 
 const char* scene_guarded_pools(void) {
-  const tarn_pool_options options = {.name = "guarded", .guard = true};
+  const tarn_pool_options options = {.name = "guarded", .is_guarded = true};
   tarn_pool* const pool = tarn_pool_create(24, 0, &options);
   void* const block = tarn_pool_malloc(pool);
   tarn_pool_free(pool, block);

@@ -73,7 +73,7 @@ void play(unsigned seed, bool is_guarded) {
                                  .first_chunk = 1 + seed % 7,
                                  .step = seed % 3 * 5,
                                  .limit = limit,
-                                 .guard = is_guarded});
+                                 .is_guarded = is_guarded});
   oracle model;
   std::vector<std::unique_ptr<support::worker>> workers(has_one_thread ? 1 : 3);
   for (auto& worker : workers) {

@@ -100,7 +100,7 @@ TEST(application, does_not_start_workers_after_a_stop) {
 TEST(application, is_not_started_without_memory_for_a_heap) {
   EXPECT_EQ(in_child([] {
               application_options settings = options(1);
-              settings.own_heaps = true;
+              settings.has_own_heaps = true;
               settings.heap = {.initial = std::size_t{1} << 50};
               application app(settings);
               app.on_work([](worker&) { _exit(100); });
@@ -210,7 +210,7 @@ TEST(application, names_a_worker_that_ends_its_thread) {
 TEST(application, workers_have_heaps_of_their_own) {
   EXPECT_EQ(in_child([] {
               application_options settings = options(2);
-              settings.own_heaps = true;
+              settings.has_own_heaps = true;
               settings.heap = {.initial = 1 << 20, .limit = 4 << 20};
               application app(settings);
               std::atomic<int> good{0};

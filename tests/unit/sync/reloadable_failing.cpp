@@ -39,7 +39,7 @@ TEST(reloadable_failing, places_run_out) {
     }
   } catch (const std::bad_alloc&) {
   }
-  EXPECT_GE(snapshots.size(), tarn::detail::places_per_thread);
+  EXPECT_GE(snapshots.size(), tarn::detail::slots_per_thread);
   snapshots.pop_back();
   snapshots.push_back(number.snapshot());
   EXPECT_EQ(*snapshots.back(), 7);

@@ -173,7 +173,7 @@ TEST(service, workers_stay_on_their_processors) {
               cpu_set_t allowed;
               sched_getaffinity(0, sizeof allowed, &allowed);
               const auto processors = static_cast<unsigned>(CPU_COUNT(&allowed));
-              application app({.name = "test", .workers = processors + 1, .stop_after = 1h, .bind_workers = true});
+              application app({.name = "test", .workers = processors + 1, .stop_after = 1h, .binds_workers = true});
               std::mutex mutex;
               std::multiset<int> processors_used;
               app.on_work([&](worker&) {

@@ -26,14 +26,18 @@ using support::take;
 using support::written;
 
 ending foreign(const void* address) {
-  return fault("tarn: free(" + written(address) + "): foreign pointer: not a block of this allocator");
+  return fault(
+      "tarn: free(" + written(address) + "): foreign pointer: not a block of this allocator",
+      "free a block with the allocator that it came from; memory of the stack or a static object is never freed");
 }
 ending double_free(const void* address, std::size_t bytes) {
-  return fault("tarn: free(" + written(address) + "): double free of a block of " + std::to_string(bytes) + " bytes");
+  return fault("tarn: free(" + written(address) + "): double free of a block of " + std::to_string(bytes) + " bytes",
+               "free each block once; TARN_GUARD=1 shows where it was allocated and freed before");
 }
 ending misaligned(const void* address, std::size_t offset, const void* block, std::size_t bytes) {
   return fault("tarn: free(" + written(address) + "): misaligned pointer: " + std::to_string(offset) +
-               " bytes into the " + std::to_string(bytes) + "-byte block at " + written(block));
+                   " bytes into the " + std::to_string(bytes) + "-byte block at " + written(block),
+               "pass the address that the allocation returned");
 }
 
 class faults : public testing::Test {
@@ -149,7 +153,8 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
     // The message has the class that the size falls into.
     EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, block, said, 16); }),
               fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(said))) +
-                    "): wrong size: the block has " + std::to_string(bytes) + " bytes"));
+                        "): wrong size: the block has " + std::to_string(bytes) + " bytes",
+                    "pass the size that was allocated: delete an object by its own type"));
   };
   void* const small = take(64);
   wrong(small, 65, 64);
@@ -164,13 +169,15 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
 TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
   for (const std::size_t bytes : {64, 1'000'000}) {
     const ending child_ending = in_child([=] {
-      heap lane({.name = "parser\n", .strict = true});
+      heap lane({.name = "parser\n", .is_strict = true});
       void* const block = lane.allocate(bytes);
       std::string expected;
       std::thread([&] {
-        expected = "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
-                   std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
-                   " may use this strict heap\n";
+        expected =
+            "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
+            std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
+            " may use this strict heap\ntarn: free the block in the thread of its heap, or create the heap without "
+            "is_strict\n";
         static_cast<void>(write(STDERR_FILENO, expected.data(), expected.size()));
         give(block);
       }).join();
@@ -184,7 +191,7 @@ TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
 
 TEST_F(faults, a_strict_heap_is_for_its_thread_in_every_way) {
   EXPECT_EQ(in_child([] {
-              heap lane({.name = "parser", .strict = true});
+              heap lane({.name = "parser", .is_strict = true});
               lane.deallocate(lane.allocate(64));
               give(lane.allocate(64));  // another heap is current, the thread is the same
               give(lane.allocate(1'000'000));
@@ -196,10 +203,13 @@ TEST_F(faults, a_strict_heap_is_for_its_thread_in_every_way) {
 }
 
 TEST_F(faults, a_heap_that_nobody_made_cannot_be_destroyed) {
-  const ending expected =
-      fault("tarn: only a heap that was created can be destroyed; this one is a thread's or the process's own");
-  EXPECT_EQ(in_child([] { current().~heap(); }), expected);
-  EXPECT_EQ(in_child([] { global().~heap(); }), expected);
+  const auto not_destroyable = [](const heap& target, const std::string& name) {
+    return fault("tarn: heap \"" + name + "\" at " + written(&target) +
+                     " is destroyed, but belongs to a thread or to the process",
+                 "destroy only heaps that the program created; tarn::current() and tarn::global() end by themselves");
+  };
+  EXPECT_EQ(in_child([] { current().~heap(); }), not_destroyable(current(), ""));
+  EXPECT_EQ(in_child([] { global().~heap(); }), not_destroyable(global(), "process"));
 }
 
 }  // namespace

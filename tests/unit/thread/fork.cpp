@@ -80,7 +80,7 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
     other_heap = static_cast<heaps::heap*>(detail::local);
   });
   EXPECT_EQ(in_child([&] {
-              if (other_heap->state.load() != ownership::owned) {
+              if (other_heap->state.load() != ownership::occupied) {
                 return 1;
               }
               for (void* block : blocks) {
@@ -101,10 +101,10 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
               if (heaps::registry::count().heaps > heaps_before + 1 || !heaps::central().is_valid()) {
                 return 3;
               }
-              return other_heap->state.load() == ownership::owned ? 0 : 4;
+              return other_heap->state.load() == ownership::occupied ? 0 : 4;
             }),
             ending{});
-  EXPECT_EQ(other_heap->state.load(), ownership::owned);
+  EXPECT_EQ(other_heap->state.load(), ownership::occupied);
   second_thread.run([&] {
     for (void* block : blocks) {
       give(block);

@@ -67,7 +67,7 @@ TEST_F(idle_purge, takes_less_than_a_second) {
 
 TEST_F(idle_purge, reaches_the_spaces_of_heap_objects) {
   heap lane;
-  heap keeping({.keep = true});
+  heap keeping({.keeps_memory = true});
   allocate_and_free(keeping, 3, 3_MiB);
   EXPECT_FALSE(fake::run_helper());
   allocate_and_free(lane, 3, 3_MiB);
