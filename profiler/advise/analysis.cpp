@@ -112,11 +112,18 @@ history analysis::course(std::size_t limit) const {
   return bytes_.empty() ? history() : history_of(recording_, bytes_, limit);
 }
 
+range analysis::now_ns_of(const site& site) const {
+  site_prediction predicted = predictor_.predict(site);
+  const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
+  if (replayed != replayed_.end()) correct(predicted, site, replayed->second.result, misprediction_rate_of(recording_));
+  return predicted.now_ns;
+}
+
 void analysis::sort_by_cost(std::vector<site>& sites) const {
   // The sort moves small indexes and then permutes the sites in place, because a site is large.
   std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // current ns, negated
   for (std::size_t index = 0; index < sites.size(); ++index)
-    order[index] = {-predictor_.predict(sites[index]).now_ns.middle(), static_cast<std::uint32_t>(index)};
+    order[index] = {-now_ns_of(sites[index]).middle(), static_cast<std::uint32_t>(index)};
   std::sort(order.begin(), order.end());
   for (std::uint32_t start = 0; start < order.size(); ++start) {
     if (order[start].second == start) continue;
@@ -214,11 +221,11 @@ bool analysis::drop_in_is_worth_it() const {
 }
 
 first_remedies analysis::all_first_remedies() {
-  first_remedies sum;
+  first_remedies sum, uncertain;
   std::size_t looked_at = 0;
   for (const site& site : grouped_sites()) {
     if (++looked_at > max_summed_sites) break;
-    if (knows_processor_time() && share(predictor_.predict(site).now_ns).high < min_saved_share) break;
+    if (knows_processor_time() && share(now_ns_of(site)).high < min_saved_share) break;
     const site_view details = view(site);
     if (!details.is_worth_it || details.remedy.empty()) continue;
     if (details.offers.empty()) {
@@ -226,11 +233,14 @@ first_remedies analysis::all_first_remedies() {
       continue;
     }
     const prediction& first = details.offers.front().predicted;
-    sum.saved_ns += first.saved_ns;
-    sum.is_at_least = sum.is_at_least || first.saves_more;
-    ++sum.count;
+    first_remedies& part = first.saved_ns.low > 0 ? sum : uncertain;
+    part.saved_ns += first.saved_ns;
+    part.is_at_least = part.is_at_least || first.saves_more;
+    ++part.count;
   }
-  return sum;
+  if (sum.count != 0) return sum;
+  uncertain.unpredicted = sum.unpredicted;
+  return uncertain;
 }
 
 void analysis::replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all) {
@@ -266,6 +276,9 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     }
   }
   if (is_complete) correct_drop_in(images, std::span(results).subspan(changed));
+  sort_by_cost(heap_.sites);
+  if (grouped_sites_) sort_by_cost(*grouped_sites_);
+  memory_.reset();  // it points to sites
 }
 
 std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& jobs) const {

@@ -60,7 +60,8 @@ struct site_view {
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
 };
 
-// The sum over all sites of the heap, whichever of them a report shows.
+// The sum over all sites of the heap, whichever of them a report shows. Remedies that may save nothing count only
+// where no other one is left.
 struct first_remedies {
   range saved_ns;               // by the first remedy of each site
   std::size_t count = 0;        // sites with a predicted remedy that is worth it
@@ -127,6 +128,8 @@ class analysis {
     if (!findings) findings = find_in(recording_);
     return *findings;
   }
+  // Returns what the site costs now, corrected by its replay.
+  range now_ns_of(const site& site) const;
   void sort_by_cost(std::vector<site>& sites) const;
   // Returns whether excerpts tell what the drop-in saves. They are those of single threads, so that blocks that
   // another thread frees are left to the cost model.

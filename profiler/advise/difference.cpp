@@ -175,14 +175,14 @@ void add_offer(std::vector<offer>& sums, const offer& addend) {
 
 }  // namespace
 
-std::vector<location_sums> sums_by_location(const std::vector<site_view>& views) {
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views, std::optional<heap_category> only) {
   struct sums {
     location_sums total;
-    std::array<std::uint64_t, category_count> by_category{};
     double dearest = -1;
   };
   std::map<std::tuple<std::string, std::string, int>, sums> places;
   for (const site_view& view : views) {
+    if (only && view.facts.category != *only) continue;
     location_sums entry;
     if (const code_location* const location = view.location()) {
       entry.function = without_arguments(location->function);
@@ -204,7 +204,8 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
     sums_here.total.growth += view.growth;
     sums_here.total.variance += as_double(view.facts.sums[format::spread]);
     sums_here.total.now_ns += view.predicted.now_ns;
-    sums_here.by_category[static_cast<std::size_t>(view.facts.category)] += view.facts.sums[format::blocks];
+    sums_here.total.allocations_by_category[static_cast<std::size_t>(view.facts.category)] +=
+        view.facts.sums[format::blocks];
     if (view.predicted.now_ns.middle() > sums_here.dearest) {
       sums_here.dearest = view.predicted.now_ns.middle();
       sums_here.total.remedy = view.remedy;
@@ -215,8 +216,9 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
   }
   std::vector<location_sums> result;
   for (auto& [key, sums_here] : places) {
-    const auto most_frequent = std::max_element(sums_here.by_category.begin(), sums_here.by_category.end());
-    sums_here.total.category = static_cast<heap_category>(most_frequent - sums_here.by_category.begin());
+    const auto& by_category = sums_here.total.allocations_by_category;
+    sums_here.total.category =
+        static_cast<heap_category>(std::max_element(by_category.begin(), by_category.end()) - by_category.begin());
     result.push_back(std::move(sums_here.total));
   }
   return result;
@@ -224,14 +226,15 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views)
 
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   difference difference;
-  for (const location_sums& sums : before) {
-    difference.before[static_cast<std::size_t>(sums.category)] += sums.allocations;
-    difference.before_ns += sums.now_ns;
-  }
-  for (const location_sums& sums : after) {
-    difference.after[static_cast<std::size_t>(sums.category)] += sums.allocations;
-    difference.after_ns += sums.now_ns;
-  }
+  const auto add_all = [](const std::vector<location_sums>& places, auto& by_category, range& now_ns) {
+    for (const location_sums& sums : places) {
+      for (std::size_t index = 0; index < category_count; ++index)
+        by_category[index] += sums.allocations_by_category[index];
+      now_ns += sums.now_ns;
+    }
+  };
+  add_all(before, difference.before, difference.before_ns);
+  add_all(after, difference.after, difference.after_ns);
   difference.changes = matched(before, after);
   difference.common_share = share_in_common(before, after);
   std::erase_if(difference.changes, is_same);

@@ -17,6 +17,7 @@ struct location_sums {
   std::string function, file;  // without arguments; the module if there is no function
   int line = 0;
   heap_category category = heap_category::retained;  // the category of most of its allocations
+  std::array<std::uint64_t, category_count> allocations_by_category{};
   std::uint64_t allocations = 0, bytes = 0, remote_frees = 0, copied = 0, live = 0;
   std::uint64_t peak_bytes = 0, end_bytes = 0;  // in use when the process had the most in use, and at the end
   double growth = 0;                            // bytes per second, of the sites that grow to the end of the run
@@ -54,7 +55,18 @@ struct difference {
 
 // Places match if function, file and line are equal, or module and function if there is no line. The remaining places
 // of one function are matched in the order of their lines, because an edit moves lines.
-std::vector<location_sums> sums_by_location(const std::vector<site_view>& views);
+// `only` leaves out the sites of all other categories.
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
+                                            std::optional<heap_category> only = {});
+
+// The sums of all sites, and those of the sites of each category. A place may have sites of several categories.
+struct located_sums {
+  std::vector<location_sums> places;
+  std::array<std::vector<location_sums>, category_count> by_category;
+  const std::vector<location_sums>& places_in(std::optional<heap_category> category) const {
+    return category ? by_category[static_cast<std::size_t>(*category)] : places;
+  }
+};
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);
 
 // Returns the places whose bytes at the peak or at the end differ by more than 5 standard errors and 4 KiB, and at the

@@ -73,7 +73,6 @@ bool is_of_program(metric_kind metric) {
 }
 
 bool is_meant(const limit& limit, const location_sums& sums) {
-  if (limit.category && sums.category != *limit.category) return false;
   if (!limit.function.empty() && !is_called(sums.function, limit.function)) return false;
   return limit.file.empty() || ends_in(sums.file, limit.file, "/");
 }
@@ -155,12 +154,12 @@ bool is_of_memory(metric_kind metric) {
          metric == metric_kind::growth;
 }
 
-std::vector<limit_check> check_limits(const std::vector<limit>& limits, const std::vector<location_sums>& places,
-                                      const totals& whole, double requests) {
+std::vector<limit_check> check_limits(const std::vector<limit>& limits, const located_sums& places, const totals& whole,
+                                      double requests) {
   std::vector<limit_check> checks;
   for (const limit& limit : limits) {
     limit_check& check = checks.emplace_back(limit_check{limit});
-    for (const location_sums& sums : places) {
+    for (const location_sums& sums : places.places_in(limit.category)) {
       if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
       check.value += value_of(limit.metric, sums);
       if (check.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *check.largest))

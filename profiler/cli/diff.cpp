@@ -43,7 +43,7 @@ struct diff_request {
 struct side {
   side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
       : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
-        sums(sums_by_location(analysis)),
+        sums(sums_by_location(analysis).places),
         locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
         calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())) {}
   analyse::analysis analysis;
@@ -189,7 +189,7 @@ void print_memory(const memory_difference& memory, std::size_t top, const paint&
 
 // Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
 // taken off.
-std::string saving_text(const side& before, const side& after, const range& saved) {
+std::string saving_text(const side& before, const range& saved) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)
     return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
@@ -225,7 +225,7 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (is_unchanged) fmt::print("{}\n", style.bold(is_equal ? "No change." : "No change that matters."));
   // Without a change, the difference would come from the recorders' own time and from the machine.
   if (!is_unchanged || !request.cpu_seconds.empty())
-    fmt::print("{}\n", style.bold(saving_text(before, after, saved_cpu(before, after, request))));
+    fmt::print("{}\n", style.bold(saving_text(before, saved_cpu(before, after, request))));
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
         "CPU times are of one run each, less what recording took; the range allows for 10 % between runs.\n"

@@ -40,6 +40,15 @@ std::string recording_content(const std::string& path) {
 
 format::recording read_recording(const std::string& path) { return parse_recording(path, recording_content(path)); }
 
+void replay_dearest(analyse::analysis& analysis, const std::vector<analyse::site>& sites) {
+  constexpr std::size_t max_replays = 10;
+  try {
+    analysis.replay(sites, max_replays, replays_of);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
+  }
+}
+
 namespace {
 
 // Removes the other sources, so that the report is the one of a recording without them.
@@ -65,16 +74,6 @@ void keep_only(const std::vector<std::string>& sources, format::recording& recor
   });
 }
 
-constexpr std::size_t max_replays = 10;  // of the most expensive sites; takes about half a second
-
-void replay(analyse::analysis& analysis, const report_request& request) {
-  try {
-    analysis.replay(request.sites(analysis), max_replays, replays_of);
-  } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
-  }
-}
-
 void report(const report_request& request) {
   if (request.hides_names && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
   if (!request.page.empty()) require_template();
@@ -93,7 +92,7 @@ void report(const report_request& request) {
                               .whole = whole ? &*whole : nullptr,
                               .wrappers = request.wrappers});
   whole.reset();
-  if (!request.is_quick) replay(analysis, request);
+  if (!request.is_quick) replay_dearest(analysis, request.sites(analysis));
   if (!request.page.empty()) return write_html(analysis, request);
   request.as_json ? print_json(analysis, request) : print_text(analysis, request);
 }

@@ -34,6 +34,9 @@ struct report_request {
   }
 };
 
+// Replays the excerpts of the most expensive of `sites` (half a second), and says so if that is impossible.
+void replay_dearest(analyse::analysis& analysis, const std::vector<analyse::site>& sites);
+
 void print_text(analyse::analysis& analysis, const report_request& request);
 void print_json(analyse::analysis& analysis, const report_request& request);
 // Writes the HTML report to the file `request.page`. Throws a failure where the file cannot be written, or this build

@@ -6,7 +6,7 @@
 
 namespace tarn::command {
 
-std::vector<analyse::location_sums> sums_by_location(analyse::analysis& analysis) {
+analyse::located_sums sums_by_location(analyse::analysis& analysis) {
   progress progress_line("resolving names");
   std::map<const analyse::site*, double> growth;
   for (const analyse::memory_site& site : analysis.memory().sites) {
@@ -20,7 +20,10 @@ std::vector<analyse::location_sums> sums_by_location(analyse::analysis& analysis
     views.push_back(analysis.view(site));
     if (const auto match = growth.find(&site); match != growth.end()) views.back().growth = match->second;
   }
-  return analyse::sums_by_location(views);
+  analyse::located_sums sums{.places = analyse::sums_by_location(views), .by_category = {}};
+  for (std::size_t index = 0; index < analyse::category_count; ++index)
+    sums.by_category[index] = analyse::sums_by_location(views, static_cast<analyse::heap_category>(index));
+  return sums;
 }
 
 }  // namespace tarn::command

@@ -8,6 +8,6 @@
 namespace tarn::command {
 
 // Shows its progress on a terminal if it takes more than a second.
-std::vector<analyse::location_sums> sums_by_location(analyse::analysis& analysis);
+analyse::located_sums sums_by_location(analyse::analysis& analysis);
 
 }  // namespace tarn::command

@@ -104,7 +104,7 @@ void analyse_all(const recording& examined) {
   const auto checks =
       analyse::check_limits({analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %"),
                              analyse::limit_of("peak <= 1 MiB"), analyse::limit_of("never freed <= 0")},
-                            places, {1, 1, 1}, 1);
+                            {.places = places, .by_category = {}}, {1, 1, 1}, 1);
   check(checks.size() == 4, "a limit that was not checked");
   analyse::symbols symbols(examined);
   for (const analyse::lock_group& group : analyse::find_locks(examined).groups) {

@@ -283,7 +283,10 @@ class Diff(ReportTest):
 
     def test_what_changed_is_at_its_place(self):
         whole = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
-        self.assertEqual(whole["allocations"]["kept"], {"before": 2000, "after": 1000})
+        for side, name in ("before", "rec"), ("after", "half"):
+            sites = json.loads(self.tarn("report", "--json", "--top", "9999", name).stdout)["sites"]
+            kept = sum(site["allocations"] for site in sites if site["category"] == "kept")
+            self.assertEqual(whole["allocations"]["kept"][side], kept, "as the report counts")
         change = next(change for change in whole["changes"]
                       if change["before"]["function"].endswith("make_temporaries"))
         self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
@@ -344,12 +347,13 @@ class Gate(ReportTest):
         return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), *options, code=code)
 
     def test_a_recording_within_its_limits_passes(self):
-        passed = self.gate("kept allocations <= 2000", "allocations at function make_temporaries <= 2k")
+        passed = self.gate("kept allocations at function keep <= 2000",
+                           "allocations at function make_temporaries <= 2k")
         self.assertEqual((passed.stdout, passed.stderr), ("Passed: rec keeps 2 limits.\n", ""))
 
     def test_each_broken_limit_is_one_line(self):
-        broken = self.gate("kept allocations <= 1999", "allocations at function make_temporaries <= 3",
-                           "allocations <= 1G", code=1)
+        broken = self.gate("kept allocations at function keep <= 1999",
+                           "allocations at function make_temporaries <= 3", "allocations <= 1G", code=1)
         lines = broken.stdout.splitlines()
         self.assertEqual(len(lines), 3)
         self.assertEqual(lines[0], "Failed: rec breaks 2 of 3 limits.", "the verdict comes first")
@@ -357,9 +361,22 @@ class Gate(ReportTest):
         self.assertIn("hoist", lines[2])
         self.assertEqual(broken.stderr, "")
 
+    def test_the_gate_counts_and_advises_as_the_report_does(self):
+        sites = json.loads(self.tarn("report", "--json", "--top", "9999", "rec").stdout)["sites"]
+        for category in ("transient", "shared", "kept"):
+            of_category = [site for site in sites if site["category"] == category]
+            gate = json.loads(self.gate(f"{category} allocations <= 0", options=("--json",), code=1).stdout)
+            self.assertEqual(gate["limits"][0]["value"], sum(site["allocations"] for site in of_category), category)
+        (temporaries,) = [site for site in sites
+                         if "make_temporaries" in site["stack"][site["place"]]["function"]]
+        gate = json.loads(self.gate("allocations at function make_temporaries <= 0", options=("--json",),
+                                    code=1).stdout)
+        self.assertEqual(gate["limits"][0]["largest"]["remedy"], temporaries["remedy"])
+
     def test_limits_in_a_file(self):
         file = self.folder / "limits.toml"
-        file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 2\n"heap share" = "100 %"\n')
+        file.write_text('requests = 1000\n[max]\n"kept allocations at function keep per request" = 2\n'
+                        '"heap share" = "100 %"\n')
         self.gate(str(file))
         self.gate(str(file), options=("--requests", "999"), code=1)  # goes before the file's
         file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 1.5\n"sites" = "0k"\n')

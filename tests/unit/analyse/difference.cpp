@@ -43,6 +43,16 @@ TEST(difference, sites_of_one_place_are_one) {
   EXPECT_EQ(sums[0].function, "f");
 }
 
+TEST(difference, sites_of_one_place_count_by_their_category) {
+  const std::vector<site_view> views = {view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::shared)};
+  ASSERT_EQ(sums_by_location(views, heap_category::shared).size(), 1U);
+  EXPECT_EQ(sums_by_location(views, heap_category::shared)[0].allocations, 50U);
+  EXPECT_TRUE(sums_by_location(views, heap_category::retained).empty());
+  const difference empty = differences_of(views, views);
+  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::transient)], 100U);
+  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::shared)], 50U);
+}
+
 TEST(difference, a_site_that_is_gone_saves_all_of_it) {
   const difference difference = differences_of({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
   ASSERT_EQ(difference.changes.size(), 1U);

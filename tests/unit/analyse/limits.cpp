@@ -21,13 +21,19 @@ location_sums place_of(const char* function, const char* file, heap_category cat
   return sums;
 }
 
-const std::vector<location_sums>& places() {
-  static const std::vector<location_sums> sums = {
-      place_of("ns::parse", "/src/parse.cpp", heap_category::transient, 500),
-      place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::transient, 200),
-      place_of("ns::send", "/src/send.cpp", heap_category::shared, 40),
-      place_of("sparse", "/src/sparse.cpp", heap_category::retained, 3),
-  };
+const located_sums& places() {
+  static const located_sums sums = [] {
+    located_sums located;
+    for (const location_sums& location :
+         {place_of("ns::parse", "/src/parse.cpp", heap_category::transient, 500),
+          place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::transient, 200),
+          place_of("ns::send", "/src/send.cpp", heap_category::shared, 40),
+          place_of("sparse", "/src/sparse.cpp", heap_category::retained, 3)}) {
+      located.places.push_back(location);
+      located.by_category[static_cast<std::size_t>(location.category)].push_back(location);
+    }
+    return located;
+  }();
   return sums;
 }
 
