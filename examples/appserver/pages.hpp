@@ -31,7 +31,7 @@ struct reply {
   std::pmr::string cookie;  ///< empty: no cookie is set
 };
 
-/// Turns a request into a reply. Never throws: an error becomes a reply, too. `counted` belongs to the calling
+/// Turns a request into a reply. Never throws: an error becomes a reply, too. `counters` belongs to the calling
 /// worker.
 using answering = void(const request&, objects&, worker_metrics& counters, reply&) noexcept;
 

@@ -102,7 +102,7 @@ std::int64_t processor_ns_of(pid_t process) {
   return sum;
 }
 
-/// Returns the number behind `words` in `text`, or -1.
+/// Returns the number behind `label` in `text`, or -1.
 double number_after(const std::string& text, const std::string& label) {
   const std::size_t position = text.find(label);
   return position == text.npos ? -1 : std::strtod(text.c_str() + position + label.size(), nullptr);

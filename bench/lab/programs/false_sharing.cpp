@@ -48,7 +48,7 @@ void write(const places& blocks_written, std::uint64_t times) {
   }
 }
 
-/// Each thread calls `place` with its number and its array to fill.
+/// Each thread calls `assign` with its number and its array to fill.
 template <class Place>
 outcome write_both(const settings& parameters, Place assign) {
   const std::uint64_t times = parameters["writes"];

@@ -30,7 +30,7 @@ class free_list {
     const std::uint64_t head = head_.load(std::memory_order_acquire);
     return {head, next_[block_of(head)].load(std::memory_order_relaxed)};
   }
-  /// Returns true when the block of `seen` belongs to the caller now.
+  /// Returns true when the block of `started` belongs to the caller now.
   bool end_take(const taking& started) noexcept {
     std::uint64_t expected = started.head;
     const std::uint64_t tag = IsTagged ? (started.head >> 32) + 1 : 0;

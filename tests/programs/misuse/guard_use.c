@@ -284,7 +284,7 @@ static int base_of(struct dl_phdr_info* info, size_t size, void* base) {
   return size != 0;  // the first is the program
 }
 
-// Returns the site behind `words` as an address.
+// Returns the site behind `prefix` as an address.
 static uintptr_t site(const char* text, const char* prefix) {
   char path[4096] = "";
   uintptr_t base = 0;

@@ -55,7 +55,7 @@ class slab_test : public testing::Test {
 };
 segment* slab_test::home = nullptr;
 
-/// Takes `wanted` blocks and compares them with the lowest of `free`.
+/// Takes `count` blocks and compares them with the lowest of `free`.
 std::vector<void*> take(slab& source, std::set<std::size_t>& free, std::size_t count) {
   std::vector<void*> magazine(count);
   const std::size_t expected = std::min(count, free.size());
