@@ -278,7 +278,7 @@ TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
 #if !TARN_CHECKS  // the block itself is reported before
 TEST(fixed_pool_death, more_free_blocks_than_there_are_is_named) {
   fixed_pool blocks(32, 16, {.name = "frames", .first_chunk = 10});
-  give(blocks, allocate_blocks(blocks, 10));
+  give(blocks, allocate_many(blocks, 10));
   void* const block = blocks.allocate();
   const auto often = [&] {
     blocks.deallocate(block);
