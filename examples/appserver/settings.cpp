@@ -37,12 +37,12 @@ class section {
       if (!entry->is_integer()) {
         fail(*entry, full(key) + " is not a whole number");
       }
-      const std::int64_t value = entry->as_integer()->get();
-      if (value < least || value > maximum) {
-        fail(*entry, full(key) + " is " + std::to_string(value) + ", not from " + std::to_string(least) + " to " +
-                         std::to_string(maximum));
+      const std::int64_t number_in_file = entry->as_integer()->get();
+      if (number_in_file < least || number_in_file > maximum) {
+        fail(*entry, full(key) + " is " + std::to_string(number_in_file) + ", not from " + std::to_string(least) +
+                         " to " + std::to_string(maximum));
       }
-      value = static_cast<Number>(value);
+      value = static_cast<Number>(number_in_file);
     }
   }
   template <class Rep, class Period>
