@@ -46,6 +46,7 @@
 #include "profiler/launch/program.hpp"
 #include "profiler/launch/start.hpp"
 #include "profiler/predict/recording_cost.hpp"
+#include "profiler/report/values.hpp"
 
 namespace tarn::command {
 namespace {
@@ -212,7 +213,7 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
   return false;
 }
 
-std::string count_text(const format::recording& recording, std::uint32_t sources) {
+std::string counts_text(const format::recording& recording, std::uint32_t sources) {
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
@@ -222,19 +223,20 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
     counts_all_calls = counts_all_calls && value[format::call_spread] == 0;
   }
   std::string text;
-  const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
-    if ((sources & source_bit(source)) != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, noun);
+  const auto add_count = [&](bool is_recorded, std::uint64_t count, const char* noun, const char* remark) {
+    if (is_recorded) text += (text.empty() ? "" : ", ") + count_text(count, noun) + remark;
   };
+  const auto has = [&](format::kind source) { return (sources & source_bit(source)) != 0; };
   for (const auto& [key, value] : recording.acquisitions) {
     acquisitions += value[format::acquisitions];
     counts_all_locks = counts_all_locks && value[format::lock_spread] == 0;
   }
-  add_count(heap_kind, blocks, "allocations");
-  add_count(lock_kind, acquisitions, counts_all_locks ? "locks taken" : "locks taken (estimated)");
+  add_count(has(heap_kind), blocks, "allocation", "");
+  add_count(has(lock_kind), acquisitions, "lock", counts_all_locks ? " taken" : " taken (estimated)");
   std::uint64_t samples = 0;
   for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
-  if (recording.cpu.interval_ns != 0) text += fmt::format("{}{} CPU samples", text.empty() ? "" : ", ", samples);
-  add_count(call_kind, calls, counts_all_calls ? "system calls" : "system calls (estimated)");
+  add_count(recording.cpu.interval_ns != 0, samples, "CPU sample", "");
+  add_count(has(call_kind), calls, "system call", counts_all_calls ? "" : " (estimated)");
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites, threads;
   const auto add_users = [&](const auto& cells, auto thread) {
@@ -251,7 +253,7 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
     if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
   }
   sites.erase(0);  // stands for all beyond the limit
-  return text + fmt::format(" at {} sites by {} threads", sites.size(), threads.size());
+  return text + fmt::format(" at {} by {}", count_text(sites.size(), "site"), count_text(threads.size(), "thread"));
 }
 
 }  // namespace
@@ -292,8 +294,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
-  fmt::print(stderr, "tarn: {}, in {} ({} bytes); tarn report {}\n", count_text(recorded_facts, sources),
-             recording.path(), recording.bytes(), recording.path());
+  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n", counts_text(recorded_facts, sources),
+             recording.path(), grouped(recording.bytes()), recording.path());
 }
 
 namespace {

@@ -148,10 +148,15 @@ std::string contended_remedy(const lock_group& group) {
   if (is_held_long(group)) {
     return prefix + "do less while it is held; what is only read: tarn::reloadable<T>";
   }
+  // A short hold makes others wait long only where its thread was stopped in the middle of it.
+  constexpr std::uint64_t few_waits = 10, long_wait = 100;
+  if (const std::uint64_t waits = group.sums[format::contended];
+      waits <= few_waits && group.sums[format::wait_ticks] > waits * long_wait * mean_hold(group)) {
+    return prefix + "each wait was much longer, so its holder was interrupted; fewer acquisitions make that rarer";
+  }
   return prefix +
-         "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
-         "objects that are handed on, tarn::reloadable<T> for "
-         "what hardly ever changes, or one acquisition for several pieces of work";
+         "a part for each thread (tarn::transient<T>), or one acquisition for several pieces of work; objects that "
+         "are handed on: tarn::shared_pool<T>; what hardly ever changes: tarn::reloadable<T>";
 }
 
 const lock_group* lock_findings::group_of(const format::recording& recording, std::uint32_t lock) const {

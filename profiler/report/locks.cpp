@@ -65,7 +65,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
     fmt::print("   inside: {}, {}{}\n", call.name, duration_text(call.nanoseconds),
                stack.empty() ? "" : ", at " + place_text(stack[analyse::own_frame_index(stack)], 60));
   }
-  fmt::print("   → {}\n", group.remedy);
+  fmt::print("   → {}\n", wrapped(group.remedy, 5));
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {
     fmt::print("   {} at\n", group.read_mostly->is_known ? "replaced" : "perhaps replaced");
     print_stack(analysis, group.read_mostly->replacing_site);

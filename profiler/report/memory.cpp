@@ -152,14 +152,18 @@ void print_residence(analyse::analysis& analysis) {
   if (largest.sum() == 0) return;
   const std::optional<analyse::heap_residence> heap_at_most = heap_in(largest, memory),
                                                last_heap = heap_in(last, memory);
-  const auto row = [](std::string_view name, std::uint64_t first, std::uint64_t second) {
-    if (first != 0 || second != 0)
-      fmt::print("   {:<32} {:>12} {:>14}\n", name, amount_text(first), amount_text(second));
+  const bool is_one_moment = largest.at_ns == last.at_ns;  // a short program was seen once
+  const auto print_row = [&](std::string_view name, const std::string& first, const std::string& second) {
+    fmt::print("   {:<33} {:>11}{}\n", name, first, is_one_moment ? "" : fmt::format(" {:>14}", second));
+  };
+  const auto row = [&](std::string_view name, std::uint64_t first, std::uint64_t second) {
+    if (first != 0 || second != 0) print_row(name, amount_text(first), amount_text(second));
   };
   const auto time = [](const format::residence_facts& residence) {
     return fmt::format("{:.2f} s", static_cast<double>(residence.at_ns) / 1e9);
   };
-  fmt::print("\nMemory of the process {:>25} {:>14}\n", "at " + time(largest), "at " + time(last));
+  fmt::print("\nMemory of the process {:>25}{}\n", "at " + time(largest),
+             is_one_moment ? "" : fmt::format(" {:>14}", "at " + time(last)));
   if (heap_at_most && last_heap) {
     using part = std::uint64_t analyse::heap_residence::*;
     const auto heap_row = [&](std::string_view name, part bytes) {
@@ -173,8 +177,7 @@ void print_residence(analyse::analysis& analysis) {
       return heap.untouched == 0 ? std::string("0 bytes") : "-" + amount_text(heap.untouched);
     };
     if (heap_at_most->untouched != 0 || last_heap->untouched != 0)
-      fmt::print("   {:<32} {:>12} {:>14}\n", "heap: in use, but not in memory", absent(*heap_at_most),
-                 absent(*last_heap));
+      print_row("heap: less what is not in memory", absent(*heap_at_most), absent(*last_heap));
   } else {
     row("heap", largest.bytes_of(format::memory_kind::heap), last.bytes_of(format::memory_kind::heap));
   }

@@ -32,7 +32,7 @@ std::string end_text(const format::recording& recording) {
   const std::string process =
       recording.program.parent == 0
           ? ""
-          : fmt::format("process {}, that comes of {}; ", recording.program.process, recording.program.parent);
+          : fmt::format("process {} (descendant of {}); ", recording.program.process, recording.program.parent);
   if (recording.has_ended && recording.end.is_running) return process + "still running when the recording ended";
   if (recording.has_ended) {
     return fmt::format("{}{} {}", process, recording.end.status_is_signal ? "killed by signal" : "exit code",
@@ -62,8 +62,10 @@ std::string thread_text(const format::recording& recording, const analyse::site&
   if (site.remote_frees == 0) {
     text += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
-    text += fmt::format("; freed {} by the same, {} by others", grouped(rounded(site.freed_by_same_thread, site.error)),
-                        grouped(rounded(site.remote_frees, site.error)));
+    const std::string by_same = site.freed_by_same_thread == 0
+                                    ? ""
+                                    : grouped(rounded(site.freed_by_same_thread, site.error)) + " by the same, ";
+    text += fmt::format("; freed {}{} by others", by_same, grouped(rounded(site.remote_frees, site.error)));
   }
   if (site.error != 0) text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
   if (site.live != 0) text += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
@@ -188,7 +190,7 @@ void print_program(analyse::analysis& analysis, const paint& style) {
                         seconds(recording.part.to_ns / 1000));
   }
   if (recording.has_ended) {
-    times += fmt::format("; {:.2f} s, {:.2f} s of CPU time", seconds(recording.end.wall_us),
+    times += fmt::format("; ran {:.2f} s, used {:.2f} s of CPU time", seconds(recording.end.wall_us),
                          seconds(recording.end.user_us + recording.end.system_us));
   }
   fmt::print("{}{}; {}\n", end_text(recording), times, count_text(recording.threads.size(), "thread"));
@@ -271,7 +273,9 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (analysis.recorded().images > 1)
     fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
   if (analysis.heap().dropped != 0) {
-    fmt::print("{} events are missing: the recorder had no room for them\n", grouped(analysis.heap().dropped));
+    fmt::print("{} missing: the recorder had no room for {}\n",
+               count_text(analysis.heap().dropped, "event") + (analysis.heap().dropped == 1 ? " is" : " are"),
+               analysis.heap().dropped == 1 ? "it" : "them");
   }
   std::size_t printed_sites = 0;
   for (const analyse::site_view& site : top) {

@@ -78,6 +78,19 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
 }
 
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string result;
+  for (std::size_t room = text_width - indent; columns_of(text) > room;) {
+    std::size_t end = text.rfind(' ');
+    while (end != std::string_view::npos && columns_of(text.substr(0, end)) > room)
+      end = end == 0 ? std::string_view::npos : text.rfind(' ', end - 1);
+    if (end == std::string_view::npos) break;  // one long word
+    result.append(text.substr(0, end)).append("\n").append(indent, ' ');
+    text.remove_prefix(end + 1);
+  }
+  return result.append(text);
+}
+
 std::string range_text(const analyse::range& range) {
   const std::string low = tidy(range.low), high = tidy(range.high);
   return low == high ? low : low + " to " + high;

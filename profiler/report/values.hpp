@@ -30,6 +30,9 @@ std::string place_text(const analyse::code_location& frame, std::size_t columns)
 // Formats the function alone, without arguments.
 std::string function_text(const analyse::code_location& frame, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
+// Breaks a text at spaces, so that no line has more than text_width columns with `indent` spaces before it. The first
+// line is not indented.
+std::string wrapped(std::string_view text, std::size_t indent);
 // Formats the path of a program and its arguments as they were given.
 std::string command_line_of(const format::recording& recording);
 

@@ -32,8 +32,9 @@ def setUpModule():
     for name, program in ("rec", [PATHS.sites, str(ROUNDS), "0"]), ("locks", [PATHS.locks, "200"]):
         result = subprocess.run([PATHS.tarn, "record", "--full", "-o", name, "--", *program], cwd=FOLDER.name,
                                 timeout=HANG_S, check=False, capture_output=True, text=True)
-        words = re.search(r"(\d+) allocations, (\d+) locks taken, (\d+) system calls", result.stderr)
-        TOTALS[name] = dict(zip(("allocations", "lock_acquisitions", "calls"), map(int, words.groups())))
+        words = re.search(r"([\d,]+) allocations, ([\d,]+) locks taken, ([\d,]+) system calls", result.stderr)
+        TOTALS[name] = dict(zip(("allocations", "lock_acquisitions", "calls"),
+                                (int(word.replace(",", "")) for word in words.groups())))
 
 
 def tearDownModule():

@@ -108,7 +108,8 @@ class Record(unittest.TestCase):
         result = self.record(PATHS.sites, str(ROUNDS), "7", code=7)
         self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr,
-                         r"^tarn: recording took [^\n]*\ntarn: \d+ allocations at \d+ sites by 4 threads, in rec .*\n$")
+                         r"^tarn: recording took [^\n]*\n"
+                         r"tarn: [\d,]+ allocations at [\d,]+ sites by 4 threads, in rec .*: tarn report rec\n$")
         report = self.report()
         self.assertEqual(report["end"]["status"], 7)
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])
