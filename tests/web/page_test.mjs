@@ -37,6 +37,27 @@ const tests = {
     await close(page);
   },
 
+  async 'memory and the processor are on the first screen, and the processor is a flame graph'() {
+    const data = example();
+    data.memory = {peak_bytes: 10 * 2 ** 20, peak_ns: 0.5e9, end_bytes: 2 ** 20, resident_bytes: 30 * 2 ** 20};
+    const [inner, outer] = [data.sites[0].stack, data.sites[3].stack];
+    data.cpu = {samples: 100, interval_ns: 5e6, kernel: 20, weights: [[inner, 70, 10, 0], [outer, 30, 10, 1]]};
+    const page = await open(write_page(template, data, `${folder}/cpu.html`));
+    const text = await page.innerText('.cards');
+    for (const phrase of ['Memory', '10 MiB', 'after 0.5 s', 'up to 30 MiB', 'Never freed: 1.0 MiB', 'CPU', '500 ms', '100 samples; 20 % in the kernel', 'Most in make_0: 70 %']) {
+      assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
+    }
+    await check_access(page, 'cards of memory and the processor');
+    await page.getByRole('button', {name: 'CPU', exact: true}).click();
+    assert.match(await hash(page), /tab=flame/);
+    assert.match(await page.innerText('output'), /^500 ms in view/);
+    await page.getByLabel('Category').selectOption('kernel');
+    assert.match(await page.innerText('output'), /^100 ms in view/);
+    await page.getByLabel('Thread').selectOption('1');
+    assert.match(await page.innerText('output'), /^50 ms in view/);
+    await close(page);
+  },
+
   async 'a lock that threads wait for long comes first, with its time'() {
     const data = example();
     data.locks[0].waited_ns = 12.6e9;

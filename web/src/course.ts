@@ -106,7 +106,7 @@ export class Course {
   }
 
   // By category; of what is allocated, called or waited for in an interval.
-  lines(table: Metric['table'], column: string): Line[] {
+  lines(table: Exclude<Metric['table'], 'cpu'>, column: string): Line[] {
     const [cells, key, rows] = {
       sites: [this.heap, 'site', this.data.sites],
       locks: [this.locks, 'lock', this.data.locks],
@@ -165,7 +165,7 @@ export class Course {
     const {predicted} = heap;
     const blocks = share(sum(sites, (site) => site.allocations), sum(data.sites ?? [], (site) => site.allocations));
     return {
-      ...data, sites, locks, syscalls, crossings,
+      ...data, sites, locks, syscalls, crossings, cpu: null,  // samples have no time
       end: {...data.end, wall_us, user_us: spent, system_us: 0},
       recorder: {...data.recorder, overhead: {...data.recorder.overhead, program_cpu_ns: times(data.recorder.overhead.program_cpu_ns, share(spent, all_spent))}},
       heap: {

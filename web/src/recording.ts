@@ -114,6 +114,14 @@ export interface Call {
   predicted?: {saved_ns?: Range; at_least?: boolean; reason?: string};
 }
 
+// Samples of the processor, each of `interval_ns` of CPU time.
+export interface Cpu {
+  samples?: number;
+  interval_ns?: number;
+  kernel?: number;
+  weights?: [number, number, number, number][];  // node, samples, those in the kernel, thread
+}
+
 export interface Side {
   function?: string;
   file?: string;
@@ -167,6 +175,7 @@ export interface Data {
     predicted: {now_ns: Range; share: Range; drop_in_saves_ns: Range};
   };
   memory?: {peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number};
+  cpu?: Cpu | null;
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
   totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};

@@ -6,11 +6,12 @@ import {bytes_words, count_words, duration_words, middle} from './words';
 export interface Metric {
   name: string;
   label: string;
-  table: 'sites' | 'locks' | 'syscalls';
+  table: 'sites' | 'locks' | 'syscalls' | 'cpu';
   words: (value: number) => string;
 }
 
 export const metrics: Metric[] = [
+  {name: 'cpu', label: 'CPU: time', table: 'cpu', words: duration_words},
   {name: 'cost', label: 'Heap: estimated cost', table: 'sites', words: duration_words},
   {name: 'bytes', label: 'Heap: bytes', table: 'sites', words: bytes_words},
   {name: 'blocks', label: 'Heap: blocks', table: 'sites', words: count_words},
@@ -30,6 +31,7 @@ export const categories: Record<Metric['table'], string[]> = {
   sites: ['transient', 'shared', 'start-up', 'kept'],
   locks: ['contended', 'uncontended', 'one thread', 'condition'],
   syscalls: ['small', 'repeated', 'batch', 'memory', 'waits', 'needed'],
+  cpu: ['program', 'kernel'],
 };
 
 export interface Weight {
@@ -56,7 +58,14 @@ export function weights(data: Data, filter: Filter): Weight[] {
     const wanted = filter.category ? category === filter.category : !on_purpose.has(category);
     if (value > 0 && wanted) all_weights.push({node, value, category, index});
   };
-  if (metric.table !== 'sites') {
+  if (metric.table === 'cpu') {
+    const {weights: samples = [], interval_ns = 0} = data.cpu ?? {};
+    samples.forEach(([node, count, kernel, thread], index) => {
+      if (filter.thread !== '' && filter.thread !== String(thread)) return;
+      add(node, (count - kernel) * interval_ns, 'program', index);
+      add(node, kernel * interval_ns, 'kernel', index);
+    });
+  } else if (metric.table !== 'sites') {
     const is_time = metric.name === 'waited' || metric.name === 'kernel';
     const rows: (Lock | Call)[] = (metric.table === 'locks' ? data.locks : data.syscalls) ?? [];
     rows.forEach((row, index) => {

@@ -80,6 +80,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   html_stacks stacks(analysis, names);
   stacks.add_to_calls(document["syscalls"]);
   stacks.add_to_locks(document["locks"]);
+  stacks.add_to_cpu(document["cpu"]);
   document["crossings"] = stacks.crossings();
   names.compact(document);
   std::string text = text_of(document);

@@ -79,6 +79,14 @@ void html_stacks::add_to_locks(json& locks) {
   }
 }
 
+void html_stacks::add_to_cpu(json& cpu) {
+  if (!cpu.is_object()) return;
+  cpu["weights"] = json::array();
+  for (const auto& [key, counts] : recording_.cpu.cells) {
+    cpu["weights"].push_back(json{node(key.site), counts[format::cpu_samples], counts[format::cpu_kernel], key.thread});
+  }
+}
+
 json html_stacks::crossings() const {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> frees;
   for (const auto& [key, value] : recording_.cells) {

@@ -27,18 +27,20 @@ class html_stacks {
   // thread.
   void add_to_calls(nlohmann::json& calls);
   void add_to_locks(nlohmann::json& locks);
+  // Adds to `cpu`, unless it is null: `weights`, of node, samples, those in the kernel, and thread.
+  void add_to_cpu(nlohmann::json& cpu);
   // Returns triples of the allocating thread, the freeing thread, and blocks.
   nlohmann::json crossings() const;
-  // Returns the node of a site that calls or locks.
+  // Returns the node of a site that calls, locks or runs.
   std::uint32_t node(std::uint32_t site);
 
  private:
   analyse::analysis& analysis_;
   const format::recording& recording_;
   html_names& names_;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
-  std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number
-  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                  // nodes of calls and locks, by site
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;             // by site and thread
+  std::unordered_map<std::uint32_t, const analyse::site*> heap_;                       // by number
+  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                             // those of node(), by site
   std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places_;  // heap sites: site_of()
   std::uint32_t sites_ = 0;                                                            // number of elements so far
 };

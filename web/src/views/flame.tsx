@@ -61,7 +61,7 @@ export function Flame({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
   const box = useRef<HTMLDivElement>(null);
   const [width, set_width] = useState(900);
-  const metric = metrics.find((metric) => metric.name === state.metric) ?? metrics[0];
+  const metric = metrics.find((metric) => metric.name === state.metric) ?? metrics.find((metric) => metric.name === 'cost')!;
   const kinds = categories[metric.table];
   const {thread} = state;
   const category = kinds.includes(state.category) ? state.category : '';
@@ -167,14 +167,14 @@ export function Flame({view}: {view: View}): JSX.Element {
     const chosen: Weight[] = pin === 0 ? [] : all_weights.filter((weight) => tree.is_above(pin, weight.node));
     return chosen.sort((a, b) => b.value - a.value).slice(0, 8);
   }, [all_weights, pin, tree]);
-  const has = (table: string) => ((data as unknown as Record<string, unknown[]>)[table]?.length ?? 0) > 0;
-  const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls'}[metric.table];
+  const rows_of = {sites: data.sites, locks: data.locks, syscalls: data.syscalls, cpu: data.cpu?.weights};
+  const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls', cpu: ''}[metric.table];
 
   return (
     <section>
       <form class="tools" onSubmit={(event) => event.preventDefault()}>
         <Choice label="Width shows" value={metric.name} set={(name) => change({metric: name, category: ''})}
-                options={metrics.filter((metric) => has(metric.table)).map((metric): [string, string] => [metric.name, metric.label])} />
+                options={metrics.filter((metric) => rows_of[metric.table]?.length).map((metric): [string, string] => [metric.name, metric.label])} />
         <Choice label="As" value={state.layout} set={(layout) => change({layout})} options={[['icicle', 'icicle, callers above'], ['flame', 'flames, callers below']]} />
         <Choice label="Category" value={category} set={(kind) => change({category: kind})}
                 options={[['', kinds.some((kind) => on_purpose.has(kind)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((kind): [string, string] => [kind, kind])]} />
@@ -199,9 +199,9 @@ export function Flame({view}: {view: View}): JSX.Element {
           </div>
           <div>
             {metric.table === 'sites' && below.length > 0 && <Site_details site={data.sites![below[0].index]} view={view} />}
-            {below.length > 0 && <h3>{metric.table === 'sites' ? 'Sites inside of it' : 'What it is made of'}</h3>}
+            {below.length > 0 && tab_of && <h3>{metric.table === 'sites' ? 'Sites inside of it' : 'What it is made of'}</h3>}
             <ul class="below">
-              {below.map((child) => (
+              {tab_of && below.map((child) => (
                 <li key={child.node}>
                   <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(child.index), q: '', category: ''})}>
                     <bdi>{names.label(child.node)}</bdi> <small><bdi>{names.place_words(names.place[child.node])}</bdi></small>

@@ -4,7 +4,8 @@ import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
 import {Bar} from '../parts';
 import type {Range} from '../recording';
-import {on_purpose} from '../weights';
+import {metrics, on_purpose, weights} from '../weights';
+import {seconds} from './timeline';
 import {bytes_words, count_words, cut, duration_words, error_words, grouped, middle, number_words, plural, shown} from '../words';
 
 interface Best {
@@ -84,15 +85,34 @@ function leave_alone(view: View): string[] {
 }
 
 function Source_card({title, amount, detail, range, longest, missing, open}:
-    {title: string; amount: string; detail: string; range: Range; longest: number; missing?: boolean; open: () => void}): JSX.Element {
+    {title: string; amount: string; detail: string; range?: Range; longest?: number; missing?: boolean; open: () => void}): JSX.Element {
   return (
     <li class={missing ? 'card missing' : 'card'}>
       <h3><button type="button" onClick={open} disabled={missing}>{title}</button></h3>
       <p class="amount">{amount}</p>
-      {!missing && <Bar range={range} longest={longest} label={`${title}: ${amount}`} />}
+      {!missing && range && <Bar range={range} longest={longest ?? 0} label={`${title}: ${amount}`} />}
       <p>{detail}</p>
     </li>
   );
+}
+
+function cpu_detail({data, names}: View): string {
+  const samples = weights(data, {metric: metrics.find((metric) => metric.name === 'cpu')!, category: '', thread: '', text: ''});
+  const total = samples.reduce((sum, {value}) => sum + value, 0);
+  // A function is the same on several stacks.
+  const by_function = new Map<string, number>();
+  for (const {node, value} of samples) by_function.set(names.label(node), (by_function.get(names.label(node)) ?? 0) + value);
+  const [label, value] = [...by_function].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ['', 0]);
+  const percent = (part: number) => number_words((100 * part) / Math.max(total, 1));
+  const kernel = data.cpu!.kernel ? `; ${percent(data.cpu!.kernel * (data.cpu!.interval_ns ?? 0))} % in the kernel` : '';
+  return `${plural(data.cpu!.samples ?? 0, 'sample')}${kernel}. Most in ${label}: ${percent(value)} %.`;
+}
+
+function memory_detail({data}: View): string {
+  const {peak_ns, end_bytes, resident_bytes} = data.memory!;
+  const process = resident_bytes ? `; the process took up to ${bytes_words(resident_bytes)}` : '';
+  const ended = data.end && !data.end.running;
+  return `the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${bytes_words(end_bytes)}.`;
 }
 
 export function program_words(view: View): string {
@@ -120,19 +140,27 @@ export function Summary({view}: {view: View}): JSX.Element {
   const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
   return (
     <section class="summary">
-      <h2>What heap, locks and kernel cost</h2>
+      <h2>Where memory and time go</h2>
       <ul class="cards">
+        {data.memory?.peak_bytes !== undefined && data.memory.peak_bytes > 0 && (
+          <Source_card title="Memory" open={() => change({tab: 'memory'})} 
+            amount={`${data.recorder.mode === 'sampled' ? 'about ' : ''}${bytes_words(data.memory.peak_bytes)}`} detail={memory_detail(view)} />
+        )}
+        {!!data.cpu?.samples && (
+          <Source_card title="CPU" open={() => change({tab: 'flame', metric: 'cpu', zoom: '0', pin: '', q: '', category: '', thread: ''})}
+            amount={duration_words(data.cpu.samples * (data.cpu.interval_ns ?? 0))} detail={cpu_detail(view)} />
+        )}
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} longest={longest}
           amount={has_heap ? heap_cost : missing_words}
           detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} longest={longest}
           amount={has('lock') ? duration_words(waited) : missing_words}
-          detail={has('lock') ? `waited for, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)}${error_words(data.totals?.acquisitions_error)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
+          detail={has('lock') ? `that threads waited, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)}${error_words(data.totals?.acquisitions_error)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} longest={longest}
           amount={has('system') ? duration_words(in_kernel) : missing_words}
           detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
-      {own_heap && has_heap && <p class="risk">The program has an operator new of its own: of what that serves, only what it takes from malloc was recorded.</p>}
+      {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
       {serious > 0 && (
         <p class="risk">
           Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}
@@ -163,10 +191,10 @@ export function Summary({view}: {view: View}): JSX.Element {
           <h2>How sure it is</h2>
           <p>
             {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
-            Costs come from what memory costs on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
+            Costs are computed with the prices of memory on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess; the range in brackets is expected to contain the true value.
             {view.unit === 'CPU-ms' && ' CPU-ms: milliseconds of processor time, of all threads together in the whole run.'}
           </p>
-          {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} are missing: the recorder had no room for them.</p>}
+          {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} {data.recorder.dropped === 1 ? 'is' : 'are'} missing: the recorder had no room.</p>}
         </div>
       </div>
     </section>
