@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
+import html_page
 import prices
 from paths import HANG_S, PATHS, main
 
@@ -127,6 +128,10 @@ class Processor(unittest.TestCase):
             self.assertAlmostEqual(sums[name] / cpu["interval_ns"] / cpu["samples"], SHARES[name], delta=BOUND)
         for form in ("speedscope", "firefox"):
             self.assertIn("Processor time", self.tarn("export", "--format", form, "rec").stdout)
+        page = self.folder / "page.html"
+        self.tarn("report", "--quick", "--html", str(page), "rec")
+        weights = json.loads(html_page.json_in(page))["cpu"]["weights"]
+        self.assertEqual(sum(samples for _, samples, _, _ in weights), cpu["samples"])
         without = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
         self.assertIsNone(without["cpu"])
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn report`: where prices come from, what is predicted from them, and how it looks on a terminal."""
 
-import base64
 import json
 import os
 import pathlib
@@ -11,8 +10,8 @@ import shutil
 import subprocess
 import tempfile
 import unittest
-import zlib
 
+import html_page
 import prices
 from paths import HANG_S, PATHS, main
 
@@ -24,12 +23,6 @@ def setUpModule():
         subprocess.run([PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/{name}", "--", PATHS.sites,
                         rounds, "0"], check=True, capture_output=True, timeout=HANG_S)
     prices.measure(PATHS.tarn, SHARED.name)
-
-
-def inside_of(page):
-    """The data that an HTML report contains."""
-    packed = re.search(r'id="recording">([^<]*)<', page.read_text(encoding="utf-8"))[1]
-    return zlib.decompress(base64.b64decode(packed)).decode()
 
 
 class ReportTest(unittest.TestCase):
@@ -202,7 +195,7 @@ class Report(ReportTest):
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("report", "--quick", "--html", str(page), *options, recording)
-            self.assertEqual("was replaced" in inside_of(page), is_there)
+            self.assertEqual("was replaced" in html_page.json_in(page), is_there)
         program.unlink()
         report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
@@ -331,7 +324,7 @@ class Diff(ReportTest):
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("diff", f"{SHARED.name}/rec", other, "--html", str(page), *options)
-            self.assertEqual("two programs" in inside_of(page), is_there)
+            self.assertEqual("two programs" in html_page.json_in(page), is_there)
         renamed = shutil.copy(PATHS.sites, self.folder / "renamed")
         self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
         self.assertNotIn("Mind: ", self.diff("rec", other))
