@@ -15,3 +15,5 @@ void log(tarn::io::logger& http) { http.info({{"bad name", 7}}, "served"); }
 void log(tarn::io::logger& http) { http.info({{"name=", "x"}}, "served"); }
 //- bad: field_names_have_letters_digits_underscores_dashes_and_dots_only
 void log(tarn::io::logger& http) { http.info({{"", "x"}}, "served"); }
+//- bad: field_names_are_none_of_time_level_logger_and_msg
+void log(tarn::io::logger& http) { http.info({{"level", 3}}, "served"); }

@@ -48,18 +48,24 @@ enum class log_form : std::uint8_t {
 
 /// What a field_name that is no name calls, so that it does not compile.
 void field_names_have_letters_digits_underscores_dashes_and_dots_only();
+/// What a field_name calls that is a name of the line's own, so that it does not compile.
+void field_names_are_none_of_time_level_logger_and_msg();
 
-/// The name of a field: letters, digits, `_`, `-` and `.`.
+/// The name of a field: letters, digits, `_`, `-` and `.`, but not time, level, logger or msg, which each line has.
 class field_name {
  public:
-  /// Does not compile where the literal has another character.
+  /// Does not compile where the literal has another character, or is a name that each line has.
   template <std::size_t Size>
   consteval field_name(const char (&literal)[Size]) : text_(literal, Size - 1), is_plain_(true) {
     if (text_.empty() || !std::all_of(text_.begin(), text_.end(), fits)) {
       field_names_have_letters_digits_underscores_dashes_and_dots_only();
     }
+    if (is_taken_by_line(text_)) {
+      field_names_are_none_of_time_level_logger_and_msg();
+    }
   }
-  /// Of a text that is only known at run time, each other byte is written as `_`.
+  /// Of a text that is only known at run time, each other byte is written as `_`. A name that each line has gets a `_`
+  /// at its end.
   template <class Text>
     requires(std::convertible_to<const Text&, std::string_view> && !std::is_array_v<Text>)
   constexpr field_name(const Text& text) noexcept : text_(text) {}
@@ -69,6 +75,9 @@ class field_name {
   static constexpr bool fits(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
            c == '.';
+  }
+  static constexpr bool is_taken_by_line(std::string_view text) noexcept {
+    return text == "time" || text == "level" || text == "logger" || text == "msg";
   }
 
   std::string_view text_;
@@ -314,6 +323,9 @@ class log_line {
     if (size_ <= room_) {
       std::replace_if(
           buffer_ + start, buffer_ + size_, [](char c) { return !field_name::fits(c); }, '_');
+    }
+    if (field_name::is_taken_by_line(name.text_)) {
+      append("_");
     }
   }
 

@@ -82,6 +82,16 @@ TEST_F(log_test, a_field_name_that_would_forge_a_line_is_changed) {
   EXPECT_EQ(nlohmann::json::parse(lines().back())["a_b__c____"], 1);
 }
 
+TEST_F(log_test, a_field_with_a_name_that_each_line_has_is_told_apart) {
+  logger json(file_, "http", level::info, log_form::json);
+  for (const std::string name : {"time", "level", "logger", "msg"}) {
+    json.info({{name, "x"}}, "m");
+    const auto line = nlohmann::json::parse(lines().back());
+    EXPECT_NE(line[name], "x") << name;
+    EXPECT_EQ(line[name + "_"], "x") << name;
+  }
+}
+
 // Each byte that belongs to no character of UTF-8 becomes U+FFFD in JSON, and stays as it is in logfmt.
 TEST_F(log_test, json_is_valid_whatever_the_text_is) {
   const struct {
