@@ -38,8 +38,8 @@ using answering = void(const request&, objects&, worker_metrics& counters, reply
 /// The pages of this server.
 void answer(const request& client_request, objects& state, worker_metrics& counters, reply& output) noexcept;
 
-/// Returns the bytes before the body. `old`: the client speaks HTTP/1.0; `keep`: the connection stays open; `date`:
-/// now.
+/// Returns the bytes before the body. `is_old` means that the client speaks HTTP/1.0, and `keeps_open` that the
+/// connection stays open. `date` is the current time.
 std::pmr::string head_of(const reply& answer, bool is_old, bool keeps_open, std::string_view date,
                          std::pmr::memory_resource& memory);
 

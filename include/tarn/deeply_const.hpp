@@ -75,8 +75,8 @@ constexpr depth depth_of() {
   }
 }
 
-/// Makes the first of these types that is not deep the answer for `Whole`. A member of a const object that is not
-/// const itself is mutable, or a reference.
+/// Reports the first member type that is not deeply const as the result for `Whole`. A member of a const object that
+/// is not const itself is mutable, or a reference.
 template <class Whole, class... Seen>
 struct member_check {
   template <class Member>

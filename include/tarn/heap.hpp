@@ -69,8 +69,9 @@ class heap : public std::pmr::memory_resource {
   void release() noexcept;
 
   /// Gives all free memory of the heap back to the system now, including `initial` memory and the memory of a heap
-  /// with `keep`. Returns the number of bytes given back. Only the heap's thread may call it. For a thread's heap and
-  /// for global(), it trims the memory that all threads' heaps share. Cost: a system call for every free range.
+  /// with `keeps_memory`. Returns the number of bytes given back. Only the heap's thread may call it. For a thread's
+  /// heap and for global(), it trims the memory that all threads' heaps share. Cost: a system call for every free
+  /// range.
   std::size_t trim() noexcept;
 
   /// Returns a copy of the counters. Any thread may call it; numbers of a working thread may be a little old.

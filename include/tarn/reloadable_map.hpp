@@ -179,7 +179,7 @@ class reloadable_map {
     if (removed_holder == nullptr) {
       return false;
     }
-    // Whoever has position the key in the table of before finds no value from here on.
+    // From here on, a reader that found the key in the previous table finds no value.
     values_.retire(removed_holder->current);
     values_.collect();
     return true;

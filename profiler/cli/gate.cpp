@@ -63,11 +63,11 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
   }
 }
 
-// The remedies of a site are for the time that it takes.
-bool has_remedy(const limit_check& check) {
+// Limits on memory show no remedy, because remedies save time.
+bool may_have_remedy(const limit_check& check) {
   return check.is_broken() && check.largest != nullptr && !analyse::is_of_memory(check.checked.metric);
 }
-std::string remedy_of(const limit_check& check) { return has_remedy(check) ? check.largest->remedy : ""; }
+std::string remedy_of(const limit_check& check) { return may_have_remedy(check) ? check.largest->remedy : ""; }
 
 std::string limit_text(const limit& limit, double value) {
   if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
@@ -231,7 +231,7 @@ bool gate(const gate_request& request) {
   // A broken limit shows the remedy that `tarn report` shows, which takes a replay of half a second.
   std::unique_ptr<analyse::analysis> reported;
   analyse::located_sums reported_places;
-  if (std::any_of(checks.begin(), checks.end(), has_remedy)) {
+  if (std::any_of(checks.begin(), checks.end(), may_have_remedy)) {
     std::string content = recording_content(request.path);
     format::recording reread = parse_recording(request.path, content);
     reported = std::make_unique<analyse::analysis>(

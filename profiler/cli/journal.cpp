@@ -182,7 +182,8 @@ void follow(const journal_request& request, tail_output& lines) {
   lines.flush();
   for (bool goes_on = true; goes_on;) {
     goes_on = watch.wait();
-    // Is asked first: what is then not at the path gets no more lines soon, and is read to its end.
+    // Checks for rotation before it reads: a file that has left the path gets no more lines soon, and is read to its
+    // end.
     const bool is_current = current->is_at(request.path);
     if (rotated) add_new_lines(*rotated, lines);
     add_new_lines(*current, lines);

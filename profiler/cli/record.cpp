@@ -213,7 +213,7 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
   return false;
 }
 
-std::string counts_text(const format::recording& recording, std::uint32_t sources) {
+std::string summary_text(const format::recording& recording, std::uint32_t sources) {
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
@@ -294,7 +294,7 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
-  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n", counts_text(recorded_facts, sources),
+  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n", summary_text(recorded_facts, sources),
              recording.path(), grouped(recording.bytes()), recording.path());
 }
 

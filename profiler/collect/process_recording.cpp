@@ -57,7 +57,7 @@ void process_recording::begin(const std::string& path, const format::program_fac
 void process_recording::read_counts() {
   region_.read(now_);
   if (sampler_ == nullptr || region_.begun_ns() == 0) return;
-  // A region that is used again began before the sampling, in an image of its own.
+  // A reused region began before the sampling, in an earlier image of the process.
   sampler_->read(static_cast<pid_t>(now_.program.process), region_.begun_ns(), first_sampled_image_, now_.cpu);
 }
 

@@ -132,7 +132,8 @@ perf_events::perf_events() {
 
 perf_events::perf_events(pid_t process) {
   allow_more_files();
-  // A thread that starts meanwhile is sampled if the one that starts it is; else the next listing has it.
+  // A new thread inherits the sampling of the one that starts it. Where that is not sampled yet, the next listing has
+  // the new thread.
   std::set<pid_t> sampled;
   for (int listings = 0; error_ == 0 && listings < max_listings; ++listings) {
     std::set<pid_t> added = threads_of(process);

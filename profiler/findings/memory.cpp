@@ -81,7 +81,7 @@ constexpr double max_rounding = 32;  // times the bytes: that of blocks of one b
 constexpr std::size_t min_intervals = 12;
 constexpr double certain = 3;      // standard errors
 constexpr double slower = 0.5;     // the share of the earlier rate below which a rise slows down
-constexpr double min_rise = 0.05;  // of what the site had before, that a rise must add in the last third
+constexpr double min_rise = 0.05;  // of the earlier bytes: the least growth in the last third that is a rise
 
 void judge(memory_site& result, const history& course, const levels& bytes, double interval) {
   const std::size_t count = bytes.size();

@@ -39,18 +39,20 @@ range time_of(const call_site& site, const format::recording& recording, const c
 call_saving by_buffer(const call_site& site, const range& time, const cost_model& costs) {
   const double calls = as_double(site.sums[call_counter::calls]),
                bytes = as_double(site.sums[call_counter::returned_bytes]);
-  const bool is_read = is_reading(site.name);
+  const bool is_reading_call = is_reading(site.name);
   if (site.name.starts_with("pread") || site.name.starts_with("pwrite")) {
-    return {{}, false, "whether one place follows the other was not recorded"};
+    return {{}, false, "the offsets were not recorded, so the calls may not follow each other in the file"};
   }
-  if (is_read && bytes * 10 < as_double(site.sums[call_counter::requested_bytes]) * 9) {
-    return {{}, false, "it gets less than it asks for: all that is there, perhaps"};
+  if (is_reading_call && bytes * 10 < as_double(site.sums[call_counter::requested_bytes]) * 9) {
+    return {{}, false, "reads return less than was asked for; a larger buffer may not help"};
   }
-  if (!is_read && !is_writing(site.name)) return {{}, false, "how many can go together is not known"};
+  if (!is_reading_call && !is_writing(site.name))
+    return {{}, false, "how many of these calls can be combined is not known"};
   const double after = std::ceil(bytes / buffer_bytes);
   if (after >= calls) return {{}, false, "each moves a whole buffer"};
   // A write directly after another write was surely not awaited in between; one after other calls may have been.
-  const double sure = is_read ? calls - after : as_double(site.sums[call_counter::in_a_row]) * (1 - after / calls);
+  const double sure =
+      is_reading_call ? calls - after : as_double(site.sums[call_counter::in_a_row]) * (1 - after / calls);
   const double copying = bytes * costs.copy_ns.low;
   const auto saved = [&](double spared, double ns) {
     return spared / calls * (ns - copying) - calls * costs.calls.buffered_ns - copying;
@@ -65,10 +67,10 @@ call_saving by_cache(const call_site& site, const range& time, const cost_model&
     return {{}, false, "how old the time may be is not known"};
   }
   if (site.name.starts_with("rt_sig") || site.name == "sigaltstack")
-    return {{}, false, "how few would do is not known"};
-  const bool is_open = site.name == "open" || site.name == "openat";
-  const double asking = is_open ? 0 : calls * costs.calls.cached_ns;
-  return {{time.low * (repeated / calls) - asking, time.high * (repeated / calls)}, is_open, {}};
+    return {{}, false, "how many of these calls are needed is not known"};
+  const bool is_open_call = site.name == "open" || site.name == "openat";
+  const double asking = is_open_call ? 0 : calls * costs.calls.cached_ns;
+  return {{time.low * (repeated / calls) - asking, time.high * (repeated / calls)}, is_open_call, {}};
 }
 
 }  // namespace

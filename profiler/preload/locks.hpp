@@ -22,7 +22,7 @@ inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
   return waiting[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiting_bits)];
 }
 
-// Returns the calling thread if this acquisition is recorded only if it has to wait; otherwise null. Then the thread
+// Returns the calling thread where an acquisition without a wait may go unrecorded, and null elsewhere. The caller then
 // tries the lock, and calls passed() if that succeeds.
 [[gnu::always_inline]] inline thread* passing_thread(const void* lock, const caller& caller) noexcept {
   thread* const self = sampled_locker;

@@ -31,11 +31,11 @@ constexpr std::uint64_t min_steps = 4, max_steps = 256, calls_of_block = 4;
 constexpr std::int32_t many_steps = 1 << 16;
 constexpr std::uint32_t max_weight = 2048;
 constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight doubles
-// The weight of threads that begin when the process has used up its full counts. It grows with their number, as a
-// window takes more of a brief thread's time than that has.
+// The weight of threads that begin when the process has used up its full counts. It grows with their number,
+// because a window would cost a short thread more time than it runs.
 constexpr std::uint32_t first_weight = 16, threads_of_weight = 64;
 constexpr std::uint64_t calls_of_thread = 8;  // that a thread makes which only begins and ends
-// A dispatched call and a window take so many nanoseconds of a server, twice what they take in a loop: the caches are
+// A dispatched call and a window cost this many nanoseconds in a server, twice what they take in a loop: the caches are
 // cold after them. A thread spends at most one nanosecond in 40 of its processor time on them.
 constexpr std::uint64_t call_ns = 2500, window_ns = 5000, inverse_time_share = 40;
 

@@ -177,7 +177,7 @@ void print_residence(analyse::analysis& analysis) {
       return heap.untouched == 0 ? std::string("0 bytes") : "-" + amount_text(heap.untouched);
     };
     if (heap_at_most->untouched != 0 || last_heap->untouched != 0)
-      print_row("heap: less what is not in memory", absent(*heap_at_most), absent(*last_heap));
+      print_row("heap: minus pages not in memory", absent(*heap_at_most), absent(*last_heap));
   } else {
     row("heap", largest.bytes_of(format::memory_kind::heap), last.bytes_of(format::memory_kind::heap));
   }

@@ -25,7 +25,7 @@ constexpr const char* free_in_own_pool =
 constexpr const char* pass_the_size = "pass the size that was allocated: delete an object by its own type";
 constexpr const char* mend_the_writer =
     "find the code that writes past the end of the block: its size is too small, or an index is too large";
-constexpr const char* find_the_writer = "TARN_GUARD=1 shows where the block was allocated";
+constexpr const char* show_the_allocation = "TARN_GUARD=1 shows where the block was allocated";
 constexpr const char* end_the_use =
     "end every use of the block before its free; TARN_GUARD=1 shows where it was allocated";
 
@@ -170,7 +170,7 @@ void fault_overrun(const char* entry, const hardened_record& block) noexcept {
   message.append("overrun: bytes were written past the end of the ");
   append_block(message, block.bytes);
   message.append(block.is_exact ? "" : " or fewer, or before the block behind it");
-  die(message, find_the_writer);
+  die(message, show_the_allocation);
 }
 
 void fault_use_after_free(const hardened_record& block, std::size_t offset) noexcept {

@@ -53,7 +53,7 @@ unsigned own_lane() noexcept {
 
 }  // namespace
 
-// Written by the thread that has `busy`, and by no other. `write_position` is null in a lane that has no chunk; the
+// Written by the thread that has `is_busy`, and by no other. `write_position` is null in a lane that has no chunk; the
 // file of a lane that has one stays, as reopen() passes through all lanes before it destroys a file.
 struct alignas(128) journal::lane {
   std::atomic<bool> is_busy{false};
@@ -173,7 +173,7 @@ void journal::state::leave(lane& left) noexcept {
 // The next chunk for a lane that has none, or whose chunk is full or was lost.
 void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
   if (own_lane.reserved != 0) {
-    // Numbers that nobody used, if nobody has reserved more: so one thread's numbers have no gaps.
+    // Returns the unused line numbers if no other lane has reserved more, so that one thread's numbers have no gaps.
     std::uint64_t expected = own_lane.reserved;
     next_line.compare_exchange_strong(expected, own_lane.next, std::memory_order_relaxed);
   }

@@ -73,7 +73,9 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   if (const files::outcome lock_result = files::lock(target_.descriptor()); lock_result < 0) {
     throw error(static_cast<int>(-lock_result), target_.name(),
                 lock_result == -EWOULDBLOCK ? "cannot be locked: another journal appends to it; close that one first"
-                                            : "cannot be locked: put it on a file system that supports flock(2)");
+                : lock_result == -EOPNOTSUPP || lock_result == -ENOSYS
+                    ? "cannot be locked: put it on a file system that supports flock(2)"
+                    : "cannot be locked");
   }
   struct stat status;
   if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
@@ -98,8 +100,7 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
     if (if_truncated == cut_off_file::is_refused) {
       throw error(EINVAL, target_.name(),
                   "is a journal of " + std::to_string(bytes_) +
-                      " bytes that was cut off: read its lines by tarn journal, and open "
-                      "another path; it ends",
+                      " bytes that was cut off (read its lines by tarn journal, and open another path)",
                   static_cast<std::uint64_t>(status.st_size));
     }
     if (const files::outcome allocate_result = files::allocate(target_.descriptor(), bytes_); allocate_result < 0) {
@@ -271,7 +272,7 @@ int journal_file::try_to_restore() noexcept {
   // This comes before the file has pages again. So a thread that stores into a new page, and then reads the number of
   // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
-  // Also of a file that is long enough: it may have holes, and a full disk no page for them.
+  // Allocates the pages also of a file that is long enough: it may have holes, and the disk may be full.
   if (const files::outcome allocate_result = files::extend(target_.descriptor(), bytes_); allocate_result < 0) {
     return static_cast<int>(-allocate_result);
   }

@@ -67,10 +67,10 @@ class memo_waits {
   }
 
  private:
-  // Follows the threads: who asks what is waited for, what that thread waits for, who asks that. Whoever closes a
-  // circle is the last one in it who comes here, and sees the others under the lock. A wait whose question has landed
-  // is over, although its thread may not have woken: without a look at that, this interleaving would be taken for a
-  // circle:
+  // Follows the chain of waits: from a question to the thread that answers it, and on to the question that this thread
+  // waits for. The thread that completes a circle arrives last, and sees the others under the lock. A wait whose
+  // question has landed is over, although its thread may not have woken. Without that check, this interleaving would
+  // be taken for a circle:
   //   1  thread A waits for a question of B       2  B answers it, and asks another one
   //   3  that loader waits for a question that A asks, outside of the wait of step 1, before A has woken
   // B sees that the question has landed, because it has landed it itself; and any other thread sees it because B comes

@@ -59,7 +59,7 @@ class fork_section {
   bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == thread_token(); }
 
   std::atomic<std::uintptr_t> owner_{0};  ///< thread_token of the thread that holds the locks and forks
-  unsigned depth_ = 0;                    ///< forks by handlers of its fork
+  unsigned depth_ = 0;                    ///< nested forks: a handler of the fork may fork
 };
 
 }  // namespace tarn::platform

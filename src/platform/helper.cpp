@@ -103,15 +103,15 @@ bool start_helper(void (*work)() noexcept) noexcept {
     mprotect(memory, guard, PROT_NONE);
   }
   char* const stack_end = memory + guard + stack_bytes;
-  // The last helper may have been lost in a fork, in the middle of a call, with its errno and the locks it waited for.
+  // In a forked child this is the state of a helper that the fork interrupted: its errno, the ranks of its locks.
   std::memset(stack_end, 0, variables + sizeof(control_block));
   auto* const block = reinterpret_cast<control_block*>(stack_end + variables);
   block->self = block->thread = block;
   block->canary = thread_pointer()->canary;
   task = work;
 
-  // The helper starts with this thread's signal mask. Directly, because the C library's function
-  // leaves two of its own signals open.
+  // The helper starts with this thread's signal mask. Calls the kernel directly, because the C library's function does
+  // not block two signals that it uses itself.
   std::uint64_t every_signal = ~std::uint64_t{0};
   std::uint64_t before = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, &before, sizeof every_signal);

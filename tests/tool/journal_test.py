@@ -63,7 +63,7 @@ class Journal(unittest.TestCase):
                 running.stdin.flush()
                 self.assertEqual(running.stdout.readline(), f"{number}\n")
                 self.assertEqual(self.tarn("tail", "-n", "1", "log")[0], f"line {number}\n")
-            self.assertIn("somebody appends", self.tarn("append", "log", code=3)[1])
+            self.assertIn("another journal appends to it; close that one first", self.tarn("append", "log", code=3)[1])
 
     def test_damage_is_named(self):
         self.append("".join(f"line {number}\n" for number in range(100)))

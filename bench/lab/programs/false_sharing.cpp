@@ -102,8 +102,8 @@ word* made_by_heap() { return ::new (tarn::current().allocate(block_bytes)) word
 
 }  // namespace
 
-int main(int count, char** machine_words) {
-  return lab::main_of(count, machine_words, "false-sharing", {{.name = "writes", .usual = 20'000'000}},
+int main(int count, char** arguments) {
+  return lab::main_of(count, arguments, "false-sharing", {{.name = "writes", .usual = 20'000'000}},
                       {{"one-array", by_turns<block_bytes>},
                        {"lines-apart", by_turns<2 * line_bytes>},
                        {"handed-out", handed_out},

@@ -293,8 +293,8 @@ class memo : tarn::detail::memo_in_child {
       unlinked.push_back(&entry);
     }
 
-    // The list loses a question that is being asked for this key: nobody joins it any more, and its answer, which may
-    // be older than what the caller knows, is not remembered.
+    // Removes the running load of this key, so that no caller joins it, and its answer, which may be older than what
+    // the caller knows, is not stored.
     void supersede_load(const Key& key) noexcept {
       std::erase_if(flights, [&](const std::shared_ptr<flight>& running) { return Equal()(running->key, key); });
     }
@@ -387,7 +387,7 @@ class memo : tarn::detail::memo_in_child {
     if (!answer) counters.negative_hits.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Serves threads that are new here, that read something else at present, or that run without membarrier.
+  // The slow path of get(), for threads without an idle slot of a reader, or without membarrier.
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
     std::optional<std::optional<Value>> old_answer;
     {

@@ -28,7 +28,7 @@ long word_of_call(Word value) noexcept {
 // Set once the program has restricted its system calls (seccomp). From then on the recorder makes none of its own, as
 // each might end the program, and continues with the memory that it has.
 extern constinit std::atomic<bool> process_is_restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
-// Set while a child of vfork that has done so runs in this thread's memory (lent_thread.hpp).
+// Set while a child of vfork that has restricted its system calls runs in this thread's memory (lent_thread.hpp).
 inline constinit thread_local bool is_child_restricted = false;
 inline bool is_restricted() noexcept {
   return is_child_restricted || process_is_restricted.load(std::memory_order_relaxed);

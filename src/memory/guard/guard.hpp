@@ -54,8 +54,8 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept;
 /// Returns the requested size; 0 for null.
 std::size_t usable_bytes(const char* entry, const void* block) noexcept;
 
-/// Returns a number that a live block carries; pools find their own record of the block by it. The owner must order
-/// changes to it. A pointer that is no live guarded block is a fault.
+/// Returns the number that is stored with a live guarded block, by which a pool finds its own record. The caller
+/// synchronises changes of it. A pointer that is no live guarded block is a fault.
 std::uint32_t note_of(const char* entry, const void* block) noexcept;
 void set_note(void* block, std::uint32_t note) noexcept;
 /// Returns which thread allocated a live block, and where.

@@ -94,7 +94,7 @@ struct class_state {
   std::uint16_t capacity = 0;         ///< of the front: first_capacity_of or capacity_of the class
   std::uint8_t fills =
       0;  ///< recent fills of the front, or for the class while it shares blocks; at most fills_to_full
-  std::uint8_t returns = 0;        ///< so often the class needed blocks after it had given some up
+  std::uint8_t returns = 0;        ///< how often the class needed blocks after it gave some up
   bool has_given_up = false;       ///< the class has given up blocks since it last needed some
   owner_counter allocated, freed;  ///< calls; only counting heaps keep them
 
@@ -183,7 +183,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   large_cache large;
   std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint32_t> posts{0};       ///< slabs and batches since the inbox was taken in
-  std::atomic<std::int32_t> batch_quota{remote_batch::min_quota};  ///< so many more batches may wait
+  std::atomic<std::int32_t> batch_quota{remote_batch::min_quota};  ///< how many more batches may wait
   std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};   ///< sent_bytes at which others check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                   ///< slow_calls at the last such check
   std::atomic<std::uint64_t> slow_calls_seen_ms{0};                ///< when a check first found this number

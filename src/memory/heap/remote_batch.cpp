@@ -24,7 +24,7 @@ struct owner_group {
   remote_batch* batch = nullptr;
 };
 constexpr std::size_t groups_in_batch = 16;
-/// Where the first blocks, this many, all have different owners, the batch is not divided.
+/// A batch is not divided where its first `first_look` blocks all have different owners.
 constexpr std::size_t first_look = 32;
 
 // Heaps are records of one size, one after the other.

@@ -74,8 +74,8 @@ segment* space::next_dirty() noexcept {
   return oldest;
 }
 
-// Runs under the lock, and opens it for each system call. The units are out of the free set meanwhile, a few at a
-// time, so that other threads find the rest.
+// Runs under the lock, and releases it during each system call. A few units at a time leave the free set, so that
+// other threads can use the rest.
 std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept {
   std::size_t bytes = 0;
   unit_set& set = purged.*which;
@@ -132,7 +132,7 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   }
   const bool has_finished = purged < max_purged_at_once;
   if (has_finished) {
-    // All stale memory is gone, and fresh memory ages now. It takes two half delays to go.
+    // All stale memory is gone, and recently freed memory ages now. It takes two half delays to go.
     bool is_any_left = false;
     for (segment* candidate = runs_.first_dirty(); candidate != nullptr; candidate = candidate->next) {
       if (candidate->is_reserved) {

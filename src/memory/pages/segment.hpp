@@ -23,7 +23,7 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   char* start;
   std::size_t units;
   std::size_t free_units;
-  std::size_t dirty_units;    ///< free units that hold memory: fresh or stale
+  std::size_t dirty_units;    ///< free units that hold memory: recently freed or stale
   std::size_t longest_run;    ///< units in the longest free run
   std::size_t indexed_dirty;  ///< dirty_units as the run index has counted them
   segment* bin_previous;

@@ -139,7 +139,7 @@ void request() noexcept {
 // all operations are sequentially consistent:
 //
 //   request()                         this thread
-//   1 running = true                  4 ++pauses
+//   1 is_running = true               4 ++pauses
 //   2 stops_at_start = stops          5 reads `is_running`, and then ++stops
 //   3 reads `pauses`                  6 waits until `is_running` is false and no helper is there
 //

@@ -304,8 +304,8 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   std::filesystem::resize_file(folder.path("log"), 9000);
   EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.path("log")); }),
             folder.path("log") +
-                ": is a journal of 20480 bytes that was cut off: read its lines by tarn journal, and open "
-                "another path; it ends at offset 9000: Invalid argument");
+                ": is a journal of 20480 bytes that was cut off (read its lines by tarn journal, and open another "
+                "path) at offset 9000: Invalid argument");
 }
 
 TEST(journal, every_call_can_fail) {
