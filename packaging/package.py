@@ -91,6 +91,18 @@ def contents(package):
                 for member in tar if member.isfile()]
 
 
+def remove_results(folder):
+    """Removes what SHA256SUMS says that an earlier run wrote into the folder. Any other file is refused, and stays."""
+    sums = folder / "SHA256SUMS"
+    lines = sums.read_text(encoding="utf-8").splitlines() if sums.exists() else []
+    names = {line.partition("  ")[2] for line in lines}
+    for path in sorted(folder.iterdir()):
+        if path.name not in {*names, sums.name} or not path.is_file():
+            sys.exit(f"package.py: {folder} has {path.name}, which is not of a package: name an empty folder")
+    for path in folder.iterdir():
+        path.unlink()
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -155,8 +167,7 @@ def main():
             sys.exit(f"package.py: {build} is no build of Tarn")
     folder = arguments.to.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():  # of an earlier version
-        path.unlink()
+    remove_results(folder)
 
     version, seconds, source = project_version(), epoch(), commit()
     packages = pack(builds, folder, version, seconds)

@@ -200,6 +200,14 @@ class Package(unittest.TestCase):
             self.assertIn(expected, said)
             self.assertEqual(said.count("\n"), 1)
 
+    def test_a_folder_with_other_files_loses_none(self):
+        folder = self.folder / "own"
+        folder.mkdir()
+        (folder / "letter").write_text("dear", encoding="utf-8")
+        said = run(sys.executable, "-B", PACKAGE, "--to", folder, BUILD, expect=1)
+        self.assertIn("has letter, which is not of a package", said)
+        self.assertEqual((folder / "letter").read_text(encoding="utf-8"), "dear")
+
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
