@@ -188,6 +188,26 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
   }
 }
 
+// The places as `tarn report` judges them, with its remedies.
+struct reported_remedies {
+  std::unique_ptr<analyse::analysis> analysis;
+  analyse::located_sums places;
+};
+
+// Takes a replay of half a second, so that only a broken limit asks for it. Throws a failure where the machine cannot
+// be measured.
+reported_remedies remedies_of(const std::string& path) {
+  std::string content = recording_content(path);
+  format::recording recording = parse_recording(path, content);
+  reported_remedies result;
+  result.analysis =
+      std::make_unique<analyse::analysis>(std::move(recording), machine_costs(false),
+                                          analyse::analysis_options{.bytes = std::move(content), .wrappers = {}});
+  replay_dearest(*result.analysis, result.analysis->grouped_sites());
+  result.places = sums_by_location(*result.analysis);
+  return result;
+}
+
 // Returns whether all limits hold.
 bool gate(const gate_request& request) {
   std::vector<limit> limits;
@@ -228,18 +248,14 @@ bool gate(const gate_request& request) {
   }
   const auto broken =
       std::count_if(checks.begin(), checks.end(), [](const limit_check& check) { return check.is_broken(); });
-  // A broken limit shows the remedy that `tarn report` shows, which takes a replay of half a second.
-  std::unique_ptr<analyse::analysis> reported;
-  analyse::located_sums reported_places;
+  reported_remedies remedies;
   if (std::any_of(checks.begin(), checks.end(), may_have_remedy)) {
-    std::string content = recording_content(request.path);
-    format::recording reread = parse_recording(request.path, content);
-    reported = std::make_unique<analyse::analysis>(
-        std::move(reread), machine_costs(false),
-        analyse::analysis_options{.bytes = has(limit::metric_kind::growth) ? std::move(content) : "", .wrappers = {}});
-    replay_dearest(*reported, reported->grouped_sites());
-    reported_places = sums_by_location(*reported);
-    checks = analyse::check_limits(limits, reported_places, whole, requests);
+    try {
+      remedies = remedies_of(request.path);
+      checks = analyse::check_limits(limits, remedies.places, whole, requests);
+    } catch (const failure& reason) {  // the limits are broken all the same
+      fmt::print(stderr, "tarn: {}; the remedies shown are those without prices\n", reason.what());
+    }
   }
   if (request.as_json) {
     print_json(checks, broken == 0);

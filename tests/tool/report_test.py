@@ -60,7 +60,7 @@ class Report(ReportTest):
             done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full,
                                   stderr=subprocess.PIPE, text=True,
                                   timeout=HANG_S, check=False, cwd=SHARED.name,
-                                  env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+                                  env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")})
         self.assertEqual((done.returncode, done.stderr), (3, "tarn: standard output: No space left on device\n"))
 
     def test_prices_are_measured_once(self):
@@ -365,6 +365,18 @@ class Gate(ReportTest):
         gate = json.loads(self.gate("allocations at function make_temporaries <= 0", options=("--json",),
                                     code=1).stdout)
         self.assertEqual(gate["limits"][0]["largest"]["remedy"], temporaries["remedy"])
+
+    def test_a_broken_limit_is_reported_where_the_machine_cannot_be_measured(self):
+        alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                 'mount -t tmpfs none /dev && exec "$@"', "sh"]
+        if subprocess.run([*alone, "true"], check=False, capture_output=True, timeout=HANG_S).returncode:
+            self.skipTest("no mount namespace here")
+        gate = subprocess.run([*alone, PATHS.tarn, "gate", f"{SHARED.name}/rec", "--max", "allocations <= 1"],
+                              check=False, capture_output=True, text=True, timeout=HANG_S,
+                              env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")})
+        self.assertEqual(gate.returncode, 1, gate.stderr)
+        self.assertTrue(gate.stdout.startswith("Failed: "), gate.stdout)
+        self.assertIn("cannot measure the cost model", gate.stderr)
 
     def test_limits_in_a_file(self):
         file = self.folder / "limits.toml"
