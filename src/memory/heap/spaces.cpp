@@ -70,5 +70,9 @@ void spaces::reset_all() noexcept {
   for_used([](pages::space& space) { space.reset_after_fork(); });
   mutex.reset();
 }
+void spaces::open_all() noexcept {
+  for_used([](pages::space& space) { space.lock().reset(); });
+  mutex.reset();
+}
 
 }  // namespace tarn::heaps

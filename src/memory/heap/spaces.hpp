@@ -22,6 +22,8 @@ class spaces {
   static void lock_all() noexcept;
   static void unlock_all() noexcept;
   static void reset_all() noexcept;
+  /// Opens the same locks, and changes nothing that they guard.
+  static void open_all() noexcept;
 
  private:
   static void for_each(void* context, void (*visit)(void* context, pages::space&) noexcept) noexcept;

@@ -15,13 +15,16 @@ constexpr std::size_t little_retained = 1_MiB;
 /// One system call purges at most this many units, which no thread can take meanwhile.
 constexpr std::size_t max_purged_units = 64;
 
+/// A purge of an earlier generation ended with the thread that a fork left behind.
+constinit std::atomic<std::uint32_t> generation{1};
+
 }  // namespace
 
 // Purges at once when memory is freed in bulk, because no later call may come that could do it. It keeps what a
 // program with so much in use is likely to need again. If that guess was too low (take_run had to touch new memory
 // soon afterwards), the next one is twice as large.
 void space::purge_excess(std::size_t freed) noexcept {
-  if (options_.purge == purging::never || was_purge_refused_ || is_purging_) {
+  if (options_.purge == purging::never || was_purge_refused_ || is_being_purged()) {
     return;
   }
   std::size_t left =
@@ -29,7 +32,7 @@ void space::purge_excess(std::size_t freed) noexcept {
   if (left == 0) {
     return;
   }
-  is_purging_ = true;
+  purge_generation_ = generation.load(std::memory_order_relaxed);
   for (std::size_t others = runs_.dirty_segments(); others != 0 && left != 0; --others) {
     segment* const dirty = next_dirty();
     if (dirty == nullptr) {
@@ -40,7 +43,7 @@ void space::purge_excess(std::size_t freed) noexcept {
       left -= purged_units < left ? purged_units : left;
     }
   }
-  is_purging_ = false;
+  purge_generation_ = 0;
   policy_.note_excess_purged(platform::now_ms());
 }
 
@@ -117,11 +120,11 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   if (!mutex_.try_lock()) {
     return false;  // the thread that holds the lock will come here again
   }
-  if (is_purging_ || was_purge_refused_ || options_.purge == purging::never) {
+  if (is_being_purged() || was_purge_refused_ || options_.purge == purging::never) {
     mutex_.unlock();
     return false;
   }
-  is_purging_ = true;
+  purge_generation_ = generation.load(std::memory_order_relaxed);
   std::size_t purged = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < max_purged_at_once; --left) {
     segment* const dirty = next_dirty();
@@ -147,29 +150,43 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
       drop_unused();
     }
   }
-  is_purging_ = false;
+  purge_generation_ = 0;
   mutex_.unlock();
   return !has_finished;
 }
 
 void space::wait_for_purge() noexcept {
-  while (is_purging_) {
+  while (is_being_purged()) {
     mutex_.unlock();
     platform::sleep_ms(1);
     mutex_.lock();
   }
 }
 
-void space::reset_after_fork() noexcept {
-  is_purging_ = false;
+// Runs under the lock. Returns true while another thread purges this space, and has opened the lock for it.
+bool space::is_being_purged() noexcept {
+  if (purge_generation_ != 0 && purge_generation_ != generation.load(std::memory_order_relaxed)) {
+    end_purge_of_lost_thread();
+  }
+  return purge_generation_ != 0;
+}
+
+void space::end_purge_of_lost_thread() noexcept {
+  purge_generation_ = 0;
   runs_.for_each([this](segment& visited) {
     if (visited.put_back_all()) {
       runs_.update(visited);
       policy_.note_dirty();
     }
   });
+}
+
+void space::reset_after_fork() noexcept {
+  end_purge_of_lost_thread();
   mutex_.reset();
 }
+
+void space::end_lost_purges() noexcept { generation.fetch_add(1, std::memory_order_relaxed); }
 
 std::size_t space::purge_all() noexcept {
   const hold guard(mutex_);

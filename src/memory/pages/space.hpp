@@ -98,6 +98,9 @@ class space {
   /// Runs in a forked child, on the thread that held the lock around the fork. Opens the lock, and ends the purge of
   /// another thread of the parent that had opened it.
   void reset_after_fork() noexcept;
+  /// Runs in a forked child whose parent had no thread but the forking one and a helper that purges. Each space ends
+  /// the helper's purge when it next locks itself: now the thread may be in the middle of changing the space.
+  static void end_lost_purges() noexcept;
   const run_index& index() const noexcept { return runs_; }
   bool is_valid() noexcept;
 
@@ -120,6 +123,8 @@ class space {
   segment* next_dirty() noexcept;
   std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept;
   void drop_unused() noexcept;
+  bool is_being_purged() noexcept;
+  void end_purge_of_lost_thread() noexcept;
 
   platform::mutex mutex_{platform::lock_rank::space};
   space_options options_;
@@ -130,8 +135,8 @@ class space {
   std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
   void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
-  bool is_purging_ = false;
-  bool was_purge_refused_ = false;  ///< the system refused the last purge
+  std::uint32_t purge_generation_ = 0;  ///< of the purge that has opened the lock; 0: there is none
+  bool was_purge_refused_ = false;      ///< the system refused the last purge
 };
 
 }  // namespace tarn::pages

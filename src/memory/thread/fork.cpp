@@ -14,9 +14,9 @@
 // whole.
 //
 // A process with one thread takes no lock, so that a signal handler may fork wherever it interrupted malloc; nothing
-// is reset in its child (platform/fork_section.hpp). A signal handler of a process with several threads must not
-// fork: the thread may hold one of the locks. glibc has the same limit. _Fork() calls no handlers; its child must not
-// allocate unless the parent had one thread.
+// is reset in its child (platform/fork_section.hpp), but for what the purge helper left (idle_purge.cpp). A signal
+// handler of a process with several threads must not fork: the thread may hold one of the locks. glibc has the same
+// limit. _Fork() calls no handlers; its child must not allocate unless the parent had one thread.
 //
 // No lock guards a heap that another thread was using at that moment, perhaps in the middle of an operation. In the
 // child it stays as it is forever. Its blocks stay valid and may be freed, but it belongs to a thread that does not
@@ -147,6 +147,16 @@ void after_in_child() noexcept {
 }
 
 }  // namespace
+
+void open_locks_of_lost_helper() noexcept {
+  pages::metadata::lock().reset();
+  heaps::arrays.lock().reset();
+  pages::page_map::lock().reset();
+  heaps::central().lock().reset();
+  heaps::spaces::open_all();
+  registry::lock().reset();
+  pages::space::end_lost_purges();
+}
 
 void hold_around_fork(platform::mutex& lock) noexcept {
   for (auto& entry : added) {

@@ -14,4 +14,10 @@ void install_fork_handlers() noexcept;
 inline constexpr int max_added_locks = 4;
 void hold_around_fork(platform::mutex& lock) noexcept;
 
+/// Runs in a forked child, after the handlers above, where the purge helper of the parent was in the middle of a visit.
+/// In a process with one thread the helper may wait for a lock that the thread held when a signal interrupted it, and
+/// may hold other locks meanwhile. Opens all locks of the engine: the child has one thread, so it needs none of them
+/// for what it interrupted.
+void open_locks_of_lost_helper() noexcept;
+
 }  // namespace tarn::threads

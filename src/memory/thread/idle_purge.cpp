@@ -10,6 +10,7 @@
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
+#include "memory/thread/fork.hpp"
 #include "platform/helper.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
@@ -161,7 +162,7 @@ void stop_helper(std::uint32_t max_ms) noexcept {
 }
 
 // The wait is bounded. A signal handler may fork where it interrupted malloc while its thread held the lock of a
-// space, and the helper may wait for that lock.
+// space, and the helper may wait for that lock. The child then opens what the helper held.
 void before_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
   for (int wait = 0; wait < max_fork_waits_ms && is_visiting.load(std::memory_order_seq_cst); ++wait) {
@@ -170,6 +171,9 @@ void before_fork() noexcept {
 }
 void after_fork_in_parent() noexcept { forks.fetch_sub(1, std::memory_order_relaxed); }
 void after_fork_in_child() noexcept {
+  if (is_visiting.load(std::memory_order_relaxed)) {
+    open_locks_of_lost_helper();
+  }
   forks.store(0, std::memory_order_relaxed);
   is_visiting.store(false, std::memory_order_relaxed);
   is_running.store(false, std::memory_order_relaxed);

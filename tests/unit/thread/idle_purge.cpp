@@ -18,6 +18,7 @@
 #include "memory/thread/threads.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
+#include "platform/threads.hpp"
 
 namespace {
 
@@ -202,6 +203,45 @@ TEST_F(idle_purge, works_in_a_child_that_was_forked_while_a_helper_was_wanted) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(fake::run_helper());
+}
+
+/// Forks where the helper gives memory back: it holds the lock of the list of spaces there, and a space is in the
+/// middle of a purge. The child ends with 0 if a thread of it can use both.
+struct fork_in_a_purge {
+  static inline int child_status = -1;
+  static void call() {
+    fake::call_at_purge(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      bool is_right = false;
+      std::thread([&is_right] {  // the locks of this thread are the helper's
+        const std::uint64_t before = platform::purged().bytes;
+        heap lane;
+        lane.deallocate(lane.allocate(5_MiB));
+        std::vector<void*> blocks;
+        for (int number = 0; number < 3; ++number) {
+          blocks.push_back(current().allocate(5_MiB));
+        }
+        for (void* block : blocks) {
+          current().deallocate(block);
+        }
+        is_right = fake::run_helper() && platform::purged().bytes - before >= 15_MiB && lane.is_valid();
+      })
+          .join();
+      _exit(is_right ? 0 : 1);
+    }
+    waitpid(child, &child_status, 0);
+  }
+};
+
+TEST_F(idle_purge, a_child_goes_on_where_a_program_of_one_thread_forked_during_a_visit) {
+  ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
+  fake::call_at_purge(fork_in_a_purge::call);
+  allocate_and_free(current(), 3, 5_MiB);
+  EXPECT_TRUE(fake::run_helper());
+  EXPECT_EQ(fork_in_a_purge::child_status, 0);
+  EXPECT_TRUE(current().is_valid());
 }
 
 }  // namespace
