@@ -79,7 +79,7 @@ class Loop:
             raise
         load = self.supervisor.run("h2load", ["h2load", "--h1", f"--requests={REQUESTS}", f"--clients={CONNECTIONS}",
                                               f"http://127.0.0.1:{port}{PAGE}"], dict(os.environ), LOADING_S)
-        child.ask(signal.SIGTERM)
+        child.ask(signal.SIGTERM, os.path.basename(self.server))
         ended = child.finish()
         return {"rate": parse_load(load.output), "cpu_us": ended.cpu_s / REQUESTS * 1e6}
 

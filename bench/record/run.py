@@ -177,7 +177,7 @@ class Memcached(Server):
                 connection.sendall(request)
             for connection in connections:
                 self.receive(connection, answer)
-        server.ask(signal.SIGTERM)
+        server.ask(signal.SIGTERM, self.words()[0])
 
 
 class Haproxy(Server):
@@ -201,7 +201,7 @@ class Haproxy(Server):
         server.await_listener(self.port, 60)
         subprocess.run(["h2load", "--h1", "-n", str(self.REQUESTS), "-c", "20",
                         f"http://127.0.0.1:{self.port}/Some/Path"], stdout=subprocess.DEVNULL, timeout=300, check=True)
-        server.ask(signal.SIGUSR1)
+        server.ask(signal.SIGUSR1, self.words()[0])
 
 
 class Mosquitto(Server):
@@ -236,7 +236,7 @@ class Mosquitto(Server):
             writer.sendall(message * self.AT_ONCE)
             for reader in readers:
                 self.receive(reader, len(message) * self.AT_ONCE)
-        server.ask(signal.SIGTERM)
+        server.ask(signal.SIGTERM, self.words()[0])
 
 
 def programs(build, folder, small):

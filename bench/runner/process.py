@@ -86,12 +86,21 @@ class Child:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.pid, number)
 
-    def ask(self, number):
-        """Send a signal to the child alone, as its user would."""
+    def ask(self, number, program):
+        """Send a signal to the processes of the child's session that run `program`, as its user would. The child itself
+        may be a wrapper that does not pass the signal on."""
         with self._reaping:
             if not self._reaped.is_set():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.pid, number)
+                for pid in self._processes_of(program):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
+
+    def _processes_of(self, program):
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError, ValueError):
+                pid = int(entry)
+                if os.getsid(pid) == self.pid and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == program:
+                    yield pid
 
     def alive(self):
         """False once the child has ended, reaped or not."""
