@@ -45,8 +45,8 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\ncheck:\nclang: four\n"
-            "appserver: one\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\nfix: one\ncheck:\n"
+            "clang: four\nappserver: one\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():

@@ -8,6 +8,7 @@
     profiler/base < unwind < format < symbols < findings < predict < advise < report < report/html < export < launch
         < cpu < collect < top < lab < cli                         the profiler; it uses all of the engine but drop_in
     profiler/preload/base < preload/stacks < preload              beside them, inside the recorded program
+    profiler/tidy                                                 beside them, inside clang-tidy
 """
 
 import pathlib
@@ -31,6 +32,7 @@ BESIDE = {
                                 "profiler/preload/base"],
     "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base",
                          "profiler/preload/stacks"],
+    "profiler/tidy": [],
 }
 DROP_IN = "src/memory/drop_in"
 PLACES = {*LEVELS, *BESIDE}

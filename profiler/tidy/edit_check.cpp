@@ -1,0 +1,109 @@
+#include "profiler/tidy/edit_check.hpp"
+
+#include <clang/Lex/PPCallbacks.h>
+#include <clang/Lex/Preprocessor.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <memory>
+#include <utility>
+
+namespace tarn::tidy {
+namespace {
+
+using clang::SourceLocation;
+
+// Notes where a file has directives that matter to an edit.
+class directive_recorder : public clang::PPCallbacks {
+ public:
+  explicit directive_recorder(std::vector<SourceLocation>* locations) : locations_(locations) {}
+  void If(SourceLocation location, clang::SourceRange, ConditionValueKind) override { add(location); }
+  void Ifdef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
+  void Ifndef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
+  void Else(SourceLocation location, SourceLocation) override { add(location); }
+  void Endif(SourceLocation location, SourceLocation) override { add(location); }
+  void PragmaDirective(SourceLocation location, clang::PragmaIntroducerKind) override { add(location); }
+
+ private:
+  void add(SourceLocation location) {
+    if (location.isFileID()) locations_->push_back(location);
+  }
+  std::vector<SourceLocation>* locations_;
+};
+
+bool is_same_edit(const clang::FixItHint& first, const clang::FixItHint& second) {
+  return first.RemoveRange.getAsRange() == second.RemoveRange.getAsRange() && first.CodeToInsert == second.CodeToInsert;
+}
+
+bool is_same(const verdict& first, const verdict& second) {
+  return first.level == second.level && first.edits.size() == second.edits.size() &&
+         std::equal(first.edits.begin(), first.edits.end(), second.edits.begin(), is_same_edit);
+}
+
+}  // namespace
+
+edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
+    : ClangTidyCheck(name, context), path_(Options.getLocalOrGlobal("Sites", "").str()) {
+  if (path_.empty()) return;
+  const std::string problem = sites_.read(path_, name);
+  if (!problem.empty())
+    configurationDiag("cannot read the sites in '%0': %1", clang::DiagnosticIDs::Error) << path_ << problem;
+}
+
+void edit_check::storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options) {
+  Options.store(options, "Sites", path_);
+}
+
+void edit_check::registerPPCallbacks(const clang::SourceManager&, clang::Preprocessor* preprocessor,
+                                     clang::Preprocessor*) {
+  preprocessor->addPPCallbacks(std::make_unique<directive_recorder>(&directives_));
+}
+
+void edit_check::add(SourceLocation key, verdict result) { judgements_.push_back({key, std::move(result)}); }
+
+bool edit_check::has_directives(const clang::SourceManager& sources, clang::SourceRange range) const {
+  const SourceLocation begin = sources.getExpansionLoc(range.getBegin());
+  const SourceLocation end = sources.getExpansionLoc(range.getEnd());
+  return llvm::any_of(directives_, [&](SourceLocation location) {
+    return sources.isWrittenInSameFile(location, begin) && !sources.isBeforeInTranslationUnit(location, begin) &&
+           !sources.isBeforeInTranslationUnit(end, location);
+  });
+}
+
+void edit_check::onEndOfTranslationUnit() {
+  std::vector<judgement> judgements = std::move(judgements_);
+  judgements_.clear();
+  std::stable_sort(judgements.begin(), judgements.end(),
+                   [](const judgement& first, const judgement& second) { return first.key < second.key; });
+  std::vector<const verdict*> reported;
+  for (auto first = judgements.begin(); first != judgements.end();) {
+    auto last = std::find_if(first, judgements.end(), [&](const judgement& next) { return next.key != first->key; });
+    verdict& result = first->result;
+    if (std::any_of(first, last, [&](const judgement& next) { return !is_same(next.result, result); })) {
+      result.level = certainty::no_edit;
+      result.edits.clear();
+      result.location = first->key;
+      result.text = "instantiations of the template need different edits";
+      result.notes = {{"each instantiation of the template shares this code", first->key}};
+    }
+    first = last;
+    if (result.level == certainty::none_at_all || (result.level == certainty::no_edit && !has_sites())) continue;
+    // Two lines of one loop may lead to the same edit.
+    const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict* earlier) {
+      return earlier->text == result.text && is_same(*earlier, result);
+    });
+    if (is_repeated) continue;
+    const char* prefix = result.level == certainty::no_edit  ? "no edit: "
+                         : result.level == certainty::review ? "review: "
+                                                             : "";
+    {
+      clang::DiagnosticBuilder diagnostic = diag(result.location, "%0%1") << prefix << result.text;
+      for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
+    }
+    for (const obstacle& note : result.notes) {
+      if (note.location.isValid()) diag(note.location, "%0", clang::DiagnosticIDs::Note) << note.text;
+    }
+    reported.push_back(&result);
+  }
+}
+
+}  // namespace tarn::tidy

@@ -1,0 +1,64 @@
+// The checks share these: the recording's sites, the certainty of an edit, and agreement between instantiations.
+#pragma once
+
+#include <clang-tidy/ClangTidyCheck.h>
+#include <clang/Basic/Diagnostic.h>
+#include <clang/Basic/SourceLocation.h>
+
+#include <string>
+#include <vector>
+
+#include "profiler/tidy/sites.hpp"
+
+namespace tarn::tidy {
+
+// The condition that an edit fails, and the line that shows it.
+struct obstacle {
+  std::string text;
+  clang::SourceLocation location;
+};
+
+enum class certainty { none_at_all, no_edit, review, proven };
+
+// The opinion of a check about one place.
+struct verdict {
+  certainty level = certainty::none_at_all;
+  clang::SourceLocation location;  // of the diagnostic
+  std::string text;
+  std::vector<clang::FixItHint> edits;
+  std::vector<obstacle> notes;
+};
+
+// The base of the checks. A check adds a verdict for each place; they are reported at the end of the unit, when all
+// instantiations of a template are known: an edit on which they differ is none.
+class edit_check : public clang::tidy::ClangTidyCheck {
+ public:
+  edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context);
+  void storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options) override;
+  void registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
+                           clang::Preprocessor* expander) override;
+  void onEndOfTranslationUnit() override;
+
+ protected:
+  bool has_sites() const { return !path_.empty(); }
+  const site_list& sites() const { return sites_; }
+
+  // `key` is the place in the source of what is judged, the same in each instantiation.
+  void add(clang::SourceLocation key, verdict result);
+
+  // Returns whether a line in a range begins with # and chooses between configurations, or speaks to a compiler.
+  bool has_directives(const clang::SourceManager& sources, clang::SourceRange range) const;
+
+ private:
+  struct judgement {
+    clang::SourceLocation key;
+    verdict result;
+  };
+
+  std::string path_;
+  site_list sites_;
+  std::vector<clang::SourceLocation> directives_;
+  std::vector<judgement> judgements_;
+};
+
+}  // namespace tarn::tidy

@@ -1,0 +1,234 @@
+#include "profiler/tidy/reserve_check.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/tidy/empty_start.hpp"
+#include "profiler/tidy/loop_count.hpp"
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+constexpr llvm::StringRef growing[] = {"vector", "basic_string"};
+constexpr std::uint64_t min_elements = 4;     // fewer grow once or twice
+constexpr std::uint64_t min_characters = 32;  // a short string has no buffer
+
+// The container of a growth, as the code names it: `v.`, `p->`, or `` for a member that only has its own name.
+struct named_container {
+  const clang::ValueDecl* declaration = nullptr;
+  const clang::Expr* object = nullptr;
+  std::string access;
+  clang::QualType type;
+};
+
+std::optional<named_container> container_of(clang::ASTContext& context, const clang::Expr& call) {
+  const clang::Expr* object = nullptr;
+  bool is_arrow = false;
+  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(&call)) {
+    object = operation->getArg(0);
+  } else if (const auto* member_call = dyn_cast<clang::CXXMemberCallExpr>(&call)) {
+    object = member_call->getImplicitObjectArgument();
+    const auto* member = dyn_cast<clang::MemberExpr>(member_call->getCallee()->IgnoreParenImpCasts());
+    is_arrow = member != nullptr && member->isArrow();
+  }
+  if (object == nullptr) return std::nullopt;
+  object = object->IgnoreParenImpCasts();
+  named_container result;
+  result.object = object;
+  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(object)) {
+    result.declaration = dyn_cast<clang::VarDecl>(reference->getDecl());
+  } else if (const auto* member = dyn_cast<clang::MemberExpr>(object)) {
+    if (isa<clang::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts())) {
+      result.declaration = dyn_cast<clang::FieldDecl>(member->getMemberDecl());
+    }
+  }
+  if (result.declaration == nullptr) return std::nullopt;
+  result.type = is_arrow ? object->getType()->getPointeeType() : object->getType();
+  const std::string text = text_at(context, object->getSourceRange());
+  if (text.empty() || !is_std_class(result.type, growing)) return std::nullopt;
+  result.access = text + (is_arrow ? "->" : ".");
+  return result;
+}
+
+clang::QualType element_of(clang::QualType container) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
+  if (record == nullptr || record->getTemplateArgs().size() == 0) return {};
+  const clang::TemplateArgument& argument = record->getTemplateArgs()[0];
+  return argument.getKind() == clang::TemplateArgument::Type ? argument.getAsType() : clang::QualType();
+}
+
+// Returns how many elements a recorded buffer has, without the end of a string; 0 where that is not known.
+std::uint64_t recorded_elements(clang::ASTContext& context, const named_container& container, const site* recorded) {
+  const clang::QualType element = element_of(container.type);
+  if (recorded == nullptr || recorded->bytes == 0 || element.isNull() || element->isIncompleteType() ||
+      element->isBooleanType()) {
+    return 0;
+  }
+  const std::uint64_t count =
+      recorded->bytes / static_cast<std::uint64_t>(context.getTypeSizeInChars(element).getQuantity());
+  return count > 0 && is_std_class(container.type, {"basic_string"}) ? count - 1 : count;
+}
+
+// Returns whether a growth adds exactly one element and runs once in each iteration of the loop directly around it.
+bool grows_once_an_iteration(clang::ASTContext& context, const clang::Expr& call, const clang::Stmt& loop) {
+  const auto* function = dyn_cast_or_null<clang::CXXMethodDecl>(
+      isa<clang::CallExpr>(call) ? clang::cast<clang::CallExpr>(call).getDirectCallee() : nullptr);
+  if (function == nullptr) return false;
+  const bool is_named = function->getIdentifier() != nullptr;
+  const bool adds_one = (is_named && (function->getName() == "push_back" || function->getName() == "emplace_back")) ||
+                        (!is_named && function->getNumParams() == 1 &&
+                         function->getParamDecl(0)->getType().getNonReferenceType()->isAnyCharacterType());
+  if (!adds_one) return false;
+  const clang::Stmt* body = body_of_loop(&loop);
+  if (body == &call) return true;
+  for (const clang::DynTypedNode& node : nodes_around(context, call)) {
+    const auto* statement = node.get<clang::Stmt>();
+    if (statement == nullptr) continue;
+    const auto* logical = dyn_cast<clang::BinaryOperator>(statement);
+    if (isa<clang::AbstractConditionalOperator, clang::IfStmt, clang::SwitchStmt, clang::CXXTryStmt>(statement) ||
+        (logical != nullptr && logical->isLogicalOp()) || body_of_loop(statement) != nullptr) {
+      return false;
+    }
+    if (statement == body) return true;
+  }
+  return false;
+}
+
+// Returns whether the construction of an element may refuse its arguments.
+bool may_reject_element(const clang::Expr& call, clang::QualType element) {
+  const auto* member = dyn_cast<clang::CXXMemberCallExpr>(&call);
+  if (member == nullptr || member->getMethodDecl() == nullptr || member->getMethodDecl()->getIdentifier() == nullptr ||
+      member->getMethodDecl()->getName() != "emplace_back") {
+    return false;
+  }
+  const clang::CXXRecordDecl* record = element.isNull() ? nullptr : element->getAsCXXRecordDecl();
+  return record != nullptr && !record->isAggregate() && !record->isInStdNamespace();
+}
+
+verdict refusal(const clang::Expr& call, obstacle problem) {
+  verdict result;
+  result.level = certainty::no_edit;
+  result.location = call.getBeginLoc();
+  result.text = problem.text;
+  result.notes.push_back(std::move(problem));
+  return result;
+}
+
+// Returns what in the loop takes elements or room away.
+std::optional<obstacle> hindrance_in(clang::ASTContext& context, const named_container& container,
+                                     const clang::FunctionDecl& function, const clang::Stmt& loop) {
+  const std::string name = "'" + container.declaration->getNameAsString() + "'";
+  for (const variable_use& use : uses_of(context, *container.declaration, *function.getBody())) {
+    const clang::SourceLocation location = use.reference->getBeginLoc();
+    if (use.kind == use_kind::capacity) return obstacle{"the code manages the room of " + name + " itself", location};
+    if (!is_within(context, use.reference->getSourceRange(), loop.getSourceRange())) continue;
+    if (use.kind == use_kind::clearing) return obstacle{name + " is cleared in the loop", location};
+    if (use.kind == use_kind::change) return obstacle{name + " may lose its elements in the loop", location};
+    if (use.kind == use_kind::growth && use.is_in_lambda) return obstacle{name + " grows in a lambda", location};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void reserve_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  const auto grows = cxxMethodDecl(hasAnyName("push_back", "emplace_back", "append", "operator+="),
+                                   ofClass(hasAnyName("::std::vector", "::std::basic_string")));
+  finder->addMatcher(cxxMemberCallExpr(callee(grows)).bind("growth"), this);
+  finder->addMatcher(cxxOperatorCallExpr(hasOverloadedOperatorName("+="), callee(grows)).bind("growth"), this);
+}
+
+void reserve_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const auto* call = result.Nodes.getNodeAs<clang::Expr>("growth");
+  const site* recorded = has_sites() ? sites().find(*result.SourceManager, call->getSourceRange()) : nullptr;
+  if (has_sites() && recorded == nullptr) return;
+  if (result.SourceManager->isInSystemHeader(result.SourceManager->getExpansionLoc(call->getBeginLoc()))) return;
+  const clang::FunctionDecl* function = function_around(*result.Context, *call);
+  if (function == nullptr || function->isDependentContext()) return;
+  add(call->getBeginLoc(), judge(*result.Context, *call, recorded));
+}
+
+verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call, const site* recorded) const {
+  if (!is_editable(context, call.getSourceRange()))
+    return refusal(call, {"a macro writes this code", call.getBeginLoc()});
+  const std::optional<named_container> container = container_of(context, call);
+  if (!container)
+    return refusal(call, {"the container is no variable and no member of this object", call.getBeginLoc()});
+  const clang::ValueDecl& declaration = *container->declaration;
+  const clang::FunctionDecl& function = *function_around(context, call);
+  if (has_unusual_flow(function))
+    return refusal(call, {"the function has labels or can be suspended", function.getLocation()});
+  if (has_directives(context.getSourceManager(), function.getSourceRange())) {
+    return refusal(call, {"the function differs from configuration to configuration", function.getLocation()});
+  }
+  if (!is_std_class_in_all_instantiations(declaration, growing)) {
+    return refusal(call, {"'" + declaration.getNameAsString() + "' may be another class in another instantiation",
+                          declaration.getLocation()});
+  }
+
+  const std::variant<empty_start, obstacle> start = find_empty_start(context, declaration, call, function);
+  if (const auto* problem = std::get_if<obstacle>(&start)) return refusal(call, *problem);
+  const clang::Stmt& loop = *std::get<empty_start>(start).loop;
+  if (!is_editable(context, loop.getSourceRange()))
+    return refusal(call, {"a macro writes the loop", loop.getBeginLoc()});
+  if (std::optional<obstacle> problem = hindrance_in(context, *container, function, loop))
+    return refusal(call, *problem);
+
+  // There will be as many elements as iterations: as often as the loop runs, if it adds one each time; otherwise what
+  // was recorded.
+  const clang::Stmt& body = *body_of_loop(&loop);
+  const std::vector<variable_use> uses = uses_of(context, declaration, loop);
+  const auto growths = llvm::count_if(uses, [](const variable_use& use) { return use.kind == use_kind::growth; });
+  std::optional<loop_count> count;
+  if (growths == 1 && grows_once_an_iteration(context, call, loop) && !can_leave_early(body))
+    count = count_of(context, loop);
+  const bool is_string = is_std_class(container->type, {"basic_string"});
+  const std::uint64_t min_count = is_string ? min_characters : min_elements;
+  if (count && count->constant && *count->constant < min_count) count.reset();
+  const std::uint64_t elements = recorded_elements(context, *container, recorded);
+  const bool is_certain =
+      count && (count->is_size || !(may_reject_input(body) || may_reject_element(call, element_of(container->type))));
+  std::string reserve;
+  std::string amount;
+  verdict result;
+  result.level = certainty::proven;
+  if (count && (is_certain || elements == 0)) {
+    if (!is_certain) {
+      result.level = certainty::review;
+      result.notes.push_back({"an iteration may throw before there are so many", body.getBeginLoc()});
+    }
+    amount = count->text;
+    reserve = container->access + "reserve(" + count->text + ");";
+    if (count->may_be_negative) {
+      reserve = "if (" + count->text + " > 0) " + container->access + "reserve(static_cast<std::size_t>(" +
+                count->text + "));";
+    }
+  } else if (elements >= min_count) {
+    amount = std::to_string(elements);
+    reserve = container->access + "reserve(" + amount + ");";
+  } else {
+    return refusal(call, {"how many elements there will be is not known before the loop", loop.getBeginLoc()});
+  }
+  result.location = loop.getBeginLoc();
+  result.text = "'" + declaration.getNameAsString() + "' grows in this loop, one allocation instead of many: reserve(" +
+                amount + ")";
+  result.edits.push_back(
+      clang::FixItHint::CreateInsertion(loop.getBeginLoc(), reserve + new_line_at(context, loop.getBeginLoc())));
+  return result;
+}
+
+}  // namespace tarn::tidy

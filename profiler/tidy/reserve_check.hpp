@@ -1,0 +1,22 @@
+// tarn-reserve: room for all elements before the loop that adds them one by one.
+#pragma once
+
+#include "profiler/tidy/edit_check.hpp"
+
+namespace tarn::tidy {
+
+// An edit is proven where the container is empty when the loop starts, because then nothing refers to its elements, and
+// where nothing in the loop takes elements or room away. How many there will be is the number of iterations, or what
+// the recording says.
+class reserve_check : public edit_check {
+ public:
+  reserve_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : edit_check(name, context) {}
+  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CPlusPlus11; }
+  void registerMatchers(clang::ast_matchers::MatchFinder* finder) override;
+  void check(const clang::ast_matchers::MatchFinder::MatchResult& result) override;
+
+ private:
+  verdict judge(clang::ASTContext& context, const clang::Expr& call, const site* recorded) const;
+};
+
+}  // namespace tarn::tidy

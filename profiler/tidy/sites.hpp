@@ -1,0 +1,34 @@
+// The places where a recording wants an edit.
+#pragma once
+
+#include <clang/Basic/SourceManager.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tarn::tidy {
+
+// A line that allocates. `bytes` is the size that nine of ten of its buffers do not exceed at the end; 0 where the
+// recording does not tell.
+struct site {
+  std::string file;
+  unsigned line = 0;
+  std::uint64_t bytes = 0;
+};
+
+class site_list {
+ public:
+  // Reads the sites of one check from a file of JSON. Returns what is wrong with the file; nothing is empty.
+  std::string read(llvm::StringRef path, llvm::StringRef check);
+
+  // Returns the site whose line is one of the lines of `range`, or null.
+  const site* find(const clang::SourceManager& sources, clang::SourceRange range) const;
+
+ private:
+  std::vector<site> sites_;
+};
+
+}  // namespace tarn::tidy

@@ -1,0 +1,194 @@
+#include "profiler/tidy/syntax.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/AST/StmtCXX.h>
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/STLExtras.h>
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// The one visitor of all checks: each further one takes seconds to compile.
+class walker : public clang::RecursiveASTVisitor<walker> {
+ public:
+  walker(llvm::function_ref<bool(const clang::Stmt&, bool)> visit, clang::SourceLocation location)
+      : visit_(visit), location_(location) {}
+  bool VisitStmt(clang::Stmt* statement) { return visit_(*statement, lambdas_ > 0); }
+  bool VisitValueDecl(clang::ValueDecl* declaration) {
+    if (location_.isInvalid() || declaration->getLocation() != location_) return true;
+    declaration_at_location = declaration;
+    return false;
+  }
+  bool TraverseLambdaExpr(clang::LambdaExpr* lambda) {
+    ++lambdas_;
+    const bool goes_on = RecursiveASTVisitor::TraverseLambdaExpr(lambda);
+    --lambdas_;
+    return goes_on;
+  }
+  const clang::ValueDecl* declaration_at_location = nullptr;
+
+ private:
+  llvm::function_ref<bool(const clang::Stmt&, bool)> visit_;
+  clang::SourceLocation location_;
+  int lambdas_ = 0;
+};
+
+// Returns the outermost template pattern around a declaration, or null where it is in no instantiation.
+const clang::Decl* pattern_around(const clang::Decl& declaration) {
+  const clang::Decl* result = nullptr;
+  for (const clang::DeclContext* outer = declaration.getDeclContext(); outer != nullptr; outer = outer->getParent()) {
+    if (const auto* function = dyn_cast<clang::FunctionDecl>(outer)) {
+      if (const clang::FunctionDecl* pattern = function->getTemplateInstantiationPattern()) result = pattern;
+    } else if (const auto* record = dyn_cast<clang::CXXRecordDecl>(outer)) {
+      if (const clang::CXXRecordDecl* pattern = record->getTemplateInstantiationPattern()) result = pattern;
+    }
+  }
+  return result;
+}
+
+// Returns whether a declaration is in a template's instantiation, also where its pattern is unknown.
+bool is_instantiated(const clang::Decl& declaration) {
+  for (const clang::DeclContext* outer = declaration.getDeclContext(); outer != nullptr; outer = outer->getParent()) {
+    const auto* function = dyn_cast<clang::FunctionDecl>(outer);
+    if (function != nullptr && function->isTemplateInstantiation()) return true;
+    const auto* record = dyn_cast<clang::ClassTemplateSpecializationDecl>(outer);
+    if (record != nullptr && !record->isExplicitSpecialization()) return true;
+  }
+  return false;
+}
+
+const clang::ValueDecl* pattern_of(const clang::ValueDecl& declaration) {
+  const clang::Decl* pattern = pattern_around(declaration);
+  if (pattern == nullptr) return nullptr;
+  walker finder([](const clang::Stmt&, bool) { return true; }, declaration.getLocation());
+  finder.TraverseDecl(const_cast<clang::Decl*>(pattern));
+  return finder.declaration_at_location;
+}
+
+// Returns the type of what a name reaches, through a reference or a pointer.
+clang::QualType object_type(clang::QualType type) {
+  type = type.getNonReferenceType();
+  const clang::QualType pointee = type->getPointeeType();
+  return pointee.isNull() ? type : pointee;
+}
+
+}  // namespace
+
+std::vector<clang::DynTypedNode> nodes_around(clang::ASTContext& context, const clang::Stmt& statement) {
+  std::vector<clang::DynTypedNode> result;
+  clang::DynTypedNode node = clang::DynTypedNode::create(statement);
+  for (;;) {
+    const clang::DynTypedNodeList parents = context.getParents(node);
+    if (parents.empty()) return result;
+    node = parents[0];
+    result.push_back(node);
+    if (node.get<clang::FunctionDecl>() != nullptr || node.get<clang::LambdaExpr>() != nullptr) return result;
+  }
+}
+
+const clang::FunctionDecl* function_around(clang::ASTContext& context, const clang::Stmt& statement) {
+  const std::vector<clang::DynTypedNode> outer = nodes_around(context, statement);
+  if (outer.empty()) return nullptr;
+  if (const auto* lambda = outer.back().get<clang::LambdaExpr>()) return lambda->getCallOperator();
+  return outer.back().get<clang::FunctionDecl>();
+}
+
+void walk(const clang::Stmt& root, llvm::function_ref<bool(const clang::Stmt&, bool)> visit) {
+  walker(visit, {}).TraverseStmt(const_cast<clang::Stmt*>(&root));
+}
+
+bool is_std_function(const clang::FunctionDecl& function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(&function);
+  return method == nullptr ? function.isInStdNamespace() : method->getParent()->isInStdNamespace();
+}
+
+const clang::Stmt* body_of_loop(const clang::Stmt* statement) {
+  if (statement == nullptr) return nullptr;
+  if (const auto* loop = dyn_cast<clang::ForStmt>(statement)) return loop->getBody();
+  if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(statement)) return loop->getBody();
+  if (const auto* loop = dyn_cast<clang::WhileStmt>(statement)) return loop->getBody();
+  if (const auto* loop = dyn_cast<clang::DoStmt>(statement)) return loop->getBody();
+  return nullptr;
+}
+
+bool is_within(const clang::ASTContext& context, clang::SourceRange inner, clang::SourceRange outer) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  const clang::SourceLocation begin = sources.getExpansionLoc(inner.getBegin());
+  const clang::SourceLocation end = sources.getExpansionLoc(inner.getEnd());
+  const clang::SourceLocation outer_begin = sources.getExpansionLoc(outer.getBegin());
+  const clang::SourceLocation outer_end = sources.getExpansionLoc(outer.getEnd());
+  return !sources.isBeforeInTranslationUnit(begin, outer_begin) && !sources.isBeforeInTranslationUnit(outer_end, end);
+}
+
+std::string text_at(const clang::ASTContext& context, clang::SourceRange range) {
+  return clang::Lexer::getSourceText(clang::CharSourceRange::getTokenRange(range), context.getSourceManager(),
+                                     context.getLangOpts())
+      .str();
+}
+
+std::string new_line_at(const clang::ASTContext& context, clang::SourceLocation location) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  const auto [file, offset] = sources.getDecomposedLoc(location);
+  const llvm::StringRef text = sources.getBufferData(file);
+  const std::size_t before = text.rfind('\n', offset);
+  const std::size_t begin = before == llvm::StringRef::npos || before >= offset ? 0 : before + 1;
+  const bool has_carriage_returns = begin >= 2 && text[begin - 2] == '\r';
+  const llvm::StringRef line = text.substr(begin, offset - begin);
+  return (has_carriage_returns ? "\r\n" : "\n") + line.take_while([](char c) { return c == ' ' || c == '\t'; }).str();
+}
+
+bool is_editable(const clang::ASTContext& context, clang::SourceRange range) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  const clang::SourceLocation begin = range.getBegin();
+  const clang::SourceLocation end = range.getEnd();
+  return begin.isValid() && end.isValid() && begin.isFileID() && end.isFileID() && !sources.isInSystemHeader(begin) &&
+         sources.isWrittenInSameFile(begin, end);
+}
+
+bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names) {
+  const clang::CXXRecordDecl* record = object_type(type)->getAsCXXRecordDecl();
+  return record != nullptr && record->isInStdNamespace() && record->getIdentifier() != nullptr &&
+         llvm::is_contained(names, record->getName());
+}
+
+bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names) {
+  if (!is_std_class(declaration.getType(), names)) return false;
+  if (!is_instantiated(declaration)) return true;
+  const clang::ValueDecl* pattern = pattern_of(declaration);
+  if (pattern == nullptr) return false;
+  const clang::QualType type = object_type(pattern->getType());
+  if (!type->isDependentType()) return is_std_class(type, names);
+  const auto* specialization = type->getAs<clang::TemplateSpecializationType>();
+  if (specialization == nullptr) return false;
+  const clang::TemplateDecl* named = specialization->getTemplateName().getAsTemplateDecl();
+  return named != nullptr && !specialization->isTypeAlias() && named->isInStdNamespace() &&
+         llvm::is_contained(names, named->getName());
+}
+
+bool has_type_of_pattern(const clang::ValueDecl& declaration) {
+  if (!is_instantiated(declaration)) return true;
+  const clang::ValueDecl* pattern = pattern_of(declaration);
+  return pattern != nullptr && !pattern->getType()->isDependentType();
+}
+
+bool has_unusual_flow(const clang::FunctionDecl& function) {
+  if (function.getBody() == nullptr) return true;
+  bool is_unusual = false;
+  walk(*function.getBody(), [&](const clang::Stmt& statement, bool) {
+    is_unusual =
+        isa<clang::LabelStmt, clang::GotoStmt, clang::IndirectGotoStmt, clang::CoroutineBodyStmt, clang::CoreturnStmt,
+            clang::CoawaitExpr, clang::CoyieldExpr, clang::SEHTryStmt, clang::GCCAsmStmt>(statement);
+    return !is_unusual;
+  });
+  return is_unusual;
+}
+
+}  // namespace tarn::tidy

@@ -1,0 +1,59 @@
+// Questions about a syntax tree that several checks ask.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/ASTTypeTraits.h>
+#include <clang/AST/Decl.h>
+#include <clang/AST/Expr.h>
+#include <clang/AST/Stmt.h>
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <string>
+#include <vector>
+
+namespace tarn::tidy {
+
+// Returns the nodes around a statement, the nearest first. The last one is the function or the lambda around it.
+std::vector<clang::DynTypedNode> nodes_around(clang::ASTContext& context, const clang::Stmt& statement);
+
+// Returns the function whose body contains a statement, the call operator of a lambda included; null outside of one.
+const clang::FunctionDecl* function_around(clang::ASTContext& context, const clang::Stmt& statement);
+
+// Calls `visit` with each statement of `root` in the order of the source, until it returns false. What the compiler
+// adds is left out.
+void walk(const clang::Stmt& root, llvm::function_ref<bool(const clang::Stmt& statement, bool is_in_lambda)> visit);
+
+// Returns whether a function, or its class, is declared in namespace std.
+bool is_std_function(const clang::FunctionDecl& function);
+
+// Returns the body of a loop, or null for another statement.
+const clang::Stmt* body_of_loop(const clang::Stmt* statement);
+
+// Returns whether `inner` is `outer` or lies inside of it, both written in the same file.
+bool is_within(const clang::ASTContext& context, clang::SourceRange inner, clang::SourceRange outer);
+
+// Returns the text of a range, empty where macros divide it.
+std::string text_at(const clang::ASTContext& context, clang::SourceRange range);
+
+// Returns a new line with the indentation of the line at `location`.
+std::string new_line_at(const clang::ASTContext& context, clang::SourceLocation location);
+
+// Returns whether a range is written out, neither by a macro nor in a header of the system.
+bool is_editable(const clang::ASTContext& context, clang::SourceRange range);
+
+// Returns whether a type, or what it refers to, is a class of namespace std with one of these names.
+bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
+
+// Returns whether it is by the pattern of the template as well, so that every instantiation has such a type. A
+// declaration outside of templates has no pattern.
+bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names);
+
+// Returns whether each instantiation gives the declaration the same type.
+bool has_type_of_pattern(const clang::ValueDecl& declaration);
+
+// Returns whether a function can be left or entered by a label, or suspended.
+bool has_unusual_flow(const clang::FunctionDecl& function);
+
+}  // namespace tarn::tidy

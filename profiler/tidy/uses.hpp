@@ -1,0 +1,34 @@
+// Tells how a function uses a variable or a member.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Decl.h>
+#include <clang/AST/Expr.h>
+#include <clang/AST/Stmt.h>
+
+#include <vector>
+
+namespace tarn::tidy {
+
+// A container's function and what is done by it: `size` asks for a number or whether it is empty, `reading` cannot
+// change how many elements there are, `capacity` depends on room or makes it, `change` is everything else.
+enum class use_kind { size, reading, growth, clearing, capacity, change };
+
+struct variable_use {
+  const clang::Expr* reference = nullptr;
+  use_kind kind = use_kind::change;
+  bool is_in_lambda = false;
+};
+
+// Returns each use of a variable, or of a member of whatever object, in a function or statement, in the order of the
+// source. What cannot be evaluated, such as an operand of sizeof, counts as well.
+std::vector<variable_use> uses_of(clang::ASTContext& context, const clang::ValueDecl& declaration,
+                                  const clang::Stmt& root);
+
+// Returns whether a reference only takes the value of a variable of built-in type.
+bool is_read_of_value(clang::ASTContext& context, const clang::Expr& reference);
+
+// Returns the member call whose object is `reference`, or null.
+const clang::CXXMemberCallExpr* member_call_on(clang::ASTContext& context, const clang::Expr& reference);
+
+}  // namespace tarn::tidy

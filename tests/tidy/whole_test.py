@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Loads the plugin into clang-tidy and looks at what no page of cases shows: whole_test.py PLUGIN CLANG-TIDY"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PLUGIN = CLANG_TIDY = None
+HEADER = """#pragma once
+#include <vector>
+inline std::vector<int> twice(const std::vector<int>& values) {
+  std::vector<int> result;
+  for (int value : values) result.push_back(2 * value);
+  return result;
+}
+"""
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-tidy-")).resolve()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def tidy(self, *arguments, checks="tarn-reserve", sites=None, folder=None):
+        settings = {}
+        if sites is not None:
+            settings = {"CheckOptions": [{"key": f"{checks}.Sites", "value": str(sites)}]}
+        return subprocess.run(
+            [CLANG_TIDY, f"--load={PLUGIN}", f"--checks=-*,{checks}", f"--config={json.dumps(settings)}", "--quiet",
+             *map(str, arguments), "--", "-std=c++20"],
+            capture_output=True, text=True, check=False, cwd=folder or self.folder)
+
+    def test_all_checks_are_there(self):
+        result = self.tidy("--list-checks", checks="tarn-*")
+        self.assertEqual(result.stdout.split()[2:], ["tarn-reserve"])
+
+    def test_a_header_gets_the_same_edit_from_each_unit(self):
+        self.write("shared.hpp", HEADER)
+        edited = []
+        for name in ("first.cpp", "second.cpp"):
+            folder = self.folder / name.removesuffix(".cpp")
+            folder.mkdir()
+            shutil.copy(self.folder / "shared.hpp", folder)
+            unit = folder / name
+            unit.write_text(f'#include <string>\n#include "shared.hpp"\nstd::vector<int> of_{unit.stem}() '
+                            "{ return twice({1, 2}); }\n", encoding="utf-8")
+            result = self.tidy("--header-filter=shared", "--fix", unit, folder=folder)
+            self.assertIn("reserve(values.size())", result.stdout)
+            edited.append((folder / "shared.hpp").read_text(encoding="utf-8"))
+        self.assertEqual(edited[0], edited[1])
+        self.assertIn("  result.reserve(values.size());\n  for", edited[0])
+
+    def test_both_units_in_one_run_edit_a_header_once(self):
+        header = self.write("shared.hpp", HEADER)
+        units = [self.write(f"{name}.cpp", '#include "shared.hpp"\n') for name in ("first", "second")]
+        self.tidy("--header-filter=shared", "--fix", *units)
+        self.assertEqual(header.read_text(encoding="utf-8").count("reserve"), 1)
+
+    def test_a_header_of_the_system_is_left_alone(self):
+        include = self.folder / "include"
+        include.mkdir()
+        header = include / "shared.hpp"
+        header.write_text(HEADER, encoding="utf-8")
+        unit = self.write("unit.cpp", "#include <shared.hpp>\n")
+        result = self.tidy("--header-filter=.*", "--system-headers", "--fix", unit, f"--extra-arg=-isystem{include}")
+        self.assertNotIn("reserve", result.stdout)
+        self.assertEqual(header.read_text(encoding="utf-8"), HEADER)
+
+    def test_a_file_of_sites_that_cannot_be_read_is_an_error(self):
+        unit = self.write("unit.cpp", "#include <vector>\n")
+        for text, problem in [
+                (None, "No such file"), ("{", "Expected"), ("[]", 'it has no array "sites"'),
+                ('{"sites": [{"line": 1, "check": "a"}]}', 'a site needs "file", "line" and "check"'),
+                ('{"sites": [{"file": "a", "line": 0, "check": "a"}]}', 'a site needs "file", "line" and "check"'),
+                ('{"sites": [{"file": "a", "line": 1, "check": "a", "bytes": -1}]}', 'fewer than 0 "bytes"')]:
+            sites = self.folder / "sites.json"
+            sites.unlink(missing_ok=True)
+            if text is not None:
+                self.write("sites.json", text)
+            result = self.tidy(unit, sites=sites)
+            self.assertIn("cannot read the sites in", result.stdout + result.stderr, text)
+            self.assertIn(problem, result.stdout + result.stderr)
+            self.assertNotEqual(result.returncode, 0, text)
+
+    def test_a_site_is_found_through_another_name_of_its_file(self):
+        unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n"))
+        alias = self.folder / "alias.cpp"
+        alias.symlink_to(unit)
+        for entry in (unit, alias, self.folder / "." / "unit.cpp"):
+            sites = self.write("sites.json", json.dumps(
+                {"sites": [{"file": str(entry), "line": 4, "check": "tarn-reserve", "bytes": 0}]}))
+            self.assertIn("reserve(values.size())", self.tidy(unit, sites=sites).stdout, entry)
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(unit), "line": 4, "check": "tarn-copy", "bytes": 0}]}))
+        self.assertNotIn("reserve", self.tidy(unit, sites=sites).stdout)
+
+    def test_lines_end_as_they_did(self):
+        text = HEADER.removeprefix("#pragma once\n").replace("\n", "\r\n")
+        unit = self.folder / "unit.cpp"
+        unit.write_bytes(text.encode())
+        self.tidy("--fix", unit)
+        self.assertIn(b"  result.reserve(values.size());\r\n  for", unit.read_bytes())
+        self.assertEqual(unit.read_bytes().count(b"\n"), unit.read_bytes().count(b"\r\n"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    PLUGIN, CLANG_TIDY = sys.argv.pop(1), sys.argv.pop(1)
+    unittest.main()
