@@ -2,6 +2,7 @@
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang-tidy/ClangTidyModuleRegistry.h>
 
+#include "profiler/tidy/make_shared_check.hpp"
 #include "profiler/tidy/reserve_check.hpp"
 
 namespace tarn::tidy {
@@ -10,6 +11,7 @@ namespace {
 class check_module : public clang::tidy::ClangTidyModule {
  public:
   void addCheckFactories(clang::tidy::ClangTidyCheckFactories& factories) override {
+    factories.registerCheck<make_shared_check>("tarn-make-shared");
     factories.registerCheck<reserve_check>("tarn-reserve");
   }
 };

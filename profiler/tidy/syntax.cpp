@@ -173,6 +173,19 @@ bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llv
          llvm::is_contained(names, named->getName());
 }
 
+bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement) {
+  clang::DynTypedNode node = clang::DynTypedNode::create(statement);
+  for (;;) {
+    const auto* declaration = node.get<clang::Decl>();
+    const auto* function = node.get<clang::FunctionDecl>();
+    if (function != nullptr && function->isTemplateInstantiation()) return true;
+    if (declaration != nullptr) return is_instantiated(*declaration);
+    const clang::DynTypedNodeList parents = context.getParents(node);
+    if (parents.empty()) return false;
+    node = parents[0];
+  }
+}
+
 bool has_type_of_pattern(const clang::ValueDecl& declaration) {
   if (!is_instantiated(declaration)) return true;
   const clang::ValueDecl* pattern = pattern_of(declaration);

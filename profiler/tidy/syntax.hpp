@@ -50,6 +50,9 @@ bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
 // declaration outside of templates has no pattern.
 bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names);
 
+// Returns whether a statement belongs to an instantiation of a template.
+bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement);
+
 // Returns whether each instantiation gives the declaration the same type.
 bool has_type_of_pattern(const clang::ValueDecl& declaration);
 
