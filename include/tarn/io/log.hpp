@@ -359,7 +359,9 @@ class log_line {
   bool is_escaped(char c) const noexcept {
     return detail::needs_escape(c) || (c == detail::invalid_mark && form_ == log_form::json);
   }
-  /// Escapes what stands from `start` on: from its end, so that nothing needs another place.
+  /// Escapes what stands from `start` on: from its end, so that nothing needs another place. The line lies in a mapped
+  /// file, which may be truncated meanwhile: then the rest of the text reads as zeros, which need more bytes than were
+  /// counted. So each byte is read once, and nothing is written below what is still to be read.
   void escape(std::size_t start) noexcept {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
@@ -372,8 +374,12 @@ class log_line {
     if (size_ > room_) {
       return;
     }
-    for (std::size_t target = size_; target != source;) {
-      const char c = buffer_[--source];
+    for (std::size_t target = size_; source != start && target > source;) {
+      const char c = static_cast<const volatile char&>(buffer_[--source]);
+      const std::size_t bytes = !is_escaped(c) ? 1 : is_short_escape(c) ? 2 : 6;
+      if (target - source < bytes) {
+        return;  // the line is lost with its pages
+      }
       if (!is_escaped(c)) {
         buffer_[--target] = c;
       } else if (is_short_escape(c)) {

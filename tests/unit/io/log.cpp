@@ -352,4 +352,34 @@ TEST_F(log_test, threads_log_at_once) {
   for (const std::string& line : lines()) ASSERT_TRUE(std::regex_match(line, whole)) << line;
 }
 
+// The text reads as zeros from the moment of the truncation on, and zeros need more bytes than quotes.
+TEST(log_truncated, escapes_within_its_line) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  for (const log_form form : {log_form::logfmt, log_form::json}) {
+    const auto child = support::in_child([&] {
+      journal file(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 4});
+      logger log(file, "truncated", level::info, form);
+      const std::string quotes(600, '"');
+      std::atomic<bool> has_finished{false};
+      std::thread truncating([&] {
+        for (int number = 0; number < 400; ++number) {
+          std::this_thread::sleep_for(std::chrono::microseconds(500));
+          std::filesystem::resize_file(path, 0);
+        }
+        has_finished = true;
+      });
+      while (!has_finished) log.info({{"field", quotes}}, "{}", quotes);
+      truncating.join();
+      log.info("{}", quotes);
+      return 0;
+    });
+    EXPECT_EQ(child.signal, 0) << child.error;
+    EXPECT_EQ(child.status, 0) << child.error;
+    const journal_reader reader(path);
+    EXPECT_FALSE(reader.lines().empty());
+    std::filesystem::remove(path);
+  }
+}
+
 }  // namespace
