@@ -9,8 +9,9 @@
 namespace tarn {
 
 /// An allocator for standard containers. It allocates from the heap that is current at the
-/// time; any thread may free. All instances are equal. Cost: with n == 1, as in node-based
-/// containers, the size class is a constant, and both paths take a few instructions.
+/// time; any thread may free. All instances are equal. Errors: allocate throws std::bad_alloc.
+/// Cost: with n == 1, as in node-based containers, the size class is a constant, and both
+/// paths take a few instructions.
 template <class T>
 class allocator {
  public:
@@ -20,7 +21,7 @@ class allocator {
   template <class U>
   constexpr allocator(const allocator<U>&) noexcept {}
 
-  /// Throws std::bad_alloc.
+  /// Allocates room for `n` elements.
   [[nodiscard, gnu::always_inline]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
@@ -32,7 +33,7 @@ class allocator {
     return static_cast<T*>(block);
   }
 
-  /// Frees what allocate(n) returned. Any thread may call it.
+  /// Frees what allocate(n) returned.
   [[gnu::always_inline]] void deallocate(T* block, std::size_t n) noexcept {
     detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
   }

@@ -70,7 +70,7 @@ enum class application_end : int {
 /// - run() returns in the parent alone. A process ends by _exit, after it has written its buffered stdio output.
 class application {
  public:
-  /// Throws std::system_error when the system has no descriptors left.
+  /// Blocks and ignores the signals. Throws std::system_error when the system has no descriptors left.
   explicit application(const application_options& options = {});
   ~application();
   application(const application&) = delete;
@@ -90,7 +90,9 @@ class application {
   /// that the processes must not share. If it throws, the process ends.
   application& on_process(detail::callback<void(unsigned)> function);
 
-  /// Runs the application, once. Returns a value of application_end.
+  /// Runs the application, once, and returns a value of application_end. Call it in the thread that constructed the
+  /// application. Exceptions of callbacks and workers are reported on standard error and do not leave it. Throws
+  /// std::logic_error when it is called again.
   [[nodiscard]] int run();
 
   /// Requests a stop, as the signals do. Any thread may call it and reload() at any time, also in a signal handler.

@@ -45,7 +45,7 @@ struct arena_statistics {
   std::size_t upstream_calls = 0;  ///< all chunks ever taken; constant in a steady state
 };
 
-/// Thrown by allocate at the limit; what() has the numbers.
+/// The exception of allocate at the limit; what() has the numbers. Copying it throws nothing.
 class arena_limit_reached : public std::bad_alloc {
  public:
   /// Made by an arena. All sizes are in bytes.
@@ -226,7 +226,7 @@ class arena : public std::pmr::memory_resource {
   char* first_begin_;
   char* first_end_;
   std::uint64_t last_mark_ = 0;  ///< the number of the newest mark
-  std::uint64_t min_mark_ = 0;  ///< while destructors run: the first mark that they may end
+  std::uint64_t min_mark_ = 0;   ///< while destructors run: the first mark that they may end
   std::size_t chunk_bytes_ = 0;  ///< total size of all chunks
   std::size_t spare_bytes_ = 0;  ///< total size of the chunks in spare_
   std::size_t chunks_ = 0;
@@ -237,6 +237,9 @@ class arena : public std::pmr::memory_resource {
 
 /// Rewinds an arena at the end of a scope:
 ///   { tarn::arena_scope inner(request); … }   // everything allocated inside ends at the brace
+///
+/// Threads: the one that uses the arena. Errors: a scope whose mark has ended, because an outer mark was rewound, is a
+/// fault. Cost: one allocation from the arena; the end of the scope is inline unless destructors have to run.
 class arena_scope {
  public:
   /// Marks the present position, which takes 48 bytes of the arena. Throws like arena::allocate.
@@ -250,7 +253,8 @@ class arena_scope {
   arena_mark mark_;
 };
 
-/// An arena that contains its first `Bytes` bytes, for example on the stack. Loads that fit need no upstream.
+/// An arena that contains its first `Bytes` bytes, for example on the stack. Loads that fit need no upstream. Threads,
+/// errors and cost are those of arena.
 template <std::size_t Bytes>
 class stack_arena : private detail::arena_bytes<Bytes>, public arena {
  public:
@@ -260,7 +264,8 @@ class stack_arena : private detail::arena_bytes<Bytes>, public arena {
 };
 
 /// An allocator for standard containers. Its calls are inline, where a polymorphic allocator makes virtual calls. Two
-/// are equal when they use the same arena, which must outlive the container.
+/// are equal when they use the same arena, which must outlive the container. Threads, errors and cost are those of
+/// arena; the allocator itself may be copied by any thread.
 template <class T>
 class arena_allocator {
  public:

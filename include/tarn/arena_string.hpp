@@ -17,11 +17,11 @@ namespace tarn {
 /// std::format_to(std::back_inserter(page), "{}", 7);
 /// send(page.finish());
 ///
-/// While it is the arena's newest block it grows where it is, to the end of the chunk; only then, or when something
-/// else was allocated meanwhile, is it copied, to twice the size. (A std::pmr::string is copied each time it grows,
-/// and leaves all its former buffers behind.)
-/// The text lives as long as what surrounds it in the arena, not as long as this object: a view may be kept.
-/// Threads: as the arena. Errors: what grows throws as arena::allocate; the text is unchanged then.
+/// The text grows in place while it is the arena's newest block and its chunk has room. Otherwise it is copied into a
+/// new block of twice the size. (A std::pmr::string is copied each time it grows, and leaves all its former buffers in
+/// the arena.) The text lives until the arena is rewound past it, not only as long as this object: a view may be kept.
+/// Threads: the one that uses the arena. Errors: functions that add text or reserve room throw like arena::allocate,
+/// and then leave the text unchanged. Cost: inline; amortised one copy of each byte.
 class arena_string {
  public:
   using value_type = char;
@@ -38,7 +38,7 @@ class arena_string {
   arena_string& operator=(const arena_string&) = delete;
   arena_string& operator=(arena_string&&) = delete;
 
-  /// `text` must not be part of this string.
+  /// Appends text, which must not be part of this string, or a character `count` times.
   arena_string& append(std::string_view text) {
     if (text.size() > capacity_ - size_) [[unlikely]] {
       grow(text.size());
@@ -87,17 +87,17 @@ class arena_string {
   /// Returns the bytes that the text may have without growing.
   std::size_t capacity() const noexcept { return capacity_; }
   bool empty() const noexcept { return size_ == 0; }
-  /// Returns the text, which lives as long as its place in the arena.
+  /// Returns the text as a view that is valid until the text grows or the arena is rewound past it.
   std::string_view view() const noexcept { return {data_, size_}; }
   operator std::string_view() const noexcept { return view(); }
 
-  /// With a zero behind it, which is not part of it.
+  /// Returns the text with a zero byte behind it, which size() does not count. It may grow the text's room for that.
   const char* c_str() {
     push_back('\0');
     --size_;
     return data_;
   }
-  /// Gives the memory beyond the text back to the arena, if this is still its newest block.
+  /// Returns the text, and gives the unused room behind it back to the arena if the text is still the newest block.
   std::string_view finish() noexcept {
     if (data_ != nullptr && owner_->extend(data_, capacity_, size_)) {
       capacity_ = size_;

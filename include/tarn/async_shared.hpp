@@ -27,8 +27,9 @@ namespace tarn {
 template <class T>
 class async_shared;
 
-/// Returns the coroutine for which this one runs: the one that awaits it, and so on. A promise says so by a function
-/// `const void* root() const noexcept`; without one a coroutine runs for itself.
+/// Returns the address of the coroutine for which this one runs: the outermost of those that await each other. A
+/// promise names it by a function `const void* root() const noexcept`; a coroutine whose promise has none runs for
+/// itself. Any thread may call it. Cost: one load.
 template <class Promise>
 const void* root_of(std::coroutine_handle<Promise> coroutine) noexcept {
   if constexpr (requires {
@@ -41,7 +42,8 @@ const void* root_of(std::coroutine_handle<Promise> coroutine) noexcept {
 }
 
 /// Holds the lock as long as it lives, whatever coroutine and thread has it: it may be kept across a co_await, and
-/// moved. It is empty after a cancelled wait, a failed try_lock(), a move and unlock().
+/// moved. It is empty after a cancelled wait, a failed try_lock(), a move and unlock(). Threads: one at a time. No
+/// function throws; reading an empty handle is not checked. Cost: unlocking takes a short spin lock.
 template <class T>
 class [[nodiscard("the lock ends with the handle: give it a name")]] async_handle {
  public:
@@ -86,14 +88,14 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
 ///
 /// Threads: any number; construction and destruction belong to one thread. First come, first served: the lock passes
 /// to the coroutine that has waited longest, and none overtakes. A coroutine is resumed in the thread that releases
-/// the lock, or cancels, inside that call; with `schedule`, it is resumed where that says: `[=](auto next) {
-/// asio::post(executor, next); }`. It works in coroutines whose await_transform accepts any awaitable; those of Asio
-/// do not: tarn::asio::async_lock serves them. Errors: locking allocates nothing and does not fail. In builds with
-/// TARN_CHECKS it is a fault to ask for the lock while the thread holds the lock of a `shared`, to destroy the object
-/// while it is locked, to wait for a lock that the coroutine holds itself, and to take two locks in two orders. There a
-/// handle belongs to the coroutine that awaited it until it is moved; after that nobody knows whose it is. In a release
-/// these are waits without end. A coroutine may be destroyed while it waits, if nobody releases
-/// the lock at the same moment. Cost: two short spin locks to lock and unlock, and nothing that blocks.
+/// the lock, or cancels, inside that call. With `schedule`, that function decides where it is resumed: `[=](auto next)
+/// { asio::post(executor, next); }`. Locking works in coroutines whose await_transform accepts any awaitable; those of
+/// Asio do not, so use tarn::asio::async_lock there. Errors: locking allocates nothing and does not fail. In builds
+/// with TARN_CHECKS it is a fault to ask for the lock while the thread holds the lock of a `shared`, to destroy the
+/// object while it is locked, to wait for a lock that the coroutine holds itself, and to take two locks in two orders.
+/// These builds attribute a handle to the coroutine that awaited it, until the handle is moved; a moved handle is
+/// attributed to nobody. Other builds wait without end in these cases. A coroutine may be destroyed while it waits, if
+/// nobody releases the lock at the same moment. Cost: two short spin locks to lock and unlock, and nothing that blocks.
 template <class T>
 class async_shared {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "async_shared<T> holds the data itself, and changes it");
@@ -215,7 +217,7 @@ class async_shared {
     requires std::constructible_from<T, Arguments...>
   explicit(sizeof...(Arguments) == 1) async_shared(Arguments&&... arguments)
       : async_shared(rank{}, std::forward<Arguments>(arguments)...) {}
-  /// Does the same for a lock with a name for messages, and a level above which those lie that are taken after it.
+  /// Does the same for a lock with a name for messages and a level: locks that are taken after it need a higher one.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit async_shared(rank level, Arguments&&... arguments)

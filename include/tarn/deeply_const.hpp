@@ -17,13 +17,14 @@
 
 namespace tarn {
 
-/// Specialise this as std::true_type for a deeply const class of yours that the compiler cannot inspect, such as one
-/// with private members.
+/// Specialise this as std::true_type for a class of yours that the compiler cannot inspect, for example because it has
+/// private members, and whose const objects give only const access to everything that they reach.
 template <class T>
 struct deeply_const : std::false_type {};
 
 /// Wraps a pointer or smart pointer member so that it gives only const access when it is const itself:
-/// `tarn::deep<std::unique_ptr<node>> next;`. It works like std::experimental::propagate_const.
+/// `tarn::deep<std::unique_ptr<node>> next;`. It works like std::experimental::propagate_const. Threads, errors and
+/// cost are those of the wrapped pointer, which is not checked for null.
 template <class Pointer>
 class deep {
  public:

@@ -45,7 +45,7 @@ struct pool_statistics {
   std::size_t upstream_calls = 0;  ///< all requests to the upstream; constant in a steady state
 };
 
-/// Thrown by allocate at the limit; what() has the numbers.
+/// The exception of allocate at the limit; what() has the numbers. Copying it throws nothing.
 class pool_limit_reached : public std::bad_alloc {
  public:
   /// Made by a pool: a block has `block_bytes` bytes, and `limit` is a number of blocks.

@@ -27,8 +27,9 @@ struct heap_options {
 ///
 /// In the child of a fork, only heap objects that the forking thread was using may be used. Threads: one thread at a
 /// time allocates from a heap and calls its other functions. Any thread may free its blocks, through any function
-/// that frees: tarn::current(), pooled<T>, allocator<T>, tarn_free, unless the heap `is_strict`. Cost: allocate
-/// and deallocate are inline and take 1 to 2 ns.
+/// that frees: tarn::current(), pooled<T>, allocator<T>, tarn_free, unless the heap `is_strict`. Errors: allocate
+/// throws std::bad_alloc, try_allocate returns null; freeing memory that is not Tarn's is a fault. Cost: allocate and
+/// deallocate are inline and take 1 to 2 ns.
 class heap : public std::pmr::memory_resource {
  public:
   heap() : heap(heap_options{}) {}
@@ -64,8 +65,9 @@ class heap : public std::pmr::memory_resource {
   [[gnu::always_inline]] void deallocate(void* block) noexcept { detail::deallocate(front_, block); }
 
   /// Frees every block at once, without visiting any. `initial` bytes (or else the first 4 MiB) stay ready for use;
-  /// the rest goes back to the system. Blocks that other threads still hold are freed, too. Works only for heaps made
-  /// by a constructor: the heaps of threads ignore it.
+  /// the rest goes back to the system. Blocks that other threads still hold are freed, too, so only the heap's thread
+  /// may call it, when no other thread uses a block. Works only for heaps made by a constructor: the heaps of threads
+  /// ignore it. Cost: a few calls, whatever the heap holds, and a system call for each range that goes back.
   void release() noexcept;
 
   /// Gives all free memory of the heap back to the system now, including `initial` memory and the memory of a heap
@@ -79,7 +81,8 @@ class heap : public std::pmr::memory_resource {
   /// Returns the name from the options.
   const char* name() const noexcept;
 
-  /// Returns true when the heap's internal structures agree with each other. Slow; for tests.
+  /// Returns true when the heap's internal structures agree with each other. It visits all of them and is for tests;
+  /// only the heap's thread may call it.
   bool is_valid() const noexcept;
 
  private:
@@ -97,7 +100,8 @@ class heap : public std::pmr::memory_resource {
   detail::heap_front* front_;
 };
 
-/// Returns the process-wide heap, for data that belongs to no thread. Any thread may use it; it takes a lock.
+/// Returns the process-wide heap, for data that belongs to no thread. Any thread may call this and use the heap. Throws
+/// std::bad_alloc if there was no memory for the heap. Cost: a call here; each call of the heap takes a lock.
 heap& global();
 
 namespace detail {
@@ -107,8 +111,9 @@ heap& current_slow();
 }  // namespace detail
 
 /// Returns the calling thread's heap, or the heap that a scoped_current put in its place. It is valid until the
-/// thread or that scoped_current ends, and only for this thread.
-/// Hidden: another library with Tarn inside has its own heaps.
+/// thread or that scoped_current ends, and only for this thread. Throws std::bad_alloc if there is no memory for the
+/// thread's heap. Cost: two loads; the first call of a thread makes its heap.
+/// Its symbol is hidden, because another library with Tarn inside has its own heaps.
 [[gnu::visibility("hidden")]] inline heap& current() {
   // acquire: owner_of() in another thread may just have made it.
   heap* const current = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
@@ -116,10 +121,12 @@ heap& current_slow();
 }
 
 /// Makes `target` the calling thread's current heap for a scope: everything that uses current(), directly or through
-/// pooled<T>, allocator<T> or the C API, then allocates from it.
+/// pooled<T>, allocator<T> or the C API, then allocates from it. Threads: only the thread that may use `target`; scopes
+/// of a thread end in the reverse order. Errors: the end of a scope is a fault if its heap, or the one that was current
+/// before, has ended by then. Cost: a few loads and stores.
 class scoped_current {
  public:
-  /// Only the thread that may use `target` may call it. Cost: a few loads and stores.
+  /// Makes `target` current until this object ends.
   explicit scoped_current(heap& target) noexcept : before_(detail::local), target_(target.front_) {
     detail::local = target.front_;
   }
@@ -147,8 +154,8 @@ class scoped_current {
 };
 
 /// Returns the heap that owns a block; null for memory that is not Tarn's. Any thread that may use the block may call
-/// it. Cost: a few nanoseconds; beyond the first 64 KiB of a large block, and for foreign memory, up to tens of
-/// microseconds.
+/// it. Throws std::bad_alloc if there is no memory for the object that is returned. Cost: a few nanoseconds; beyond the
+/// first 64 KiB of a large block, and for foreign memory, up to tens of microseconds.
 heap* owner_of(const void* block);
 
 }  // namespace tarn

@@ -9,7 +9,8 @@
 
 namespace tarn {
 
-/// Says how objects of a type are reused. Specialise `recycling` to change that:
+/// Says how objects of a type are reused. A cache calls these functions in the thread that uses it; reset() must not
+/// throw, and create() may. Specialise `recycling` to change them:
 ///   template <>
 ///   struct tarn::recycling<parser> : tarn::default_recycling<parser> {
 ///     static void reset(parser& used) noexcept { used.rewind(); }
@@ -34,7 +35,8 @@ struct default_recycling {
     }
   }
 
-  /// Returns the bytes that the object holds in addition to its own sizeof.
+  /// Returns the bytes that the object holds in addition to its own sizeof. It runs each time that an object returns to
+  /// its cache.
   static std::size_t bytes(const T& object) noexcept {
     if constexpr (requires { object.capacity() * sizeof(typename T::value_type); }) {
       return object.capacity() * sizeof(typename T::value_type);
@@ -97,8 +99,8 @@ struct warm_objects {
 /// tarn::recycle<T>() (tarn/recycle.hpp) does the same with one cache per thread, and no object to pass around.
 ///
 /// Threads: one at a time, for the cache and for the objects that it lent. Errors: take() throws what creating a T
-/// throws. A cache that ends before an object that it lent is a fault. Cost: inline, no look-up; see
-/// docs/guide/pools.md.
+/// throws, and std::bad_alloc. A cache that ends before an object that it lent is a fault. Cost: inline, no look-up;
+/// see docs/guide/pools.md.
 template <class T, class Policy = recycling<T>>
 class object_cache {
   using warm = detail::warm_objects<T, Policy>;
@@ -146,7 +148,7 @@ class object_cache {
   object_cache(const object_cache&) = delete;
   object_cache& operator=(const object_cache&) = delete;
 
-  /// Takes a kept object, or makes one. Throws what the constructor of T throws.
+  /// Takes a kept object, or makes one.
   [[nodiscard]] handle take() {
     T* object = objects_.take();
     if (object == nullptr) [[unlikely]] {

@@ -9,7 +9,7 @@
 
 namespace tarn {
 
-/// The lock of a pool that one thread uses at a time.
+/// The lock of a pool that one thread uses at a time. It does nothing.
 struct no_mutex {
   void lock() noexcept {}
   bool try_lock() noexcept { return true; }
@@ -50,7 +50,7 @@ class pool : public typed_pool<pool<T, Mutex>, T> {
     blocks_.deallocate(block);
   }
 
-  /// These do what those of fixed_pool do.
+  /// Takes memory for `objects` objects in total, used or not. Throws like allocate.
   void reserve(std::size_t objects) {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.reserve(objects);

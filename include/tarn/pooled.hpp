@@ -15,8 +15,9 @@ namespace tarn {
 ///
 /// `new order` takes a block from the current heap, and `delete` frees it; any
 /// thread may delete. Arrays, derived classes (with a virtual destructor when deleted
-/// through the base), over-aligned types and the nothrow forms work as usual. Cost:
-/// inline, about 1 ns for the pair; the object has no overhead.
+/// through the base), over-aligned types and the nothrow forms work as usual. Errors:
+/// `new` throws std::bad_alloc. Cost: inline, about 1 ns for the pair; the object has
+/// no overhead.
 template <class T>
 struct pooled {
   // clang-format off
@@ -63,7 +64,8 @@ struct pooled {
 
 /// Wraps a value of a non-class type, so that the value and arrays of it can live in the
 /// current heap: `auto* row = new tarn::pooled_value<double>[columns]`.
-/// It converts to and from T and is as large as T.
+/// It converts to and from T and is as large as T. Threads, errors and cost are those of
+/// pooled for `new` and `delete`, and those of T for everything else.
 /// Source: K. Manley, "Improving Performance with Thread-Private Heaps", 1999.
 template <class T>
 class pooled_value : public pooled<pooled_value<T>> {

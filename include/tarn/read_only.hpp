@@ -42,7 +42,7 @@ class built_mark {
 /// tarn::read_only<config> settings;                       // a global, say
 /// settings.build(load_config());                          // by the initialiser, once
 /// const tarn::working from_here_on;                       // and now the workers
-/// settings->timeout;                                      // by anybody
+/// settings->timeout;                                      // by any thread
 ///
 /// T must be deeply const (<tarn/deeply_const.hpp>): everything that it reaches through pointers and containers is
 /// const as well; the compiler checks that. Threads: only the initialiser's thread calls build(); any thread may call

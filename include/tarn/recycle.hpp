@@ -14,7 +14,8 @@ template <class T, class Policy>
 class recycler;
 
 /// Holds one object until the handle ends. The object then goes to the cache of the thread that ends the handle, which
-/// need not be the thread that took it.
+/// need not be the thread that took it. Threads: one at a time. Errors: its functions throw nothing; after a move there
+/// is no object, and nothing checks that. Cost: inline; ending the handle resets the object.
 template <class T, class Policy = recycling<T>>
 class recycled {
  public:
@@ -45,13 +46,15 @@ class recycled {
 };
 
 /// The calling thread's cache. It is emptied at the end of the thread, among the thread_local destructors. Later uses,
-/// by other such destructors, work but keep nothing.
+/// by other such destructors, work but keep nothing. Any thread may call its functions at any time: each sees its own
+/// cache. Errors: take() throws what creating a T throws, and std::bad_alloc. Cost: inline, no lock; the first object
+/// that a thread gives back allocates the thread's cache.
 template <class T, class Policy = recycling<T>>
 class recycler {
   using warm = detail::warm_objects<T, Policy>;
 
  public:
-  /// Takes a kept object of the calling thread, or makes one. Throws what the constructor of T throws.
+  /// Takes a kept object of the calling thread, or makes one.
   [[nodiscard, gnu::always_inline]] static recycled<T, Policy> take() {
     T* object = local_->take();
     if (object == nullptr) [[unlikely]] {
@@ -119,8 +122,8 @@ class recycler {
 ///   line->append(…);                            // cleared and kept at the end of the scope
 ///
 /// A thread may hold any number of objects. A handle may move to another thread and end there. Errors: throws what
-/// creating a T throws. Do not use it for objects whose memory ends before the thread does, such as strings in the
-/// current heap of a scope. Cost: inline, no lock; see docs/guide/pools.md.
+/// creating a T throws, and std::bad_alloc. Do not use it for objects whose memory ends before the thread does, such as
+/// strings in the current heap of a scope. Cost: inline, no lock; see docs/guide/pools.md.
 /// Source: "Thread-local storage as an allocation cache", where the objects were the strings of a server.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline recycled<T> recycle() {

@@ -30,17 +30,18 @@ struct named {
 
 /// Returns the options that would have suited the pool from the start: `first_chunk` holds all blocks that were ever
 /// in use at one time, and `limit` is a quarter more. Other options have their defaults. All are 0 if the pool was
-/// never used.
+/// never used. Any thread may call it: it only computes.
 pool_options advice_for(const pool_statistics& statistics) noexcept;
 
 /// report({{"nodes", nodes.statistics()}, {"edges", edges.statistics()}}, tarn::report_form::json)
 ///
-/// Names may contain any text, which is escaped where needed. Any thread. Throws std::bad_alloc.
+/// Formats statistics, in the order given, and returns the text. Names may contain any text, which is escaped where
+/// needed. Any thread may call it. Throws std::bad_alloc. Cost: one string that grows; no lock and no system call.
 std::string report(std::span<const named<heap_statistics>> heaps, report_form form = report_form::text);
 std::string report(std::span<const named<pool_statistics>> pools, report_form form = report_form::text);
 std::string report(std::span<const named<arena_statistics>> arenas, report_form form = report_form::text);
 
-/// Formats a list in braces in the same way.
+/// Formats a list in braces in the same way. Any thread may call it. Throws std::bad_alloc.
 inline std::string report(std::initializer_list<named<heap_statistics>> heaps, report_form form = report_form::text) {
   return report(std::span(heaps.begin(), heaps.size()), form);
 }

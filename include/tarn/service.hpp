@@ -12,11 +12,13 @@ namespace tarn {
 
 /// Sends `lines` to the service manager, as sd_notify(3) does: "READY=1", "STATUS=loading\n", and so on. Returns
 /// whether the manager got them; false when none listens, which is when the environment has no NOTIFY_SOCKET. Any
-/// thread. Throws nothing, allocates nothing, never waits. Cost: three system calls; without a manager, none.
+/// thread may call it. Throws nothing, allocates nothing, never waits. Cost: three system calls; without a manager,
+/// none.
 bool notify_service(std::string_view lines) noexcept;
 
 /// Returns the time within which the manager expects the next "WATCHDOG=1" of this process (WATCHDOG_USEC), or 0 when
-/// it expects none. Send it at half that interval. Any thread.
+/// it expects none. Send it at half that interval. Any thread may call it while none changes the environment. Cost: it
+/// reads two variables of the environment.
 std::chrono::microseconds service_watchdog() noexcept;
 
 /// A descriptor that the manager opened and passed on.

@@ -5,12 +5,12 @@
 
 namespace tarn {
 
-// Describes one heap. Counts start with the heap and only grow, unless marked "now". Bytes are bytes of size classes
-// (the memory that blocks occupy), not the requested sizes. Blocks now in use: allocated_blocks - freed_blocks.
-//
-// When other threads work during the read, each number is exact or a little old, and the numbers need not be
-// consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
-// at once if it has no thread.
+/// Describes one heap. Counts start with the heap and only grow, unless marked "now". Bytes are bytes of size classes
+/// (the memory that blocks occupy), not the requested sizes. Blocks now in use: allocated_blocks - freed_blocks.
+///
+/// When other threads work during the read, each number is exact or a little old, and the numbers need not be
+/// consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
+/// at once if it has no thread.
 struct heap_statistics {
   /// blocks that were allocated
   std::uint64_t allocated_blocks = 0;
@@ -31,7 +31,7 @@ struct heap_statistics {
   std::uint64_t refills = 0;               // magazines filled from the slabs
   std::uint64_t flushes = 0;               // magazines emptied into the slabs
 
-  // Adds everything except for the peak, because peaks belong to different moments.
+  /// Adds everything except for the peak, because peaks belong to different moments.
   constexpr heap_statistics& operator+=(const heap_statistics& added) noexcept {
     allocated_blocks += added.allocated_blocks;
     freed_blocks += added.freed_blocks;
@@ -50,7 +50,7 @@ struct heap_statistics {
   }
 };
 
-// Counts the system calls that the allocator made, by kind.
+/// Counts the system calls that the allocator made, by kind. Each thread may use a copy of its own; nothing throws.
 struct system_call_counts {
   /// calls of mmap(2)
   std::uint64_t mmap = 0;
@@ -67,7 +67,7 @@ struct system_call_counts {
   constexpr std::uint64_t sum() const noexcept { return mmap + munmap + mremap + madvise + mprotect; }
 };
 
-// Describes the whole process.
+/// Describes the whole process.
 struct process_statistics {
   heap_statistics sums;                    // over all present and former heaps; footprints: of the present heaps
   std::uint64_t heaps = 0;                 // now

@@ -13,7 +13,7 @@ namespace tarn {
 ///
 /// Wraps any pointer or smart pointer. It may be copied and moved as before, but only the thread that made the first
 /// one may use it. Use by another thread is a named fault in builds with TARN_CHECKS, and the message names both
-/// threads. In other builds it is exactly the pointer.
+/// threads. Cost: a load and a comparison in these builds; in others it is exactly the pointer.
 template <class Pointer>
 class thread_checked {
  public:
@@ -25,7 +25,7 @@ class thread_checked {
 
   element& operator*() const noexcept { return check(), *pointer_; }
   element* operator->() const noexcept { return check(), std::to_address(pointer_); }
-  /// Returns the pointer. In builds with TARN_CHECKS, use by another thread is a fault.
+  /// Returns the pointer.
   const Pointer& get() const noexcept { return check(), pointer_; }
 
  private:

@@ -17,7 +17,8 @@ namespace tarn {
 ///
 /// An object of the thread that made it. It cannot be copied, moved, allocated by new, or have its address taken, so
 /// it stays in its scope. When another thread uses it through a reference, that is a named fault in builds with
-/// TARN_CHECKS, and the message names both threads. In other builds it is exactly a T, at no cost.
+/// TARN_CHECKS, and the message names both threads. Cost: a load and a comparison in these builds; in others it is
+/// exactly a T, at no cost. Errors: construction throws what T throws.
 template <class T>
 class transient {
  public:

@@ -168,8 +168,9 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
 ///
 /// Calls `function` with pointers to the values of all `shared` objects in the range, in its order, while all of them
 /// are locked, and returns its result, under the same rules and with the same freedom from deadlock as tarn::with.
-/// Const objects are locked for reading, and the pointers are then const. Throws std::bad_alloc before it locks
-/// anything. The pointers must not outlive the call.
+/// Const objects are locked for reading, and the pointers are then const. The pointers must not outlive the call. Any
+/// thread may call it. Throws std::bad_alloc before it locks anything; an object given twice is a named fault. Cost:
+/// that of tarn::with, three allocations that grow with the range, and a sort by address.
 template <detail::range_of_shared Range, class Function>
 decltype(auto) with_range(Range&& objects, Function&& function,
                           std::source_location location = std::source_location::current())

@@ -12,7 +12,7 @@ struct worker_inside;
 }  // namespace detail
 
 /// An application passes this to the function of each worker. Only the worker's thread may use it, except that any
-/// thread may call stopping() and stop_descriptor().
+/// thread may call stopping() and stop_descriptor(). No function throws or waits.
 class worker {
  public:
   worker(const worker&) = delete;
@@ -44,10 +44,12 @@ enum class wake {
 };
 
 /// Shuts a socket down at a stop or at the deadline, which ends a wait of the worker in it (accept, recv, send). It
-/// must not outlive the open descriptor. A stop requested earlier is still delivered.
+/// must not outlive the open descriptor or the worker. A stop requested earlier is still delivered. Any thread may
+/// construct and destroy it. Errors: the constructor throws std::bad_alloc; a descriptor that is no socket is ignored.
+/// Cost: a mutex of the worker at each end, which then searches the worker's list.
 class watched_socket {
  public:
-  /// Throws std::bad_alloc.
+  /// Watches the descriptor `socket`, which stays the caller's.
   watched_socket(worker& owner, int socket, wake moment);
   ~watched_socket();
   watched_socket(const watched_socket&) = delete;

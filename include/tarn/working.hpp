@@ -9,8 +9,9 @@ namespace tarn {
 
 /// const tarn::working from_here_on;   // the threads start after this
 ///
-/// While one exists, building a read_only object is a named fault. Only one may exist at a time. The thread that
-/// starts the workers constructs it before them and destroys it after they have ended.
+/// While one exists, building a read_only object is a named fault. Only one may exist at a time: a second one is a
+/// fault. Threads: the one that starts the workers constructs it before them and destroys it after they have ended; any
+/// thread may call now(). Cost: a store at each end; now() is a call and one load.
 class working {
  public:
   /// `since` appears in the message of a fault.

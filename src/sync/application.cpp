@@ -36,7 +36,7 @@ void bind_to_processor(unsigned number) noexcept {
 
 int application_inside::run() {
   if (std::exchange(has_run_, true)) {
-    throw std::logic_error("tarn::application: run() is for once");
+    throw std::logic_error("tarn::application: run() can be called only once");
   }
   if (!work || options_.workers == 0) {
     say(work ? "not started: application_options::workers is 0, and there would be nobody to work"
