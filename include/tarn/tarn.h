@@ -1,8 +1,12 @@
 /* Tarn for C: heaps for threads.
  *
- * Every function may be called by any thread; a heap is used by one thread at a
- * time, except that any thread may free its blocks. Functions that return a pointer
- * return NULL on failure and set errno to ENOMEM, or to EINVAL where noted. */
+ * Threads: any thread may call each function; a heap, an arena or a pool is used by one
+ * thread at a time, except that any thread may free the blocks of a heap and use a shared
+ * pool. Errors: functions that return a pointer return NULL on failure and set errno to
+ * ENOMEM, or to EINVAL where noted. Freeing memory that is not Tarn's ends the program
+ * with one line that names the mistake. Cost: functions that allocate or free one block
+ * take a few nanoseconds and mostly no lock; those that create, destroy, release or trim
+ * may make system calls. */
 #ifndef TARN_TARN_H
 #define TARN_TARN_H
 
@@ -17,7 +21,7 @@ extern "C" {
 /* A heap. Its functions are those of tarn::heap. */
 typedef struct tarn_heap tarn_heap;
 
-/* Zero a variable of this type for the defaults. Sizes are in bytes. */
+/* Options of a heap. Zero a variable of this type for the defaults. Sizes are in bytes. */
 typedef struct tarn_heap_options {
   const char* name;   /* may be NULL; the first 23 bytes are kept */
   size_t initial;     /* mapped and touched at creation */
@@ -50,53 +54,54 @@ typedef struct tarn_heap_statistics {
 
 /* Creates a heap with memory of its own. `options` may be NULL. */
 tarn_heap* tarn_heap_create(const tarn_heap_options* options);
-/* Frees all its blocks and gives its memory back. NULL is allowed. */
+/* Frees all its blocks and gives its memory back. NULL is allowed. The heap must be no thread's current heap. */
 void tarn_heap_destroy(tarn_heap* heap);
-/* Frees all its blocks at once; the heap stays usable. */
+/* Frees all its blocks at once, also those that other threads hold; the heap stays usable. It does nothing for a heap
+ * that tarn_heap_create did not make. */
 void tarn_heap_release(tarn_heap* heap);
 /* Gives all free memory of the heap back to the system now; returns the number of bytes. */
 size_t tarn_heap_trim(tarn_heap* heap);
-/* Returns a copy of the counters. Any thread may call it. */
+/* Returns a copy of the counters. Any thread may call it at any time. */
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* heap);
 
 /* Allocates `bytes` bytes at a multiple of 16. */
 void* tarn_heap_malloc(tarn_heap* heap, size_t bytes);
-/* Allocates `count` objects of `each` bytes, all zero. */
+/* Allocates `count` objects of `bytes` bytes, all zero. */
 void* tarn_heap_calloc(tarn_heap* heap, size_t count, size_t bytes);
-/* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`; 0 bytes give a
- * block. */
+/* Grows or shrinks a block of any heap to `bytes` bytes and returns it, at a new address if it had to be copied.
+ * Allocates when `block` is NULL; a size of 0 frees nothing, and gives a block. On failure the old block stays. */
 void* tarn_heap_realloc(tarn_heap* heap, void* block, size_t bytes);
 /* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_heap_aligned_alloc(tarn_heap* heap, size_t alignment, size_t bytes);
 
 /* Allocates `bytes` bytes from the calling thread's current heap, as the functions below do. */
 void* tarn_malloc(size_t bytes);
-/* Allocates `count` objects of `each` bytes, all zero. */
+/* Allocates `count` objects of `bytes` bytes, all zero. */
 void* tarn_calloc(size_t count, size_t bytes);
-/* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`. */
+/* Grows or shrinks a block of any heap to `bytes` bytes, as tarn_heap_realloc does. */
 void* tarn_realloc(void* block, size_t bytes);
 /* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_aligned_alloc(size_t alignment, size_t bytes);
 
-/* Gives back a block of any heap. NULL is allowed. */
+/* Frees a block of any heap. Any thread may call it. NULL is allowed. */
 void tarn_free(void* block);
-/* Returns the number of usable bytes in a block of any heap. */
+/* Returns the number of usable bytes in a block of any heap; 0 for NULL. */
 size_t tarn_usable_size(const void* block);
 
 /* Returns the calling thread's current heap. */
 tarn_heap* tarn_current(void);
-/* Returns the process-wide heap, which takes a lock. Any thread may use it. */
+/* Returns the process-wide heap. Any number of threads may use it at once; each call takes a lock. */
 tarn_heap* tarn_global(void);
 /* Returns the heap that owns a block; NULL for memory that is not Tarn's. */
 tarn_heap* tarn_owner_of(const void* block);
-/* Makes `heap` the calling thread's current heap and returns the previous one; restore
- * that before `heap` is destroyed. */
+/* Makes `heap` the calling thread's current heap and returns the previous one; restore that before `heap` is
+ * destroyed. Returns NULL without memory, and then changes nothing. */
 tarn_heap* tarn_set_current(tarn_heap* heap);
 
 /* Bump allocation: blocks are not freed singly, but all at once. One thread at a time uses an arena. */
 typedef struct tarn_arena tarn_arena;
 
-/* Zero a variable of this type for the defaults. Sizes are in bytes. */
+/* Options of an arena. Zero a variable of this type for the defaults. Sizes are in bytes. */
 typedef struct tarn_arena_options {
   const char* name;    /* for messages; not copied; may be NULL */
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed */
@@ -131,10 +136,12 @@ void tarn_arena_destroy(tarn_arena* arena);
 void* tarn_arena_malloc(tarn_arena* arena, size_t bytes);
 /* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_arena_aligned_alloc(tarn_arena* arena, size_t alignment, size_t bytes);
-/* Grows or shrinks a block, in place when it is the newest. NULL is allowed for `block`. */
+/* Grows or shrinks a block from `old_bytes` to `new_bytes` bytes: in place when it is the newest block and there is
+ * room, else by a copy. Allocates when `block` is NULL. */
 void* tarn_arena_realloc(tarn_arena* arena, void* block, size_t old_bytes, size_t new_bytes);
 
-/* Records the position in 48 bytes of the arena; member `number` is 0 when there is no memory for that. */
+/* Records the position in 48 bytes of the arena and returns it. Without memory for that, errno is ENOMEM and member
+ * `number` is 0. */
 tarn_arena_mark tarn_arena_set_mark(tarn_arena* arena);
 /* Frees all blocks after the mark, and ends it and all newer marks. Rewinding to an ended mark is a fault. */
 void tarn_arena_rewind(tarn_arena* arena, tarn_arena_mark mark);
@@ -150,7 +157,7 @@ typedef struct tarn_pool tarn_pool;
 /* Blocks of one size, for any number of threads. */
 typedef struct tarn_shared_pool tarn_shared_pool;
 
-/* Zero a variable of this type for the defaults. Sizes are numbers of blocks. */
+/* Options of a pool. Zero a variable of this type for the defaults. Sizes are numbers of blocks. */
 typedef struct tarn_pool_options {
   const char* name;    /* for messages; not copied; may be NULL */
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed, or for a shared pool
@@ -176,7 +183,7 @@ typedef struct tarn_pool_statistics {
 tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
 /* Gives all memory back, including blocks in use. NULL is allowed. */
 void tarn_pool_destroy(tarn_pool* pool);
-/* Returns a block. */
+/* Allocates a block. */
 void* tarn_pool_malloc(tarn_pool* pool);
 /* Frees a block of this pool. NULL is allowed. */
 void tarn_pool_free(tarn_pool* pool, void* block);
@@ -194,13 +201,13 @@ tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* pool);
 tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
 /* Gives all memory back, including blocks in use. No thread may use the pool any more. NULL is allowed. */
 void tarn_shared_pool_destroy(tarn_shared_pool* pool);
-/* Returns a block. Any thread may call it. */
+/* Allocates a block. Any thread may call it at any time. */
 void* tarn_shared_pool_malloc(tarn_shared_pool* pool);
-/* Frees a block of this pool. Any thread may call it. NULL is allowed. */
+/* Frees a block of this pool. Any thread may call it at any time. NULL is allowed. */
 void tarn_shared_pool_free(tarn_shared_pool* pool, void* block);
 /* Takes memory for `blocks` in total, used or not. Returns false with ENOMEM on failure. */
 bool tarn_shared_pool_reserve(tarn_shared_pool* pool, size_t blocks);
-/* Blocks in a thread's own cache count as in use. */
+/* Returns a copy of the counters, under the pool's lock. Blocks in a thread's own cache count as in use. */
 tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* pool);
 
 #ifdef __cplusplus

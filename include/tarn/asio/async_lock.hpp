@@ -18,8 +18,9 @@
 namespace tarn::asio {
 
 /// auto held = co_await sessions.lock(tarn::asio::resume_on(io.get_executor()));
-/// The coroutine continues where this executor runs its functions, not in the thread that releases the lock. The
-/// executor's context must not end while the coroutine waits. async_lock, below, allows that.
+/// Resumes a coroutine where this executor runs its functions, not in the thread that releases the lock. The executor's
+/// context must not end while the coroutine waits; async_lock, below, allows that. Threads: any that the executor
+/// allows. Errors: it is called where nothing may throw, so a post without memory ends the program. Cost: one post.
 template <class Executor>
 class resume_on {
  public:
@@ -36,7 +37,8 @@ class resume_on {
 /// const tarn::asio::deadline soon(io.get_executor(), 50ms);
 /// auto held = co_await sessions.lock(soon.token());   // empty after 50 ms
 /// Requests a stop when the time is over, unless it is destroyed before. So each wait that takes a std::stop_token may
-/// have a deadline. Threads: those of the executor, one at a time. Cost: one timer of Asio, and one allocation.
+/// have a deadline. Threads: those of the executor, one at a time. Errors: the constructor throws std::bad_alloc, and
+/// what Asio throws for a timer. Cost: one timer of Asio, and one allocation.
 class deadline {
  public:
   /// Requests the stop of `stop`, which may have other reasons, too.
@@ -63,7 +65,7 @@ class deadline {
 
 namespace detail {
 
-/// A wait of which the context of its handler knows. It is used through a std::shared_ptr.
+/// A wait that is registered with the context of its handler. It is used through a std::shared_ptr.
 class context_wait {
  public:
   context_wait() = default;
@@ -71,7 +73,7 @@ class context_wait {
   context_wait& operator=(const context_wait&) = delete;
   virtual ~context_wait() = default;
 
-  /// The context ends: no one waits any more.
+  /// Called when the context ends: withdraws the wait from the lock.
   virtual void leave() noexcept = 0;
   /// Destroys the handler, after each wait of the context has left.
   virtual void drop() noexcept = 0;
@@ -82,13 +84,13 @@ class context_wait {
   bool is_listed_ = false;
 };
 
-/// The waits of an execution context. Whoever ends a wait may be a thread that knows nothing of this context, which may
-/// end meanwhile; both go through this list, which outlives the context:
+/// The waits of an execution context. The thread that ends a wait may not belong to this context, which may end at the
+/// same time; both threads go through this list, which outlives the context. It prevents:
 ///   1  a thread releases the lock, which passes to a wait of this context
 ///   2  the context ends in another thread
 ///   3  the first thread posts the handler to the context: a use after free
-/// Either begin_post() takes the wait from the list first, and end() returns only after end_post(), while the context
-/// destroys the functions that were posted to it later; or end() does, and begin_post() returns false.
+/// If begin_post() takes the wait from the list first, end() returns only after end_post(), and the context later
+/// destroys the functions that were posted to it. If end() comes first, begin_post() returns false.
 class context_waits {
  public:
   /// Returns false when the context has ended.
@@ -146,8 +148,8 @@ class context_waits {
   bool has_ended_ = false;
 };
 
-/// Tells the waits of a context when that ends. Asio calls shutdown() before it destroys the functions that wait to
-/// run.
+/// Ends the waits of a context when the context ends. Asio calls shutdown() before it destroys the functions that are
+/// still queued.
 class wait_service : public net::execution_context::service {
  public:
   using key_type = wait_service;
@@ -160,7 +162,7 @@ class wait_service : public net::execution_context::service {
   std::shared_ptr<context_waits> waits_ = std::make_shared<context_waits>();
 };
 
-/// Returns the waits of the executor's context. An executor that names none gets a list for itself.
+/// Returns the waits of the executor's context. An executor that names no context gets a new list.
 template <class Executor>
 std::shared_ptr<context_waits> waits_of(const Executor& executor) {
   if constexpr (requires { net::use_service<wait_service>(net::query(executor, net::execution::context)); }) {
@@ -170,7 +172,8 @@ std::shared_ptr<context_waits> waits_of(const Executor& executor) {
   }
 }
 
-/// A handler and all that it waits with. It is destroyed by the executor's thread, or when the context ends.
+/// A handler with its executor, cancellation slot and timer. The executor's thread destroys it, or the end of the
+/// context.
 template <class Handler>
 struct lock_request {
   using executor_type = decltype(net::prefer(net::get_associated_executor(std::declval<const Handler&>()),
@@ -189,7 +192,7 @@ struct lock_request {
   std::unique_ptr<net::steady_timer> timer;
 };
 
-/// Has the executor call the handler. When its context ends before, the lock goes back with the handle.
+/// Posts the handler to its executor. If the context ends before it runs, the handle is destroyed and unlocks.
 template <class T, class Handler>
 void complete(lock_request<Handler> request, async_handle<T> handle) {
   const auto executor = request.executor;
@@ -203,7 +206,7 @@ void complete(lock_request<Handler> request, async_handle<T> handle) {
   });
 }
 
-/// A handler in the list of a lock. It ends once: with the lock, cancelled, or with its context.
+/// A handler in the list of a lock. It ends exactly once: with the lock, by cancellation, or with its context.
 template <class T, class Handler>
 class lock_wait final : public context_wait,
                         tarn::detail::async_waiter,
@@ -214,7 +217,7 @@ class lock_wait final : public context_wait,
     resume = [](tarn::detail::async_waiter* self) noexcept { static_cast<lock_wait*>(self)->finish(); };
   }
 
-  /// Waits, for `duration` at most if there is one.
+  /// Starts the wait, which is cancelled after `duration` if there is one.
   void start(std::optional<std::chrono::steady_clock::duration> duration) {
     const std::shared_ptr<lock_wait> self = this->shared_from_this();
     const auto cancel = [wait = std::weak_ptr(self)] {
@@ -245,7 +248,7 @@ class lock_wait final : public context_wait,
  private:
   auto& lock() noexcept { return async_shared<T>::access::lock(object_); }
 
-  // Called by whoever took the wait out of the lock's list.
+  // Called by the thread that took the wait out of the lock's list.
   void finish() noexcept {
     const std::shared_ptr<lock_wait> self = std::move(listed_);
     if (waits_->begin_post(*this)) {
@@ -253,7 +256,7 @@ class lock_wait final : public context_wait,
       request_.reset();
       waits_->end_post();
     } else if (has_lock()) {
-      lock().unlock();  // the context has ended: the next one in the list gets the lock
+      lock().unlock();  // the context has ended: the next wait in the list gets the lock
     }
   }
   void leave() noexcept override {
@@ -266,10 +269,10 @@ class lock_wait final : public context_wait,
   async_shared<T>& object_;
   const std::shared_ptr<context_waits> waits_;
   std::optional<lock_request<Handler>> request_;
-  std::shared_ptr<lock_wait> listed_;  // itself, as long as it is in the list of the lock
+  std::shared_ptr<lock_wait> listed_;  // keeps this object alive while it is in the list of the lock
 };
 
-/// Takes the lock and gives it to the handler, by the handler's executor and never inside of this call.
+/// Takes the lock and gives it to the handler, which its executor runs, never this call.
 template <class T, class Handler>
 void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::duration> duration, Handler handler,
               const std::source_location& location) {
@@ -286,12 +289,12 @@ void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::
 }  // namespace detail
 
 /// auto held = co_await tarn::asio::async_lock(sessions, net::use_awaitable);
-/// Locks for any completion token of Asio: a coroutine of its own, a function, a future. The completion is
+/// Locks for any completion token of Asio: a coroutine of Asio, a function, a future. The completion is
 /// `void(error_code, async_handle<T>)`; the error is operation_aborted, and the handle empty, when the wait was
 /// cancelled by the handler's cancellation slot. When the handler's execution context ends, its waits end with it: the
-/// handlers are destroyed, and a lock that was on its way to one of them passes to the next who waits. Builds with
-/// checks do not watch the order of these locks, because nobody knows for whom a handler runs. Cost: one post for a
-/// free lock; else also two allocations, and a mutex of the context.
+/// handlers are destroyed, and a lock that was passing to one of them goes to the next wait. Builds with checks do not
+/// watch the order of these locks, because they cannot attribute a handler to a coroutine. Any thread may call it.
+/// Throws std::bad_alloc. Cost: one post for a free lock; else also two allocations, and a mutex of the context.
 template <class T, class CompletionToken>
 auto async_lock(async_shared<T>& object, CompletionToken&& token,
                 std::source_location location = std::source_location::current()) {
@@ -301,7 +304,8 @@ auto async_lock(async_shared<T>& object, CompletionToken&& token,
       },
       token, &object);
 }
-/// Does the same, and gives up after `duration`.
+/// Does the same, and gives up after `duration`: the error is then operation_aborted, and the handle empty. Any thread
+/// may call it. Throws std::bad_alloc. Cost: a timer more when the lock is not free.
 template <class T, class Rep, class Period, class CompletionToken>
 auto async_lock(async_shared<T>& object, std::chrono::duration<Rep, Period> duration, CompletionToken&& token,
                 std::source_location location = std::source_location::current()) {

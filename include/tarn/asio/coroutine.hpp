@@ -1,6 +1,6 @@
-// Coroutines for one thread and one io_context. Asio has its own, whose frames come from a cache of two blocks for each
-// thread and otherwise from the process heap. The frames of these, and each wait in them, come from the memory of the
-// object that the coroutine belongs to.
+// Coroutines for one thread and one io_context. The frames of Asio's own coroutines come from a cache of two blocks for
+// each thread, and otherwise from the process heap. The frames of these coroutines, and each wait in them, come from
+// the memory of the object that the coroutine belongs to.
 #pragma once
 
 #include <concepts>
@@ -87,8 +87,9 @@ struct background_promise : framed {
 
 }  // namespace detail
 
-/// A coroutine that starts when it is awaited. It gives its result, or throws what it has thrown, to who awaits it. It
-/// runs in the thread that awaits it until it suspends. Cost: one allocation for its frame.
+/// A coroutine that starts when it is awaited. The co_await returns its result, or throws what the coroutine threw.
+/// Threads: it runs in the thread that awaits it until it suspends, and then in the one that resumes it. Errors: the
+/// call of the coroutine throws std::bad_alloc. Cost: one allocation for its frame.
 template <class Result = void>
 class [[nodiscard("co_await it")]] task {
  public:
@@ -128,9 +129,10 @@ class [[nodiscard("co_await it")]] task {
   std::coroutine_handle<promise_type> frame_;
 };
 
-/// A coroutine that starts at once, and for whose end nobody waits. Its exceptions come out of io_context::run(). Let
-/// it run to its end, by a cancellation for example, before its io_context ends: the frame of one that waits then is
-/// not destroyed, because its owner, and the memory() that the frame came from, may have ended before.
+/// A coroutine that starts at once, and whose end nobody awaits. Its exceptions leave the call that resumes it, mostly
+/// io_context::run(). Let it run to its end, for example by a cancellation, before its io_context ends: a frame that is
+/// still suspended then is not destroyed, because the memory() that it came from may already be gone. Threads: the one
+/// that calls it until it suspends, then the one that resumes it. Cost: one allocation for its frame.
 struct background {
   /// The compiler keeps it in the frame.
   struct promise_type : detail::background_promise {
@@ -140,11 +142,14 @@ struct background {
 };
 
 /// co_await wait(memory, [&](auto then) { socket.async_connect(peer, std::move(then)); }) returns the error code and
-/// stores the number of bytes. What Asio allocates for the wait comes from `memory`.
+/// stores the number of bytes. What Asio allocates for the wait comes from `memory`. Threads: the coroutine's; it is
+/// resumed by the thread that completes the operation. Errors: the error code; `start` may throw. Cost: that of the
+/// operation, and what Asio allocates for it.
 template <class Start>
 class wait {
  public:
-  /// `start(handler)` begins the operation; the bytes that it gives go to `bytes`, unless that is null.
+  /// `start(handler)` begins the operation. The number of bytes that it reports is stored in `bytes`, unless that is
+  /// null.
   wait(std::pmr::memory_resource& memory, Start start, std::size_t* bytes = nullptr)
       : memory_(memory), start_(std::move(start)), bytes_(bytes) {}
 

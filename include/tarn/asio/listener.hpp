@@ -14,10 +14,11 @@
 
 namespace tarn::asio {
 
-/// Completes a wait when the worker should end. Threads: those of the io_context.
+/// Completes a wait when the worker should end. Threads: those of the io_context. Cost: one descriptor, and one wait of
+/// Asio.
 class worker_stop {
  public:
-  /// Throws what Asio throws where there is no descriptor left.
+  /// Duplicates the worker's descriptor. Throws what Asio throws when there is no descriptor left.
   worker_stop(net::io_context& io, const worker& me) : descriptor_(io, dup(me.stop_descriptor())) {}
   /// Calls `handler(error_code)` when the worker should end.
   template <class Handler>
@@ -31,7 +32,7 @@ class worker_stop {
 
 /// tarn::asio::listener door(io, descriptor, tarn::current());
 /// door.accept([&](tarn::asio::tcp_socket client, const auto& peer) { serve(std::move(client), peer); });
-/// Accepts the connections of a listening TCP socket, which it owns, and gives each to a function. Where the process
+/// Accepts the connections of a listening TCP socket, which it owns, and passes each to a function. When the process
 /// has no descriptors left, it tries again ten times a second. Threads: one, that of the io_context. Cost: one wait of
 /// Asio for each connection, whose memory comes from `memory`.
 class listener {
@@ -39,11 +40,12 @@ class listener {
   /// The address of a client.
   using endpoint = net::ip::tcp::endpoint;
 
-  /// Owns the descriptor from now on. Throws what Asio throws if it is no socket.
+  /// Takes over the descriptor. Throws what Asio throws if it is no socket.
   listener(net::io_context& io, int descriptor, std::pmr::memory_resource& memory)
       : io_(io), memory_(memory), acceptor_(io, address_family_of(descriptor), descriptor) {}
 
-  /// Calls `admit(socket, peer)` for each connection until close(). What it throws comes out of io_context::run().
+  /// Calls `admit(socket, peer)` for each connection until close(). An exception of `admit` leaves io_context::run(),
+  /// and ends the accepting.
   template <class Admit>
   background accept(Admit admit) {
     while (acceptor_.is_open()) {
@@ -53,7 +55,7 @@ class listener {
           co_await wait(memory_, [&](auto handler) { acceptor_.async_accept(socket, peer, std::move(handler)); });
       if (!error) {
         admit(std::move(socket), peer);
-      } else if (acceptor_.is_open()) {  // no descriptors left, say: open connections continue
+      } else if (acceptor_.is_open()) {  // for example without descriptors; open connections continue
         steady_timer later(io_, std::chrono::milliseconds(100));
         co_await wait(memory_, [&](auto handler) { later.async_wait(std::move(handler)); });
       }

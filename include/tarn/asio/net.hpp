@@ -22,13 +22,13 @@ namespace net = ::boost::asio;
 using error_code = boost::system::error_code;
 #endif
 
-/// The executor of an io_context. Objects of Asio that know no other one spare a call through a pointer.
+/// The executor of an io_context. Objects of Asio with this executor type save a call through a pointer.
 using io_executor = net::io_context::executor_type;
-/// A TCP socket that knows no other executor.
+/// A TCP socket with that executor type.
 using tcp_socket = net::basic_stream_socket<net::ip::tcp, io_executor>;
-/// A listening TCP socket that knows no other executor.
+/// A listening TCP socket with that executor type.
 using tcp_acceptor = net::basic_socket_acceptor<net::ip::tcp, io_executor>;
-/// A timer that knows no other executor.
+/// A timer with that executor type.
 using steady_timer =
     net::basic_waitable_timer<std::chrono::steady_clock, net::wait_traits<std::chrono::steady_clock>, io_executor>;
 
