@@ -17,7 +17,7 @@
 
 namespace tarn::io {
 
-/// The way in which a batch calls the system. The results are the same for each.
+/// The way in which a batch calls the system. The results do not depend on it.
 enum class batch_way : std::uint8_t {
   best,   ///< ring where it is allowed, else plain
   ring,   ///< io_uring: one system call for many operations, which wait for the disk in parallel; else plain
@@ -39,7 +39,8 @@ struct batch_options {
 
 /// The result of one operation: get() returns it, and take() moves it out. Both throw error() when the operation
 /// failed, and std::logic_error when it was not run. A batch makes the object, and its address stays the same until
-/// the batch is cleared.
+/// the batch is cleared. Threads: the one that uses the batch. Cost: none beyond that of run(), which stores the
+/// result.
 class batch_result {
  public:
   /// Returns true after the run that did the operation, whether or not it failed.
@@ -61,8 +62,8 @@ class batch_result {
  protected:
   enum class kind : std::uint8_t { read_file, read, write_file, write, open, status };
 
- public:  // for batch only: no other class can name a kind
-  /// Made by a batch alone: no other class can name a kind.
+ public:
+  /// Only a batch can call it, because no other class can name a kind.
   batch_result(kind operation, std::string path) : path_(std::move(path)), kind_(operation) {}
 
  protected:
@@ -85,13 +86,14 @@ class batch_result {
   bool is_done_ = false;
 };
 
-/// The bytes that were read.
+/// The bytes that were read. Threads and errors are those of batch_result.
 class batch_content : public batch_result {
  public:
   using batch_result::batch_result;
   /// Returns the bytes. They stay valid until take(), clear() or the end of the batch; in a visit until it returns.
+  /// Throws std::logic_error when the text was taken, or was not kept after a visit.
   std::string_view get() const;
-  /// Moves the text out. Call it once; then there is no text any more.
+  /// Moves the text out. Call it once: get() and take() throw std::logic_error afterwards. Copies the text in a visit.
   std::string take();
 
  private:
@@ -103,7 +105,7 @@ class batch_content : public batch_result {
   std::string_view view_;  // points into text_, or during a visit into the read buffer; null: gone
 };
 
-/// A file that was opened.
+/// A file that was opened. Threads and errors are those of batch_result.
 class batch_opened : public batch_result {
  public:
   using batch_result::batch_result;
@@ -117,7 +119,7 @@ class batch_opened : public batch_result {
   file file_;
 };
 
-/// The bytes that were written: all, or get() throws.
+/// The result of a write, which succeeds only if all bytes were written. Threads and errors are those of batch_result.
 class batch_written : public batch_result {
  public:
   using batch_result::batch_result;
@@ -134,7 +136,7 @@ class batch_written : public batch_result {
 /// Kinds of files, as file_status names them.
 enum class file_kind : std::uint8_t {
   regular,  ///< has bytes of its own
-  folder,   ///< has other files
+  folder,   ///< a directory
   link,     ///< a symbolic link that was not followed
   special,  ///< a pipe, a socket or a device
 };
@@ -152,7 +154,7 @@ struct file_status {
   std::uint64_t number = 0;  ///< inode number
 };
 
-/// The status of a file.
+/// The status of a file. Threads and errors are those of batch_result.
 class batch_status : public batch_result {
  public:
   using batch_result::batch_result;
@@ -164,8 +166,9 @@ class batch_status : public batch_result {
   file_status status_;
 };
 
-/// Add operations, then call run(), then read the results. One thread at a time uses a batch. The operations of a run
-/// are done in any order, and each is done even if others fail; adding and running throw only std::bad_alloc.
+/// Operates on many files in one run: add operations, then call run(), then read the results. Threads: one at a time.
+/// The operations of a run are done in any order, and each is done even if others fail. Errors: adding and running
+/// throw only std::bad_alloc; the error of an operation is in its result.
 ///
 /// Cost: on one thread, the system's work for each file remains. When everything is in the page cache, the gain is
 /// only that of the saved calls; otherwise the waits for the disk overlap. docs/guide/io.md has figures.
@@ -199,8 +202,8 @@ class batch {
   /// Does all operations that were added since the last run.
   void run() { run(nullptr, nullptr, false); }
 
-  /// Does the same, and calls `visit` with each result when it is ready, in the calling thread; results of types that
-  /// it does not accept are not passed. A visited text is not kept afterwards, so that ten thousand texts need the
+  /// Does the same, and calls `visit` with each result when it is ready, in the calling thread. Results of types that
+  /// `visit` does not accept are not passed. A visited text is not kept afterwards, so that ten thousand texts need the
   /// memory of a few: call take() to keep one. `visit` may add operations, which are done in the same run, but must
   /// not call run(). An exception of `visit` leaves run() after all operations were done.
   template <class Visit>
@@ -215,13 +218,13 @@ class batch {
         const_cast<std::remove_const_t<type>*>(std::addressof(visit)), std::is_invocable_v<type&, batch_content&>);
   }
 
-  /// The results, in the order in which the operations were added.
+  /// Returns the results of read_file() and read(), in the order in which the operations were added.
   std::deque<batch_content>& contents() noexcept { return contents_; }
-  /// The results of write_file() and write(), in the order in which the operations were added.
+  /// Returns the results of write_file() and write(), in the same order.
   std::deque<batch_written>& written() noexcept { return written_; }
-  /// The results of open_to_read() and open_to_write(), in the same order.
+  /// Returns the results of open_to_read() and open_to_write(), in the same order.
   std::deque<batch_opened>& opened() noexcept { return opened_; }
-  /// The results of status(), in the same order.
+  /// Returns the results of status(), in the same order.
   std::deque<batch_status>& statuses() noexcept { return statuses_; }
 
   /// Drops all results, and the operations that were added and not run.

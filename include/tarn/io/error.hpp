@@ -9,8 +9,9 @@
 
 namespace tarn::io {
 
-/// Thrown by everything in tarn::io that calls the system. what() has the path, what failed, where, and the system's
-/// reason: "orders.log: cannot be written at offset 65536: No space left on device".
+/// The exception of all functions of tarn::io that call the system. what() has the path, what failed, where, and the
+/// system's reason: "orders.log: cannot be written at offset 65536: No space left on device". Copies may be used in
+/// other threads, and copying throws nothing.
 class error : public std::system_error {
  public:
   /// The offset of an error that has none.

@@ -20,7 +20,8 @@ enum class creation {
 };
 
 /// Owns or borrows a descriptor. Threads: one at a time. Calls are repeated after an interruption by a signal
-/// (EINTR), and wait when a non-blocking descriptor would block (EAGAIN). Every failure throws io::error.
+/// (EINTR), and wait when a non-blocking descriptor would block (EAGAIN). Every failure throws io::error. Cost: one
+/// system call for each function that opens, reads, writes, synchronises or closes; opening also copies the name.
 class file {
  public:
   file() noexcept = default;
@@ -30,10 +31,9 @@ class file {
   static file open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
   /// Opens a file for reading and writing, and creates it if there is none.
   static file open_to_update(std::string path, unsigned mode = 0666);
-  /// Wraps a descriptor that is already open. Errors show `name`. adopt() closes the descriptor at the end, borrow()
-  /// does not.
+  /// Wraps a descriptor that is already open, and closes it at the end. Errors show `name`.
   static file adopt(int descriptor, std::string name);
-  /// Does the same as adopt(), and leaves the descriptor open at the end.
+  /// Does the same as adopt(), but leaves the descriptor open at the end.
   static file borrow(int descriptor, std::string name);
 
   file(file&& source) noexcept;
@@ -64,7 +64,8 @@ class file {
   /// Closes an owned descriptor and throws what close(2) reports. The file is closed in any case.
   void close();
 
-  /// Throws an error of this file, with its name and offset.
+  /// Throws an io::error with this file's name and offset. `number` is an errno value; `failed` says what could not be
+  /// done.
   [[noreturn]] void fail(int number, std::string_view failed) const;
 
  private:

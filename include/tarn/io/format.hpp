@@ -13,8 +13,9 @@
 
 namespace tarn::io {
 
-/// Formats into the buffer. A text that does not fit is formatted again after a flush. Throws io::error, and
-/// fmt::format_error for an invalid format that is only known at run time; the writer then takes nothing.
+/// Formats into the writer's buffer. Threads: the one that uses the writer. Throws io::error, and fmt::format_error for
+/// an invalid format that is only known at run time; the writer then takes nothing. Cost: no copy and no allocation; a
+/// text that does not fit is formatted again after a flush.
 template <class... Arguments>
 void print(writer& output, message_format<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = output.room();
@@ -27,14 +28,16 @@ void print(writer& output, message_format<Arguments...> format, Arguments&&... a
   output.commit(size);
 }
 
-/// Does the same, and adds a '\n'.
+/// Does the same as print(), and adds a '\n'. Threads, errors and cost are those of print().
 template <class... Arguments>
 void print_line(writer& output, message_format<Arguments...> format, Arguments&&... arguments) {
   print<Arguments...>(output, format, std::forward<Arguments>(arguments)...);
   output.write('\n');
 }
 
-/// Appends a line that is formatted directly into the journal; returns its number. See journal::append.
+/// Appends a line that is formatted directly into the journal, and returns its number. Any thread may call it. Throws
+/// what journal::append throws, and fmt::format_error for an invalid format that is only known at run time; there is
+/// then no line. Cost: that of journal::append, without the copy.
 template <class... Arguments>
 std::uint64_t print_line(journal& log, message_format<Arguments...> format, Arguments&&... arguments) {
   return log.append_with([&](char* buffer, std::size_t room) {

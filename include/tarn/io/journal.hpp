@@ -29,18 +29,18 @@ struct journal_options {
   std::uint64_t prepare = std::uint64_t{2} << 20;
 };
 
-/// The file is mapped, so a written line belongs to the system: it survives SIGKILL, abort() and faults, whatever
-/// instruction came last. It does not survive a power failure; use sync() for that. `journal_reader` and `tarn
-/// journal` read the file, also while it is written.
+/// Appends lines to a file that is mapped. A line belongs to the system once append() has returned: it survives
+/// SIGKILL, abort() and faults, whatever instruction came last. It does not survive a power failure; use sync() for
+/// that. `journal_reader` and `tarn journal` read the file, also while it is written.
 ///
 /// **When somebody truncates the file**, its old lines are lost, and new lines are kept: the journal restores the
 /// length of the file, reports that once on standard error, and continues. When it cannot (the disk is full), it
 /// reports that, and lines go into memory until reopen() succeeds. For this purpose the first journal or mapped_file
 /// of a process installs a handler of SIGBUS, and the first append() of a thread unblocks that signal.
 ///
-/// Any number of threads, and signal handlers, may call append(); all other functions are for one thread at a time.
-/// Threads write into chunks of their own, so that they do not slow each other down. Only one process at a time may
-/// have a journal open; a forked child must open a journal of its own, and append() throws std::logic_error there.
+/// Threads: any number of threads, and signal handlers, may call append(); all other functions are for one thread at a
+/// time. Threads write into chunks of their own, so that they do not slow each other down. Only one process at a time
+/// may have a journal open; a forked child must open a journal of its own, and append() throws std::logic_error there.
 class journal {
  public:
   /// Opens the journal at `path`, or creates one. Throws io::error when another process has it open, when the file is

@@ -29,7 +29,8 @@ struct journal_line {
 
 /// Copies the present content of a journal. It only reads, and never waits for threads that append: it may or may not
 /// see lines that are appended meanwhile, and does not see lines that are overwritten meanwhile. Whatever the file
-/// contains, reading terminates and yields no line that was not appended. One thread at a time.
+/// contains, reading terminates and yields no line that was not appended. Threads: one at a time. Cost: the constructor
+/// copies the whole content into memory, with up to three system calls for each chunk; the other functions only return.
 class journal_reader {
  public:
   /// Throws io::error when the file cannot be read or is not a journal.

@@ -42,7 +42,7 @@ class line_ends {
     line_ = stop + 1;
     return true;
   }
-  /// Tells that more memory follows the end.
+  /// Adds the `bytes` bytes behind the end.
   void extend(std::size_t bytes) noexcept { end_ += bytes; }
   std::string_view remainder() const noexcept { return {line_, static_cast<std::size_t>(end_ - line_)}; }
 
@@ -85,17 +85,20 @@ class line_iterator {
 }  // namespace detail
 
 /// The lines of a source without their '\n', in order: an input range. Text behind the last '\n' counts as a line.
-/// Threads: one at a time. The source must outlive this object. Views of memory and of a mapped
-/// file stay valid as long as their source, views of a reader's lines until the next line.
+/// Threads: one at a time. The source must outlive this object. Views of memory and of a mapped file stay valid as long
+/// as their source, views of a reader's lines until the next line. Errors: a reader's lines throw what reader::line()
+/// throws, a mapped file's what mapped_file::check() throws. Cost: one pass that finds the line ends of 4 KiB at a
+/// time.
 class lines {
  public:
   /// Reads the lines of a text in memory.
   explicit lines(std::string_view bytes) noexcept { ends_.start(bytes); }
-  /// Throws at the end what mapped_file::check() throws, because earlier lines may have read as zeros then.
+  /// Reads the lines of a mapped file. The end of the range calls mapped_file::check(), which throws if earlier lines
+  /// may have read as zeros.
   explicit lines(const mapped_file& file) noexcept;
   explicit lines(mapped_file&&) = delete;
-  /// Starts at the reader's position. Nothing else may use the reader until this object ends. The reader then stands
-  /// behind the last line that was returned.
+  /// Reads the lines from the reader's position on. Nothing else may use the reader until this object ends. The reader
+  /// then stands behind the last line that was returned.
   explicit lines(reader& source) noexcept : reader_(&source), begin_(source.buffered().data()) {
     ends_.start(source.buffered());
   }
@@ -106,7 +109,7 @@ class lines {
   detail::line_iterator<lines> begin() { return detail::line_iterator<lines>(this); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// Does the same without a for loop; returns false at the end.
+  /// Stores the next line in `line`; returns false at the end.
   bool next(std::string_view& line) { return ends_.next(line) || read_more(line); }
 
  private:

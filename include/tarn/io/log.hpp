@@ -26,15 +26,15 @@ namespace tarn::io {
 /// Says how much a line matters. A logger drops lines below its level.
 enum class level : std::uint8_t {
   trace,     ///< each step
-  debug,     ///< for whoever looks for a fault
-  info,      ///< what a running program does
+  debug,     ///< details that help to find a fault
+  info,      ///< normal events of a running program
   warning,   ///< a fault that the program has dealt with
-  error,     ///< something that was asked for and is not done
-  critical,  ///< the program cannot go on
+  error,     ///< a request that the program could not serve
+  critical,  ///< a fault after which the program cannot continue
   off,       ///< no line has this level: a logger with it drops everything
 };
 
-/// Returns "info" for level::info, and so on.
+/// Returns "info" for level::info, and so on. Any thread may call it.
 constexpr std::string_view level_name(level severity) noexcept {
   constexpr std::string_view names[] = {"trace", "debug", "info", "warning", "error", "critical", "off"};
   return names[static_cast<std::size_t>(severity)];
@@ -46,12 +46,16 @@ enum class log_form : std::uint8_t {
   json,    ///< {"time":"2026-11-22T10:00:00.000000Z","level":"info","logger":"http","msg":"served /","ms":3}
 };
 
-/// What a field_name that is no name calls, so that it does not compile.
+/// Its name is the compiler's error for a literal with another character: a constant field_name cannot call it. No
+/// thread ever calls it.
 void field_names_have_letters_digits_underscores_dashes_and_dots_only();
-/// What a field_name calls that is a name of the line's own, so that it does not compile.
+/// Its name is the compiler's error for a literal that is a name of the line's own, in the same way; no thread calls
+/// it.
 void field_names_are_none_of_time_level_logger_and_msg();
 
-/// The name of a field: letters, digits, `_`, `-` and `.`, but not time, level, logger or msg, which each line has.
+/// The name of a field: letters, digits, `_`, `-` and `.`, but not time, level, logger or msg, which each line has. It
+/// refers to its text. Any thread may make one; nothing throws. Cost: a literal is checked when it is compiled, another
+/// text when it is written.
 class field_name {
  public:
   /// Does not compile where the literal has another character, or is a name that each line has.
@@ -64,8 +68,8 @@ class field_name {
       field_names_are_none_of_time_level_logger_and_msg();
     }
   }
-  /// Of a text that is only known at run time, each other byte is written as `_`. A name that each line has gets a `_`
-  /// at its end.
+  /// Takes a text that is only known at run time. Each other byte of it is written as `_`, and a name that each line
+  /// has gets a `_` at its end.
   template <class Text>
     requires(std::convertible_to<const Text&, std::string_view> && !std::is_array_v<Text>)
   constexpr field_name(const Text& text) noexcept : text_(text) {}
@@ -84,7 +88,8 @@ class field_name {
   bool is_plain_ = false;
 };
 
-/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call.
+/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call, in the thread that
+/// logs. Nothing throws. Cost: a few stores.
 class log_field {
  public:
   /// A whole number, or `true` or `false`.
@@ -204,16 +209,18 @@ inline char* put_head(char* target, std::string_view head, std::uint64_t tick, l
 
 }  // namespace detail
 
-/// Builds a line in a place of limited size. It counts what does not fit.
+/// Builds a line in a buffer of limited size, and counts the bytes that do not fit. Threads: one at a time. Errors:
+/// functions that format by {fmt} throw fmt::format_error for an invalid format that is only known at run time. Cost:
+/// no allocation; a text is copied once, and once more if characters are escaped.
 class log_line {
  public:
   /// Writes into `room` bytes at `buffer`, which must outlive the line.
   log_line(char* buffer, std::size_t room, log_form form) noexcept : buffer_(buffer), room_(room), form_(form) {}
 
-  /// Returns the bytes of the line so far; more than `room` if it does not fit.
+  /// Returns the number of bytes that the line needs so far; more than `room` if it does not fit.
   std::size_t size() const noexcept { return size_; }
 
-  /// Writes the level and the name of the logger, as begin() expects them: they are the same in each line.
+  /// Writes the level and the name of the logger, as begin() expects them. A logger does this once for each level.
   void head(level severity, std::string_view logger) noexcept {
     append(form_ == log_form::json ? "\",\"level\":\"" : " level=");
     append(level_name(severity));
@@ -275,7 +282,7 @@ class log_line {
     append("\"");
   }
 
-  /// Writes a field behind what stands there.
+  /// Appends a field.
   void field(const log_field& added) {
     const bool is_json = form_ == log_form::json;
     append(is_json ? ",\"" : " ");
@@ -359,9 +366,9 @@ class log_line {
   bool is_escaped(char c) const noexcept {
     return detail::needs_escape(c) || (c == detail::invalid_mark && form_ == log_form::json);
   }
-  /// Escapes what stands from `start` on: from its end, so that nothing needs another place. The line lies in a mapped
-  /// file, which may be truncated meanwhile: then the rest of the text reads as zeros, which need more bytes than were
-  /// counted. So each byte is read once, and nothing is written below what is still to be read.
+  /// Escapes the text from `start` on, in place and from its end. The line lies in a mapped file, which may be
+  /// truncated meanwhile: then the rest of the text reads as zeros, which need more bytes than were counted. So each
+  /// byte is read once, and no write touches a byte that is still to be read.
   void escape(std::size_t start) noexcept {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
@@ -403,7 +410,7 @@ class log_line {
 
 namespace detail {
 
-/// The most bytes of a line beside its message, with a name of usual length.
+/// The most bytes that a line has beside its message, if the logger's name has usual length.
 inline constexpr std::size_t beside_a_cut_message = 256;
 
 /// Writes a line without fields, whose message is cut where the line would be longer than `room`. Returns its size.
@@ -418,8 +425,8 @@ inline std::size_t write_cut_line(char* buffer, std::size_t room, std::uint64_t 
   return std::min(cut.size(), room);
 }
 
-/// Writes a line with this head into the journal; cuts its message if the line is too long. Returns false in a forked
-/// child, for which the journal takes no line.
+/// Writes a line with this head into the journal; cuts its message if the line is too long. Returns false, and writes
+/// nothing, in a forked child that inherited the journal.
 template <class... Arguments>
 [[nodiscard]] bool write_log_line(journal& target, log_form form, std::string_view head,
                                   std::initializer_list<log_field> fields, const message_format<Arguments...>& format,
@@ -458,8 +465,8 @@ template <class... Arguments>
 /// message, no fields, and the field cut=true. Quotes and control characters are escaped. In JSON, each
 /// byte that is not part of UTF-8 is written as U+FFFD. A forked child needs a journal and loggers of its own: lines
 /// into an inherited one are dropped and counted. Errors: fmt::format_error for an invalid format that is only known at
-/// run time; there is then no line. `Floor` removes calls of lower levels when the program is compiled. Cost: a dropped
-/// line is one load.
+/// run time; there is then no line. `Floor` removes calls of lower levels when the program is compiled. Cost: one load
+/// for a line below the level; a line is formatted directly into the journal, without a system call or a lock.
 template <level Floor = level::trace>
 class basic_logger {
  public:
@@ -487,7 +494,8 @@ class basic_logger {
     return severity >= Floor && severity != level::off && severity >= min_level();
   }
 
-  /// Returns how many lines this process, a forked child, had for the journal of its parent. They are dropped.
+  /// Returns the number of lines that were dropped because this process is a forked child and the journal is its
+  /// parent's.
   std::uint64_t dropped_lines() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
   /// Logs a line of the level `Level`.

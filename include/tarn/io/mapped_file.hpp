@@ -10,10 +10,11 @@
 
 namespace tarn::io {
 
-class watched_mapping;  // what the signal handler knows of a mapping
+class watched_mapping;  // the signal handler's record of a mapping
 
 /// A read-only mapping of a whole file. What cannot be mapped (a pipe, a file of /proc, an empty file) is read to the
-/// end into memory instead. Threads: any number may read and call check().
+/// end into memory instead. Threads: any number may read and call check(). Cost: a few system calls to open and map the
+/// file, and a page fault for each 64 KiB that are read and not prefetched.
 ///
 /// **When the file becomes shorter**, or the disk fails, the pages of a mapping are gone, and the system sends SIGBUS
 /// to a thread that reads them. The first mapped_file of a process therefore installs a handler for SIGBUS. Lost
@@ -36,7 +37,8 @@ class mapped_file {
   /// Returns false for a copy in memory.
   bool is_mapped() const noexcept { return mapping_ != nullptr; }
 
-  /// Throws when the file has become shorter, or when one of its pages could not be read. Cost: one system call.
+  /// Throws io::error when the file has become shorter, or when one of its pages could not be read. Cost: one system
+  /// call.
   void check() const;
 
   /// Prefetches `bytes` bytes from `offset` on in one call, instead of one page fault for each 64 KiB. This is

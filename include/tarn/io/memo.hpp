@@ -1,5 +1,5 @@
-// A cache in front of an expensive question. However many threads ask, it is asked once, and its answer is
-// remembered.
+// A cache in front of an expensive function. However many threads ask for a key at once, the function runs once, and
+// its result is remembered.
 #pragma once
 
 #include <tarn/detail/config.hpp>
@@ -37,8 +37,9 @@ struct memo_options {
   std::uint64_t live_ms = 0;
   /// The time that "there is none" is valid, in milliseconds. 0: the same as live_ms.
   std::uint64_t negative_live_ms = 0;
-  /// In the last milliseconds of an answer's validity, one of those who want it asks anew, once, and the others get the
-  /// old answer meanwhile. If that fails, the caller gets the old one, too. So a popular answer never expires. 0: off.
+  /// In the last milliseconds of an answer's validity, one thread that asks for it loads it anew, once, and the others
+  /// get the old answer meanwhile. If that load fails, its caller gets the old answer, too. So a popular answer never
+  /// expires. 0: off.
   std::uint64_t refresh_ms = 0;
   /// The time between two looks at the file that an answer follows, in milliseconds. A look is a call of stat(2).
   std::uint64_t check_ms = 100;
@@ -50,30 +51,32 @@ struct memo_options {
 
 /// Counts of what a memo did since its construction.
 struct memo_statistics {
-  std::uint64_t hits = 0;           ///< answered from memory, with negative answers
+  std::uint64_t hits = 0;           ///< calls answered from memory, including negative answers
   std::uint64_t negative_hits = 0;  ///< the part of hits that said "there is none"
-  std::uint64_t loads = 0;          ///< questions that were asked
+  std::uint64_t loads = 0;          ///< calls of the loader
   std::uint64_t failures = 0;       ///< the part of loads that threw
-  std::uint64_t shared_loads = 0;   ///< threads that waited for another thread's question
+  std::uint64_t shared_loads = 0;   ///< calls that waited for another thread's load
   std::uint64_t evictions = 0;      ///< answers that were evicted
   std::uint64_t expirations = 0;    ///< answers that were too old
   std::uint64_t refreshes = 0;      ///< the part of loads that replaced an answer before it was too old
-  std::uint64_t file_changes = 0;   ///< answers whose file had changed, or may have
+  std::uint64_t file_changes = 0;   ///< answers whose file had changed, or may have changed
   /// answers that are remembered now
   std::size_t entries = 0;
   /// bytes of these, as `memo_options::bytes` counts them
   std::size_t bytes = 0;
 };
 
-/// Remembers answers by key. Threads: any number. A hit takes no lock and writes nothing that another thread reads;
-/// it costs a hash, a look-up and a copy of the value. Make a large Value a std::shared_ptr<const …>. In the child of a
-/// fork, a memo works on: the child asks itself what other threads of the parent were asking.
+/// Remembers answers by key. Threads: any number; construction and destruction belong to one thread. Errors: get()
+/// throws what the loader throws; functions that store an answer throw std::bad_alloc. Cost: a hit takes no lock and
+/// writes nothing that another thread reads; it takes a hash, a look-up and a copy of the value, so make a large Value
+/// a std::shared_ptr<const …>. A miss, put() and forget() lock one shard, never while the loader runs. The child of a
+/// fork may use the memo: it loads anew the keys that other threads of the parent were loading.
 template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class memo : tarn::detail::memo_in_child {
  public:
-  /// Asks the question. An empty optional is an answer, too, and is remembered. When it throws, every waiting thread
-  /// gets the exception, and nothing is remembered. It may use the memo for any key except its own, and those whose
-  /// loaders wait for it (std::logic_error instead of a wait without end).
+  /// Finds the answer to a key. An empty optional is an answer, too, and is remembered. When it throws, every waiting
+  /// thread gets the exception, and nothing is remembered. It may use the memo for any key except its own and those
+  /// whose loaders wait for it: these throw std::logic_error, because the wait would not end.
   using loader = std::function<std::optional<Value>(const Key&)>;
   /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
@@ -83,10 +86,11 @@ class memo : tarn::detail::memo_in_child {
   using lifetime = std::function<std::uint64_t(const Key&, const std::optional<Value>&)>;
 
   /// Returns the path of the file that the answer to this key is made from; empty: none. When the file is changed,
-  /// replaced, created or removed, the answer is asked for anew, `memo_options::check_ms` later at most.
+  /// replaced, created or removed, the answer is loaded anew, `memo_options::check_ms` later at most.
   using followed_file = std::function<std::string(const Key&)>;
 
   /// Remembers answers of `load`. `weigh` is for a limit in bytes; without it an entry counts as its own size.
+  /// Allocates the table for all entries.
   explicit memo(loader load, memo_options options = {}, weigher weigh = {}, lifetime lives = {},
                 followed_file follows = {})
       : memo_in_child([](memo_in_child& self) noexcept { static_cast<memo&>(self).forget_other_threads(); }),
@@ -134,8 +138,8 @@ class memo : tarn::detail::memo_in_child {
     return std::optional<std::optional<Value>>(std::in_place, entry->value);
   }
 
-  /// Remembers an answer from elsewhere. What a load of this key that has begun before finds answers those who wait
-  /// for it, and is not remembered.
+  /// Remembers an answer that did not come from the loader. If a load of this key is running, its answer goes to the
+  /// threads that wait for it, and is not remembered.
   void put(const Key& key, std::optional<Value> answer) {
     const std::uint64_t hash = hash_of(key);
     remember(shard_of(hash), make_node(hash, key, std::move(answer)));
@@ -148,9 +152,9 @@ class memo : tarn::detail::memo_in_child {
     remember(shard_of(hash), std::move(entry));
   }
 
-  /// Forgets an answer, and returns whether there was one. What a load of this key that has begun before finds answers
-  /// those who wait for it already, and is not remembered; who asks after this call asks anew. So a program that
-  /// changes the source and then calls forget() never gets the answer of before again.
+  /// Forgets an answer, and returns whether there was one. If a load of this key is running, its answer goes to the
+  /// threads that wait for it already, and is not remembered; a get() after this call loads anew. So a program that
+  /// changes the source and then calls forget() never gets the old answer again.
   bool forget(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     shard& part = shard_of(hash);
@@ -197,7 +201,7 @@ class memo : tarn::detail::memo_in_child {
  private:
   struct followed {
     std::string path;
-    tarn::detail::file_stamp stamp;  // from before the question
+    tarn::detail::file_stamp stamp;  // taken before the load
     bool is_settled;
   };
 
@@ -207,12 +211,12 @@ class memo : tarn::detail::memo_in_child {
     std::uint64_t hash;
     Key key;
     std::optional<Value> value;
-    std::atomic<std::uint64_t> due_ms{0};  // from then on a hit takes a closer look; 0: never
+    std::atomic<std::uint64_t> due_ms{0};  // from this time on a hit checks the lifetime and the file; 0: never
     std::atomic<bool> was_hit{false};      // set by a hit since the clock's hand passed
     std::size_t clock_index = 0;           // index in the clock
     std::size_t bytes;
     std::uint64_t good_until_ms = 0;         // 0: forever
-    std::atomic<bool> is_attended{false};    // a thread refreshes it, or looks at its file
+    std::atomic<bool> is_attended{false};    // a thread refreshes it, or checks its file
     std::atomic<bool> is_outdated{false};    // its file has changed
     std::unique_ptr<const followed> source;  // null: it follows no file
 
@@ -220,7 +224,8 @@ class memo : tarn::detail::memo_in_child {
         : hash(hash_), key(key_), value(std::move(value_)) {}
   };
 
-  // A time of the memo: readers pin the one in which they begin, and the nodes that are unlinked in it end with it.
+  // A period in the memo's life. Readers pin the one in which they begin, and nodes that are unlinked in it end with
+  // it.
   struct generation : tarn::detail::version_base {
     generation() noexcept {
       number = 1;
@@ -235,7 +240,7 @@ class memo : tarn::detail::memo_in_child {
     std::vector<node*> retired_entries;
   };
 
-  // A question that is being asked. Its answer is remembered if the shard's list still has it at its end.
+  // A load that is running. Its answer is remembered if the shard's list still has the flight at its end.
   struct flight : tarn::detail::memo_load {
     explicit flight(const Key& requested_key) : key(requested_key) {}
 
@@ -339,8 +344,8 @@ class memo : tarn::detail::memo_in_child {
            entry.is_outdated.load(std::memory_order_relaxed);
   }
 
-  // Looks closer at an entry that is due and not old. The caller reads, so that the entry stays. Returns true if the
-  // caller is to refresh it.
+  // Checks an entry that is due and not old. The caller is in a read section, so that the entry stays. Returns true if
+  // the caller must refresh it.
   bool attend(node& entry) const noexcept {
     if (!is_due(entry) || entry.is_attended.exchange(true, std::memory_order_relaxed)) {
       return false;
@@ -360,7 +365,7 @@ class memo : tarn::detail::memo_in_child {
     return false;
   }
 
-  // Sets the time of the next closer look: at the file, for a refresh, or at the end.
+  // Sets the time of the next check: of the file, for a refresh, or at the end of the lifetime.
   void set_due(node& entry, std::uint64_t now_ms) const noexcept {
     std::uint64_t due_ms = 0;
     if (entry.good_until_ms != 0) {
@@ -387,7 +392,7 @@ class memo : tarn::detail::memo_in_child {
     if (!answer) counters.negative_hits.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // The slow path of get(), for threads without an idle slot of a reader, or without membarrier.
+  // The slow path of get(): a miss, an entry that is due, and threads without an idle slot or without membarrier.
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
     std::optional<std::optional<Value>> old_answer;
     {
@@ -438,7 +443,7 @@ class memo : tarn::detail::memo_in_child {
 
   void remember(shard& part, std::unique_ptr<node> entry, std::unique_lock<spin_mutex>& lock) {
     if (node* const old = table_.find(entry->hash, entry->key)) part.remove(*old);
-    // Unlinked nodes that cannot be freed take the place of answers, so that the memory is bounded all the same.
+    // Unlinked nodes that cannot be freed count like answers, so that the memory stays bounded.
     const bool is_full = part.unlinked.size() >= part.limit + 4 * unlinked_at_once;
     if (!is_full && (part.max_bytes == 0 || entry->bytes <= part.max_bytes)) {
       while (part.clock.size() >= part.limit || (part.max_bytes != 0 && part.bytes + entry->bytes > part.max_bytes))
@@ -457,14 +462,14 @@ class memo : tarn::detail::memo_in_child {
   void free_unread(shard& part, std::unique_lock<spin_mutex>& lock) {
     if (part.unlinked.size() < unlinked_at_once) return;
     std::unique_ptr<generation> next(new (std::nothrow) generation);
-    if (next == nullptr) return;  // the nodes wait
+    if (next == nullptr) return;  // the nodes are freed by a later call
     next->retired_entries.swap(part.unlinked);
     lock.unlock();
     const bool is_over = generations_.publish(next.get()) == tarn::detail::versions::outcome::published;
     lock.lock();
     if (is_over) {
       static_cast<void>(next.release());
-    } else {  // a reader holds up too many generations, or the kernel does not say whether one does
+    } else {  // a reader keeps too many generations, or the kernel refuses the barrier that would show it
       part.unlinked.swap(next->retired_entries);
       part.unlinked.insert(part.unlinked.end(), next->retired_entries.begin(), next->retired_entries.end());
       next->retired_entries.clear();
@@ -495,7 +500,7 @@ class memo : tarn::detail::memo_in_child {
     return load(part, lock, hash, key);
   }
 
-  // Asks anew for an answer that is still valid, unless somebody does already.
+  // Loads an answer anew that is still valid, unless a thread already does.
   std::optional<Value> refresh(shard& part, std::uint64_t hash, const Key& key, std::optional<Value> old_answer) {
     std::unique_lock lock(part.mutex);
     for (const std::shared_ptr<flight>& running : part.flights) {
@@ -507,7 +512,7 @@ class memo : tarn::detail::memo_in_child {
     return answer ? *answer : old_answer;
   }
 
-  // Asks. The caller holds the lock, and has found neither an answer nor a thread that asks.
+  // Calls the loader. The caller holds the lock, and has found neither an answer nor a running load.
   std::optional<Value> load(shard& part, std::unique_lock<spin_mutex>& lock, std::uint64_t hash, const Key& key) {
     const auto own_flight = std::make_shared<flight>(key);
     part.flights.push_back(own_flight);
@@ -517,7 +522,7 @@ class memo : tarn::detail::memo_in_child {
     std::unique_ptr<node> new_entry;
     tarn::detail::call_or(
         [&] {
-          auto source = source_of(key);  // before the question: a change during it is seen
+          auto source = source_of(key);  // before the load, so that a change during the load is seen
           own_flight->answer.emplace(load_(key));
           new_entry = make_node(hash, key, *own_flight->answer, std::move(source));
         },
@@ -541,8 +546,8 @@ class memo : tarn::detail::memo_in_child {
     return *running.answer;
   }
 
-  // A shard whose mutex another thread held at the fork may be in the middle of a change. The child cannot tell, and
-  // begins it anew without a look at it: its answers are lost, and their memory.
+  // A shard whose mutex another thread held at the fork may be in the middle of a change. The child cannot tell, so it
+  // replaces the shard by an empty one without reading it. The old answers and their memory are lost.
   void forget_other_threads() noexcept {
     for (std::size_t number = 0; number < shards_.size(); ++number) {
       shard& part = shards_[number];

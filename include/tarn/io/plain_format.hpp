@@ -34,7 +34,7 @@ constexpr bool needs_escape(char c) noexcept { return static_cast<unsigned char>
 
 /// A format of {fmt} that is checked, and divided at its replacements, when the program is compiled. A function takes
 /// it as `message_format<Arguments...>`, so a literal becomes one. `fmt::runtime(text)` makes one of a text that is
-/// only known at run time.
+/// only known at run time. It refers to its text, which must outlive it. Any thread may use it; no function throws.
 template <class... Arguments>
 class basic_message_format {
  public:
@@ -45,7 +45,7 @@ class basic_message_format {
     static_cast<void>(fmt::format_string<Arguments...>(text));
     divide();
   }
-  /// An invalid format is an error when it is used.
+  /// Keeps a text that is only known at run time. An invalid format throws fmt::format_error when it is used.
   basic_message_format(decltype(fmt::runtime(fmt::string_view())) text) noexcept : text_(text.str) { divide(); }
 
   /// Returns the format as {fmt} reads it.
@@ -54,7 +54,7 @@ class basic_message_format {
   constexpr bool is_plain() const noexcept { return is_plain_; }
   /// Returns true when the format has a character that may be written as more than one into a line of a log.
   constexpr bool may_need_escape() const noexcept { return may_need_escape_; }
-  /// Returns the bytes before the replacement of this number, or behind the last one, if the format is plain.
+  /// Returns the number of literal bytes before replacement `number`, or behind the last one, if the format is plain.
   constexpr std::size_t literal(std::size_t number) const noexcept { return literals_[number]; }
 
  private:

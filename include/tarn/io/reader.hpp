@@ -25,7 +25,7 @@ struct reader_options {
 
 /// Reads lines, records and blocks. Threads: one at a time; it takes no lock. A view stays valid until the next call
 /// of any function. Errors: all functions throw io::error when the system refuses something; block() returns what was
-/// read before that.
+/// read before that. Cost: one system call for each buffer, and no copy except where a result lies across two buffers.
 class reader {
  public:
   /// Opens the file, or takes it over. Throws io::error.
@@ -63,16 +63,16 @@ class reader {
   /// Returns exactly `bytes` bytes, or as many as are left before the end. The buffer grows to hold them.
   std::string_view block(std::size_t bytes);
 
-  /// Returns the same without consuming it.
+  /// Returns the same bytes as block(bytes), and leaves them to be read again.
   std::string_view peek(std::size_t bytes);
 
-  /// Returns the part of the buffer that was not consumed yet. It makes no call and moves nothing.
+  /// Returns the part of the buffer that was not consumed yet. It makes no system call and copies nothing.
   std::string_view buffered() const noexcept { return {position_, static_cast<std::size_t>(filled_ - position_)}; }
 
   /// Copies up to `bytes` bytes; fewer only at the end. Large copies bypass the buffer.
   std::size_t read(void* buffer, std::size_t bytes);
 
-  /// Skips up to `bytes` bytes and returns how many there were. It reads what it skips, as a pipe needs it.
+  /// Skips up to `bytes` bytes and returns how many there were. It reads them, because a pipe cannot seek.
   std::uint64_t skip(std::uint64_t bytes);
 
   /// Returns the offset of the next byte in the file or stream.
@@ -86,7 +86,7 @@ class reader {
   bool fill_more(std::size_t);   // moves the content to the front and adds to it; returns false at the end
   void grow(std::size_t bytes);  // makes the buffer hold at least `bytes`
 
-  // Invariant: buffer_ <= at_ <= filled_ <= buffer_ + capacity_; [at_, filled_) is read and not consumed.
+  // Invariant: buffer_ <= position_ <= filled_ <= buffer_ + capacity_; [position_, filled_) is read and not consumed.
   const char* position_ = nullptr;
   const char* filled_ = nullptr;
   std::size_t capacity_ = 0;

@@ -15,16 +15,17 @@ namespace tarn::io {
 
 /// tarn::io::journal file("app.journal");
 /// spdlog::set_default_logger(std::make_shared<spdlog::logger>("app", std::make_shared<tarn::io::spdlog_sink>(file)));
-/// Writes each line in the form of a tarn::io::logger, so `tarn journal tail --level --since --json` reads it. It
-/// survives the death of the process from the moment that the call of spdlog has returned, unless the logger of spdlog
-/// is asynchronous. Threads: any number, without a lock. A pattern or a formatter of spdlog has no effect. Cost: that
-/// of a line of tarn::io::logger, and the formatting by spdlog.
+/// Writes each line in the form of a tarn::io::logger, so `tarn journal tail --level --since --json` reads it. A line
+/// survives the death of the process once the call of spdlog has returned, unless the logger of spdlog is asynchronous.
+/// Threads: any number, without a lock. A pattern or a formatter of spdlog has no effect. Errors: none of its own; a
+/// line that is too long is cut, and lines of a forked child are dropped and counted. Cost: that of a line of
+/// tarn::io::logger, and the formatting by spdlog.
 class spdlog_sink final : public spdlog::sinks::sink {
  public:
   /// Writes into `target`, which must outlive the sink.
   explicit spdlog_sink(journal& target, log_form form = log_form::logfmt) noexcept : target_(target), form_(form) {}
 
-  /// spdlog calls it for each line.
+  /// Writes a line; spdlog calls it, in the thread that logs.
   void log(const spdlog::details::log_msg& message) override {
     static_assert(static_cast<int>(io::level::off) == SPDLOG_LEVEL_OFF, "the levels of both have the same numbers");
     char head[512];
@@ -37,9 +38,10 @@ class spdlog_sink final : public spdlog::sinks::sink {
       dropped_.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  /// Returns how many lines this process, a forked child, had for the journal of its parent. They are dropped.
+  /// Returns the number of lines that were dropped because this process is a forked child and the journal is its
+  /// parent's.
   std::uint64_t dropped_lines() const noexcept { return dropped_.load(std::memory_order_relaxed); }
-  /// Does nothing: no line waits.
+  /// Does nothing: no line is buffered.
   void flush() override {}
   /// Has no effect.
   void set_pattern(const std::string&) override {}

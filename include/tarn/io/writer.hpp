@@ -22,8 +22,8 @@ struct writer_options {
   unsigned mode = 0666;  ///< permissions of a new file, before the umask
 };
 
-/// One thread at a time. What is in the buffer is lost when the process dies: see tarn::io::journal for lines that
-/// must not be.
+/// Writes a file or another descriptor through a buffer. Threads: one at a time; it takes no lock. The content of the
+/// buffer is lost when the process dies; use tarn::io::journal for lines that must survive.
 ///
 /// Errors: every function that writes may throw io::error. A call that returns has taken all of its bytes; a call
 /// that throws has taken none. Bytes that were taken and could not be written stay in the buffer, so that a later
@@ -39,8 +39,8 @@ class writer {
   /// standard error, with the number of lost bytes. Call close() to get an exception instead.
   ~writer();
 
-  /// Cost: a copy into the buffer, and a system call for each full buffer. Writes larger than the buffer are not
-  /// copied.
+  /// Writes the bytes. Cost: a copy into the buffer, and a system call for each full buffer. Writes larger than the
+  /// buffer are not copied.
   void write(std::string_view bytes) {
     if (bytes.size() <= static_cast<std::size_t>(end_ - position_)) [[likely]] {
       std::memcpy(position_, bytes.data(), bytes.size());
@@ -66,12 +66,12 @@ class writer {
   void gather(std::span<const std::string_view> parts);
   void gather(std::initializer_list<std::string_view> parts) { gather(std::span(parts.begin(), parts.size())); }
 
-  /// Returns room for `bytes` bytes in the buffer itself, which is flushed or grown for it. Then say how many were
-  /// used; no other call may come in between.
+  /// Returns room for `bytes` bytes in the buffer itself, which is flushed or grown for it. Call commit() next, with
+  /// the number of bytes that you wrote there.
   char* reserve(std::size_t bytes);
   /// Adds the first `bytes` bytes of what reserve() returned.
   void commit(std::size_t bytes) noexcept { position_ += bytes; }
-  /// Returns the room that reserve() has without a flush.
+  /// Returns the number of bytes that reserve() can give without a flush.
   std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - position_); }
 
   /// Passes everything to the system. It then survives the end of this process, but not of the machine.
