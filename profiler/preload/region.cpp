@@ -80,13 +80,16 @@ long number_in(const char* text) noexcept {
 
 long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
 
-// Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
-// null.
-long map_shared(long file, std::size_t bytes, void* address) noexcept {
-  return raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
-}
 bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+// Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
+// null. A core file leaves them out: the kernel would write all of them, also those that were never touched.
+long map_shared(long file, std::size_t bytes, void* address) noexcept {
+  const long start = raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
+  if (!is_error(start)) own_call(SYS_madvise, start, bytes, MADV_DONTDUMP);
+  return start;
+}
 
 // Notes the command line that ps shows of this process, as of its exec.
 void note_words() noexcept {

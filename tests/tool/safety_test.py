@@ -39,6 +39,8 @@ while not seen:
 time.sleep(0.5)
 print(*map(int, seen), flush=True)
 """
+PRINTS_ITS_MAPPINGS = "print(open('/proc/self/smaps').read())"
+CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
 
 
 class Safety(unittest.TestCase):
@@ -70,6 +72,24 @@ class Safety(unittest.TestCase):
         by_compiler = ("__cxa_finalize", "__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable")
         watched = self.run_program(PATHS.hooks, "list").stdout.split()
         self.assertEqual(sorted(watched), sorted(set(ahead) - set(by_compiler)))
+
+    def test_a_core_file_leaves_out_the_recorder(self):
+        for modes in [], ["--full"]:
+            with self.subTest(modes=modes):
+                text = self.record("/usr/bin/python3", "-c", PRINTS_ITS_MAPPINGS, modes=modes).stdout
+                kib = list(map(int, re.findall(r"(?m)^Size: +(\d+) kB", text)))
+                flags = [words.split() for words in re.findall(r"(?m)^VmFlags: (.*)", text)]
+                large = [(size, words) for size, words in zip(kib, flags, strict=True) if size >= 64 << 10]
+                self.assertTrue(large, "the region is mapped")
+                self.assertEqual([size for size, words in large if "dd" not in words], [])
+        if CORE_PATTERN.startswith(("|", "/")):
+            return
+        unlimited = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+        with contextlib.suppress(subprocess.SubprocessError):  # the hard limit is lower
+            self.record("/usr/bin/python3", "-c", "import os; os.abort()", code=-signal.SIGABRT, preexec_fn=unlimited)
+            cores = list(self.folder.glob("core*"))
+            self.assertEqual([core.name for core in cores if core.stat().st_size > 256 << 20], [])
+            self.assertTrue(cores)
 
     def test_ruby_and_java_run(self):
         (self.folder / "Hello.java").write_text(JAVA)

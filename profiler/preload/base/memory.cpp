@@ -8,6 +8,7 @@ namespace tarn::preload {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t undumped_bytes = std::size_t{16} << 20;  // a core file leaves out mappings of this size
 constinit lock taking;
 constinit char* left = nullptr;
 constinit std::size_t left_bytes = 0;
@@ -92,6 +93,7 @@ void* map(std::size_t bytes) noexcept {
       raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address < 0 && address > -4096) return nullptr;
   note_range(static_cast<std::uint64_t>(address), bytes);
+  if (bytes >= undumped_bytes) raw_call(SYS_madvise, address, bytes, MADV_DONTDUMP);
   return reinterpret_cast<void*>(address);
 }
 
