@@ -6,6 +6,7 @@ namespace or a file called `detail`.
 
 import pathlib
 import re
+import sys
 
 from clang import cindex
 
@@ -135,16 +136,24 @@ def wanted(cursor):
     return kind_of(cursor) in DECLARATIONS
 
 
-def read(root, arguments=()):
-    """All public declarations of all headers: a list of entities for each header, in the order of the file."""
+def read(root, arguments=(), names=None):
+    """All public declarations of all headers: a list of entities for each header, in the order of the file. A header
+    for users of a library that is not installed is left out."""
     root = pathlib.Path(root).resolve()
-    names = headers(root)
+    names = headers(root) if names is None else names
     source = "".join(f"#include <{name.relative_to('include')}>\n" for name in names)
     unit = cindex.Index.create().parse(
         "public.cpp", unsaved_files=[("public.cpp", source)],
         args=["-xc++", "-std=c++20", f"-I{root / 'include'}", "-fparse-all-comments", "-DTARN_CHECKS=1",
               "-DTARN_SMALL=0", "-DTARN_GUARD=0",
               *arguments])
+    lacking = {pathlib.Path(str(note.location.file)) for note in unit.diagnostics
+               if re.search(r"'(?!tarn/).+' file not found", note.spelling)}
+    present = [name for name in names if root / name not in lacking]
+    if lacking and len(present) < len(names):
+        for name in lacking:
+            print(f"{name}: left out, as it includes a library that is not installed", file=sys.stderr)
+        return read(root, arguments, present)
     errors = [str(note) for note in unit.diagnostics if note.severity >= cindex.Diagnostic.Error]
     if errors:
         raise SystemExit("the public headers do not compile:\n" + "\n".join(errors))

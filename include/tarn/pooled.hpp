@@ -21,21 +21,21 @@ namespace tarn {
 template <class T>
 struct pooled {
   // clang-format off
-  [[gnu::always_inline]] static void* operator new(std::size_t n) { return make(n, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t n) { return make(n, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new(std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes) { return make(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes) { return make(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a) { return make(bytes, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a) { return make(bytes, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return attempt(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return attempt(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(bytes, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(bytes, to_size(a)); }
   [[gnu::always_inline]] static void* operator new(std::size_t, void* memory) noexcept { return memory; }
   [[gnu::always_inline]] static void* operator new[](std::size_t, void* memory) noexcept { return memory; }
 
-  [[gnu::always_inline]] static void operator delete(void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
-  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
-  [[gnu::always_inline]] static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
-  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes) noexcept { give(p, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes) noexcept { give(p, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
   [[gnu::always_inline]] static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
   [[gnu::always_inline]] static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
   [[gnu::always_inline]] static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The site's builder turns documents into pages, its checker finds what is broken, and so does the one of comments."""
 
+import contextlib
+import io
 import os
 import pathlib
 import re
@@ -27,7 +29,7 @@ namespace tarn {
 /// tarn::box<int> one;
 /// one.open(3);
 ///
-/// Opens at once.
+/// Opens at once. Threads: one at a time. Errors: its constructor throws std::bad_alloc.
 template <class T>
 class [[nodiscard("keep it")]] box {
  public:
@@ -168,22 +170,56 @@ class Interface(Folder):
                     "box has no comment", "kind has no comment", "kind::round has no comment", "other has no comment")
 
     def test_overload_shares_the_comment(self):
-        self.expect("#pragma once\n/// Opens it.\nvoid open();\nvoid open(char a);\n")
-        self.expect("#pragma once\n/// Opens it.\nvoid open();\n\nvoid open(char a);\n", "open has no comment")
+        self.expect("#pragma once\n/// Opens it, in any thread.\nvoid open() noexcept;\nvoid open(char a) noexcept;\n")
+        self.expect("#pragma once\n/// Opens it, in any thread.\nvoid open() noexcept;\n\n"
+                    "void open(char a) noexcept;\n", "open has no comment", "open does not say which threads")
 
     def test_parameter_without_unit(self):
-        self.expect("#pragma once\n/// Opens it after `delay`.\nvoid open(int delay);\n",
-                    "include/tarn/box.hpp:3: open: delay is a number without a unit")
-        self.expect("#pragma once\n/// Opens it after `delay` milliseconds.\nvoid open(int delay);\n")
-        self.expect("#pragma once\n/// Opens it after a delay.\nvoid open(int delay_ms);\n")
+        opens = "#pragma once\n/// Opens it after {}. Any thread may call it.\nvoid open(int {}) noexcept;\n"
+        self.expect(opens.format("`delay`", "delay"), "include/tarn/box.hpp:3: open: delay is a number without a unit")
+        self.expect(opens.format("`delay` milliseconds", "delay"))
+        self.expect(opens.format("a delay", "delay_ms"))
 
     def test_field_without_unit(self):
         self.expect("#pragma once\n/// A box.\nstruct box {\n  int room = 0;  ///< how large it is\n};\n",
                     "box::room is a number without a unit")
 
+    def test_function_without_threads_or_errors(self):
+        self.expect("#pragma once\n/// Opens it. Throws std::bad_alloc.\nvoid open();\n",
+                    "include/tarn/box.hpp:3: open does not say which threads may use it")
+        self.expect("#pragma once\n/// Opens it. Any thread may call it.\nvoid open();\n",
+                    "include/tarn/box.hpp:3: open does not say what it throws or returns on an error")
+        self.expect("#pragma once\n/// Opens it. Any thread may call it. Throws std::bad_alloc.\nvoid open();\n")
+
+    def test_header_states_threads_and_errors_for_all(self):
+        self.expect("// Any thread may call these functions, which throw std::bad_alloc.\n#pragma once\n"
+                    "/// Opens it.\nvoid open();\n")
+        self.expect("// A thread that throws.\n#pragma once\n/// Opens it.\nvoid open();\n",
+                    "which threads", "on an error")
+
+    def test_class_without_threads_or_errors(self):
+        lid = "#pragma once\n/// A lid.{}\nclass lid {{\n public:\n  /// Opens it.{}\n  void open();\n}};\n"
+        self.expect(lid.format("", ""), "include/tarn/box.hpp:3: lid does not say which threads",
+                    "lid does not say what it throws")
+        self.expect(lid.format(" Threads: any.", ""), "lid does not say what it throws")
+        self.expect(lid.format(" Threads: any.", " Throws std::bad_alloc."))
+        self.expect(lid.format(" Threads: any.", "").replace("open()", "open() noexcept"))
+        self.expect(lid.format("", " Any thread may call it, and it throws nothing."), "lid does not say which threads")
+
+    def test_data_and_exceptions_need_neither(self):
+        self.expect("#pragma once\n/// A box.\nstruct box {\n  int lids = 0;  ///< number of lids\n};\n"
+                    "/// The box is full.\nclass full {\n public:\n  /// Made by a box.\n  full(const char* name);\n"
+                    "  const char* what() const noexcept;\n};\n")
+
     def test_private_and_detail_need_none(self):
         self.expect("#pragma once\n/// A box.\nclass box {\n  int room = 0;\n};\nnamespace detail {\nstruct lid {};\n"
                     "}\n")
+
+    def test_header_of_a_library_that_is_not_installed(self):
+        self.write("include/tarn/sink.hpp", "#pragma once\n#include <no/such/library.h>\nvoid sink();\n")
+        with contextlib.redirect_stderr(io.StringIO()) as notes:
+            self.expect(HEADER.replace("  int open(", "  /// Opens it `a` times.\n  int open("))
+        self.assertIn("sink.hpp: left out", notes.getvalue())
 
     def test_headers_that_do_not_compile(self):
         self.write("include/tarn/box.hpp", "#pragma once\nmissing open();\n")

@@ -18,6 +18,7 @@
 namespace tarn::asio {
 
 /// auto held = co_await sessions.lock(tarn::asio::resume_on(io.get_executor()));
+///
 /// Resumes a coroutine where this executor runs its functions, not in the thread that releases the lock. The executor's
 /// context must not end while the coroutine waits; async_lock, below, allows that. Threads: any that the executor
 /// allows. Errors: it is called where nothing may throw, so a post without memory ends the program. Cost: one post.
@@ -36,6 +37,7 @@ class resume_on {
 
 /// const tarn::asio::deadline soon(io.get_executor(), 50ms);
 /// auto held = co_await sessions.lock(soon.token());   // empty after 50 ms
+///
 /// Requests a stop when the time is over, unless it is destroyed before. So each wait that takes a std::stop_token may
 /// have a deadline. Threads: those of the executor, one at a time. Errors: the constructor throws std::bad_alloc, and
 /// what Asio throws for a timer. Cost: one timer of Asio, and one allocation.
@@ -289,6 +291,7 @@ void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::
 }  // namespace detail
 
 /// auto held = co_await tarn::asio::async_lock(sessions, net::use_awaitable);
+///
 /// Locks for any completion token of Asio: a coroutine of Asio, a function, a future. The completion is
 /// `void(error_code, async_handle<T>)`; the error is operation_aborted, and the handle empty, when the wait was
 /// cancelled by the handler's cancellation slot. When the handler's execution context ends, its waits end with it: the

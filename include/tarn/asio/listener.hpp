@@ -32,6 +32,7 @@ class worker_stop {
 
 /// tarn::asio::listener door(io, descriptor, tarn::current());
 /// door.accept([&](tarn::asio::tcp_socket client, const auto& peer) { serve(std::move(client), peer); });
+///
 /// Accepts the connections of a listening TCP socket, which it owns, and passes each to a function. When the process
 /// has no descriptors left, it tries again ten times a second. Threads: one, that of the io_context. Cost: one wait of
 /// Asio for each connection, whose memory comes from `memory`.

@@ -15,6 +15,7 @@ namespace tarn::io {
 
 /// tarn::io::journal file("app.journal");
 /// spdlog::set_default_logger(std::make_shared<spdlog::logger>("app", std::make_shared<tarn::io::spdlog_sink>(file)));
+///
 /// Writes each line in the form of a tarn::io::logger, so `tarn journal tail --level --since --json` reads it. A line
 /// survives the death of the process once the call of spdlog has returned, unless the logger of spdlog is asynchronous.
 /// Threads: any number, without a lock. A pattern or a formatter of spdlog has no effect. Errors: none of its own; a
