@@ -124,6 +124,14 @@ void after_in_parent() noexcept {
   streams::unlock();
 }
 
+// The locks of the spaces are apart: a purge that the fork interrupted must be ended with them.
+void reset_locks_without_state() noexcept {
+  pages::metadata::lock().reset();
+  heaps::arrays.lock().reset();
+  pages::page_map::lock().reset();
+  registry::lock().reset();
+}
+
 void after_in_child() noexcept {
   const std::uint32_t number = platform::thread_number();
   registry::renumber_objects(forking_thread, number);
@@ -135,12 +143,9 @@ void after_in_child() noexcept {
   if (!section.leave_in_child()) {
     return;
   }
-  pages::metadata::lock().reset();
-  heaps::arrays.lock().reset();
-  pages::page_map::lock().reset();
+  reset_locks_without_state();
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();
-  registry::lock().reset();
   process_heap()->mutex.reset();
   for_added([](platform::mutex& lock) { lock.reset(); });
   streams::reset();
@@ -149,12 +154,9 @@ void after_in_child() noexcept {
 }  // namespace
 
 void open_locks_of_lost_helper() noexcept {
-  pages::metadata::lock().reset();
-  heaps::arrays.lock().reset();
-  pages::page_map::lock().reset();
+  reset_locks_without_state();
   heaps::central().lock().reset();
   heaps::spaces::open_all();
-  registry::lock().reset();
   pages::space::end_lost_purges();
 }
 
