@@ -14,7 +14,7 @@ import unittest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "tail", "mkdir", "rm", "cksum",
-         "grep", "cat", "true"]
+         "grep", "cat", "true", "rmdir"]
 # Each stand-in notes its name and words. `have`, `known` and `broken` are files in the machine's folder.
 STAND_INS = {
     "id": 'echo "${FAKE_UID:-0}"',
@@ -29,7 +29,13 @@ elif [ -e "$MACHINE/broken" ]; then
   exit 100
 fi""",
     "sudo": '[ "${FAKE_SUDO:-yes}" = yes ] || exit 1; [ "$1" = -n ] && shift; exec "$@"',
-    "cmake": "",
+    # An installation: one file for each build, and a list that ends without a newline, as cmake writes it.
+    "cmake": """
+if [ "$1" = --install ]; then
+  mkdir -p "$2" "$4/lib/${2##*/}"
+  true >"$4/lib/${2##*/}/libtarn.a"
+  printf %s "$4/lib/${2##*/}/libtarn.a" >"$2/install_manifest.txt"
+fi""",
     "python3": 'pwd >"$MACHINE/where"; echo "all is well"',
 }
 NOTED = {"apt-get", "cmake", "python3"}
@@ -216,6 +222,20 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("cmake")[-2:], [
             f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/prefix"
             for preset in ["library", "checks"]])
+
+    def test_uninstall_removes_what_was_installed_and_nothing_else(self):
+        prefix = self.machine / "pre fix"
+        self.dev("install", "--library", "pre fix")
+        own_file = prefix / "lib/own"
+        own_file.write_text("mine", encoding="utf-8")
+        self.dev("install", "pre fix")  # the files of the first installation stay in the list
+        for build in "library", "release", "checks":
+            self.assertTrue((prefix / "lib" / build / "libtarn.a").exists())
+        self.assertIn("Removed from", self.dev("uninstall", "pre fix"))
+        self.assertEqual([path for path in prefix.rglob("*") if path.is_file()], [own_file])
+        self.assertEqual(list(prefix.iterdir()), [prefix / "lib"])
+        self.assertIn("./dev install has put nothing under", self.dev("uninstall", "pre fix", expect=1))
+        self.assertIn("uninstall takes one folder", self.dev("uninstall", expect=1))
 
     def test_package_packs_both_flavours_with_the_page(self):
         self.assertIn("no packages without the page of tarn report --html", self.dev("package", expect=1))
