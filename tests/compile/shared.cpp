@@ -1,7 +1,11 @@
 // No reference to the data leaves its lock.
+#include <array>
+#include <bitset>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string_view>
 #include <tarn/with.hpp>
 #include <vector>
@@ -34,6 +38,37 @@ auto first() {
 auto text() {
   static tarn::shared<std::string> name;
   return name.with([](std::string& n) { return std::string_view(n); });
+}
+
+//- good
+auto parts() {
+  static tarn::shared<std::vector<bool>> bits;
+  bits.with([](std::vector<bool>& values) { return bool(values[0]); });
+  bits.with([](std::vector<bool>& values) { return values; });
+  return rows.with([](table& values) { return std::array{values[0], values[1]}; });
+}
+//- bad: would outlive the lock
+auto parts() {
+  static tarn::shared<std::vector<bool>> bits;
+  return bits.with([](std::vector<bool>& values) { return values[0]; });
+}
+//- bad: would outlive the lock
+auto parts() {
+  static tarn::shared<std::bitset<8>> bits;
+  return bits.with([](std::bitset<8>& values) { return values[0]; });
+}
+//- bad: would outlive the lock
+auto parts() {
+  return rows.with([](table& values) { return std::array{&values[0], &values[1]}; });
+}
+//- bad: would outlive the lock
+auto parts() {
+  return rows.with([](table& values) { return std::span<int, 2>(values.data(), 2); });
+}
+//- bad: would outlive the lock
+auto parts() {
+  static tarn::shared<std::initializer_list<int>> list;
+  return list.with([](std::initializer_list<int>& values) { return values; });
 }
 
 //- good

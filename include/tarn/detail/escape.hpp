@@ -1,7 +1,9 @@
 // Rejects results that a function must not return out of a lock's scope.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <type_traits>
@@ -10,14 +12,19 @@
 
 namespace tarn::detail {
 
-/// True when a value of this type may refer to something that it does not own: references, pointers to objects,
-/// views, iterators, std::reference_wrapper, and templates over such types (std::optional<node*>,
-/// std::vector<node*>). The compiler cannot see the members of a class.
+/// True for a reference to a single bit, such as that of std::vector<bool> or std::bitset.
+template <class T>
+concept bit_reference = std::is_class_v<T> && std::is_convertible_v<T, bool> && requires(T bit) { bit.flip(); };
+
+/// True when a value of this type may refer to something that it does not own: references, also to a bit, pointers to
+/// objects, views, iterators, std::reference_wrapper, std::initializer_list, and templates over such types
+/// (std::optional<node*>, std::array<node*, 2>). The compiler cannot see the members of a class.
 template <class T>
 struct may_refer
     : std::bool_constant<
           std::is_reference_v<T> || (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) ||
-          std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> || std::input_or_output_iterator<T>> {};
+          std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> || std::input_or_output_iterator<T> ||
+          bit_reference<T>> {};
 template <class T>
 struct may_refer<const T> : may_refer<T> {};
 template <class T>
@@ -29,6 +36,11 @@ template <template <class...> class Template, class... Arguments>
   requires(!std::input_or_output_iterator<Template<Arguments...>>)
 struct may_refer<Template<Arguments...>>
     : std::bool_constant<std::ranges::enable_view<Template<Arguments...>> || (may_refer<Arguments>::value || ...)> {};
+template <class Element>
+struct may_refer<std::initializer_list<Element>> : std::true_type {};
+template <template <class, std::size_t> class Template, class Element, std::size_t Count>
+struct may_refer<Template<Element, Count>>
+    : std::bool_constant<std::ranges::enable_view<Template<Element, Count>> || may_refer<Element>::value> {};
 template <>
 struct may_refer<void> : std::false_type {};
 
