@@ -85,6 +85,7 @@ function(tarn_engine_flags target)
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
     -ftls-model=initial-exec -fno-plt -ffunction-sections -fdata-sections
+    "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/="  # assertions name files of the project, not the folder of a build
     $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # one copy's inline variables are not another one's
 endfunction()
 

@@ -4,7 +4,7 @@
 # They share headers and the package's configuration. The release has the usual places; another flavour has its libraries
 # in lib/tarn/FLAVOUR, and its name at the end of each .pc file's name.
 #
-# A component is a Debian package (packaging/debian.cmake).
+# A component is a Debian package (packaging/cpack.cmake).
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libtarn-dev)
 
@@ -72,13 +72,14 @@ endif()
 if(TARGET tarn_tidy)
   install(TARGETS tarn_tidy COMPONENT tarn-fix LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
-# Licences: ours, those of the page's packages, and those of the static libraries that become a part of `tarn`.
+# Licences: ours, those of the page's packages, and those of the libraries whose code becomes a part of `tarn`.
 set(tarn_doc_dir "${CMAKE_INSTALL_DATADIR}/doc/tarn")
 install(FILES LICENSE DESTINATION "${tarn_doc_dir}")
 if(TARGET tarn_command)
   install(FILES "${PROJECT_BINARY_DIR}/web/licences.txt" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
     RENAME page-licences.txt)
-  foreach(package IN ITEMS libiberty-dev libncurses-dev)
+  file(STRINGS packaging/libraries.txt packages REGEX "^[^#]")
+  foreach(package IN LISTS packages)
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
       RENAME "${package}.txt")
   endforeach()

@@ -27,7 +27,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   file(REMOVE "${share}/../lib/libtarn-record.so-gdb.gdb")
   file(WRITE "${documents}/changelog"
     "tarn (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
-    "  * Version ${CPACK_PACKAGE_VERSION}; the project's CHANGELOG.md names what changed.\n\n"
+    "  * The project's CHANGELOG.md names what changed.\n\n"
     " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
   tarn_compress("${documents}/changelog")
   if(EXISTS "${share}/man/man1/tarn.1")

@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 import time
 import zipfile
+from urllib.parse import quote
 
 import wheel
 
@@ -41,6 +42,15 @@ def commit():
         return output_of("git", "rev-parse", "HEAD")
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def package_version(version, is_tagged, revision, seconds):
+    """The version of the packages and of the wheel: that of the release for its tag, and a lower one for other commits,
+    which is higher for later ones."""
+    if is_tagged or revision is None:
+        return version, version
+    date = time.strftime("%Y%m%d%H%M", time.gmtime(seconds))
+    return f"{version}~{date}.{revision[:8]}", f"{version}.dev{date}"
 
 
 def epoch():
@@ -127,12 +137,13 @@ def libraries(builds, packages, bundled):
 
 def bill_of_materials(version, seconds, source, parts, packages):
     """An SPDX 2.3 document: Tarn, its packages, and what of other projects is in them."""
-    def package(name, package_version, purl, **more):
+    def package(name, own_version, purl, **more):
+        locator = f"pkg:{purl}/{quote(name, safe='/')}@{quote(own_version, safe='')}"
         return {"SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.]", "-", name), "name": name,
-                "versionInfo": package_version, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+                "versionInfo": own_version, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
                 "licenseConcluded": "NOASSERTION", "licenseDeclared": "NOASSERTION", "copyrightText": "NOASSERTION",
                 "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                                  "referenceLocator": f"pkg:{purl}/{name.replace('@', '%40')}@{package_version}"}],
+                                  "referenceLocator": locator}],
                 **more}
     tarn = package("tarn", version, "generic", licenseConcluded="MIT", licenseDeclared="MIT")
     results = [package(path.name, version, "generic", packageFileName=path.name, licenseDeclared="MIT",
@@ -169,14 +180,19 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     remove_results(folder)
 
-    version, seconds, source = project_version(), epoch(), commit()
+    seconds, source = epoch(), commit()
+    is_tagged = source is not None and f"v{project_version()}" in output_of("git", "tag", "--points-at").split()
+    committed = int(output_of("git", "log", "-1", "--format=%ct")) if source else 0
+    version, wheel_version = package_version(project_version(), is_tagged, source, committed)
     packages = pack(builds, folder, version, seconds)
-    made, bundled = wheel.make(next(folder.glob("*.tar.gz")), folder, version, seconds)
+    made, bundled = wheel.make(next(folder.glob("*.tar.gz")), folder, wheel_version, seconds)
     packages.append(made)
     write_json(folder / f"tarn-{version}.spdx.json",
                bill_of_materials(version, seconds, source, libraries(builds, packages, bundled), packages))
     write_json(folder / "manifest.json",
-               {"version": version, "commit": source, "source_date_epoch": seconds,
+               {"version": version, "commit": source,
+                "has_changes": source and output_of("git", "status", "--short") != "",
+                "source_date_epoch": seconds,
                 "compiler": output_of("c++", "--version").splitlines()[0],
                 "packages": [{"name": path.name, "bytes": path.stat().st_size, "files": contents(path)}
                              for path in packages]})

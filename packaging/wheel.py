@@ -14,7 +14,7 @@ import zipfile
 
 SCRIPTS = ["bin/tarn"]
 DATA = ["lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb", "share/man/man1/tarn.1",
-        "share/bash-completion/completions/tarn", "share/doc/tarn/page-licences.txt"]
+        "share/bash-completion/completions/tarn"]
 FOLDER = "lib/tarn-profiler"  # of the shared libraries, below the prefix of the environment
 SYSTEM = re.compile(r"(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so")  # glibc is the system's
 
@@ -74,10 +74,9 @@ def make(tarball, folder, version, seconds):
         data = [*DATA, *(f"{FOLDER}/{library.name}" for library in libraries)]
         entries += [(f"{name}.data/data/{file}", (prefix / file).read_bytes(), 0o644)
                     for file in data if (prefix / file).exists()]
-        licences = {"LICENSE": prefix / "share/doc/tarn/LICENSE",
-                    **{f"{package}.txt": pathlib.Path("/usr/share/doc", package, "copyright") for package in packages}}
-        entries += [(f"{name}.dist-info/licenses/{file}", path.read_bytes(), 0o644)
-                    for file, path in licences.items() if path.exists()]
+        licences = {path.name: path for path in sorted((prefix / "share/doc/tarn").iterdir())}
+        licences |= {f"{package}.txt": pathlib.Path("/usr/share/doc", package, "copyright") for package in packages}
+        entries += [(f"{name}.dist-info/licenses/{file}", path.read_bytes(), 0o644) for file, path in licences.items()]
         metadata = {"METADATA": f"Metadata-Version: 2.1\nName: tarn-profiler\nVersion: {version}\n"
                                 "Summary: Profiler of heap, locks, system calls and CPU time for C and C++ programs\n"
                                 "License: MIT\nRequires-Python: >=3.8\n",

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 import clean_root
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "packaging/package.py"
+sys.path.insert(0, str(PACKAGE.parent))
 CONSUMER = PROJECT / "tests/install/consumer"
 OWN = {"libtarn-dev", "tarn-lab", "tarn-malloc", "tarn-tools"}
 EPOCH = "1767225600"  # so that a checkout which git refuses can be packed, too
@@ -70,8 +72,32 @@ class Package(unittest.TestCase):
     def test_names_and_versions(self):
         version = run(BUILD / "bin/tarn", "--version").split()[-1]
         self.assertEqual({field(package, "Package") for package in self.packages}, OWN)
-        self.assertEqual({field(package, "Version") for package in self.packages}, {version})
-        self.assertEqual(len(list(self.results.glob(f"tarn-{version}-Linux-*.tar.gz"))), 1)
+        [packed] = {field(package, "Version") for package in self.packages}
+        self.assertRegex(packed, rf"^{re.escape(version)}(~\d{{12}}\.[0-9a-f]{{8}})?$")
+        self.assertEqual(len(list(self.results.glob(f"tarn-{packed}-Linux-*.tar.gz"))), 1)
+
+    def test_each_commit_has_a_version_below_its_release(self):
+        package = importlib.import_module("package")
+        revision = "5da23ef4396d7cb20a236ea3d4e28b723fe7d671"
+        self.assertEqual(package.package_version("0.1.0", True, revision, 0), ("0.1.0", "0.1.0"))
+        self.assertEqual(package.package_version("0.1.0", False, None, 0), ("0.1.0", "0.1.0"))
+        self.assertEqual(package.package_version("0.1.0", False, revision, int(EPOCH)),
+                         ("0.1.0~202601010000.5da23ef4", "0.1.0.dev202601010000"))
+        for lower, higher in [("0.1.0~202601010000.5da23ef4", "0.1.0"),
+                              ("0.1.0~202601010000.f0000000", "0.1.0~202601010001.00000000")]:
+            run("dpkg", "--compare-versions", lower, "lt", higher)
+
+    def test_licences_of_other_libraries_are_in_the_packages(self):
+        lines = (PROJECT / "packaging/libraries.txt").read_text(encoding="utf-8").splitlines()
+        licences = {"page-licences.txt", *(f"{line}.txt" for line in lines if not line.startswith("#"))}
+        tarball = run("tar", "-tf", next(self.results.glob("*.tar.gz"))).split()
+        self.assertLessEqual(licences | {"LICENSE"}, {path.rpartition("share/doc/tarn/")[2] for path in tarball})
+        [tools] = [path for path in self.packages if field(path, "Package") == "tarn-tools"]
+        listed = [line.split()[5] for line in run("dpkg-deb", "--contents", tools).splitlines()]
+        self.assertLessEqual(licences | {"copyright"}, {path.rpartition("share/doc/tarn-tools/")[2] for path in listed})
+        with zipfile.ZipFile(next(self.results.glob("*.whl"))) as archive:
+            inside = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
+        self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, inside)
 
     def test_checksums_and_manifest(self):
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.results)
