@@ -173,7 +173,7 @@ class Life(unittest.TestCase):
                              "appserver: configuration 2; [server] has changed, too: from the next start on\n")
             self.assertEqual(server.ask("GET", "/version").text, "2 three\n")
             self.assertEqual(server.end(), 0)
-            self.assertRegex(server.said(), r"\A.*reload failed, all stays as it was: .*app\.toml:3:8: "
+            self.assertRegex(server.said(), r"\A.*reload failed: .*app\.toml:3:8: "
                                             r"site\.rows is not a whole number\n\Z")
 
     def test_requests_that_began_are_answered_before_the_end(self):

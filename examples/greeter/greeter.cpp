@@ -144,8 +144,8 @@ int run(settings options) {
   });
   server.on_work(work);
   server.on_reload([] {  // SIGHUP
-    current.publish(read_texts(chosen_settings->greeting_path));
     journal->reopen();
+    current.publish(read_texts(chosen_settings->greeting_path));
   });
   return server.run();
 }

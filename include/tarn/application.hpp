@@ -26,7 +26,7 @@ struct application_options {
 /// The value that run() returns, or the exit status of the process.
 enum class application_end : int {
   stopped = 0,         ///< every worker returned
-  not_started = 1,     ///< the initialiser threw, a worker or process could not be started, or no work was set
+  not_started = 1,     ///< the initialiser threw, a worker or process could not be started, or an option was wrong
   worker_failed = 2,   ///< a worker threw, and the others were stopped; or a process died during the stop
   without_workers = 3  ///< the last deadline passed while workers or a callback still ran; ended by _exit,
                        ///< because the data they use must not be destroyed. Processes are killed
@@ -39,12 +39,14 @@ enum class application_end : int {
 /// return server.run();                                               // until SIGTERM or SIGINT
 ///
 /// - The constructor blocks these signals in the calling thread, and so in all threads started after it, and ignores
-///   SIGPIPE; the destructor restores both. Construct it before any other thread starts.
+///   SIGPIPE; the destructor restores both. Construct it before any other thread starts: run() names a thread that
+///   does not block them, because such a signal then ends the process.
 /// - The initialiser runs alone, in the thread that called run(). If it throws, that is reported in one line.
 /// - All workers start, with their threads and heaps, or none does. Until they end, building a read_only object is a
 ///   fault.
-/// - A reload runs in the thread of run(), while workers work. An exception is reported and changes nothing else. All
-///   requests that arrive during a reload cause one more, after it. During a stop they are reported and dropped.
+/// - A reload runs in the thread of run(), while workers work. An exception is reported; what the callback
+///   published before it stays, so publish last. All requests that arrive during a reload cause one more, after it.
+///   During a stop they are reported and dropped.
 /// - A worker that returns has done its work; when all have returned, run() returns. A worker that throws is reported
 ///   and started again up to `restarts` times, with growing delays; after that it stops the application.
 /// - A stop: on_stop runs, stopping() becomes true, stop_descriptor() readable, and sockets of wake::at_stop are shut
@@ -84,7 +86,7 @@ class application {
   /// Sets the function that runs for each reload, in the thread of run(), while workers work.
   application& on_reload(detail::callback<void()> function);
   /// Sets the function that runs at the beginning of a stop, in the thread of run(): close there the queues that
-  /// workers wait for.
+  /// workers wait for. If it throws, that is reported, and the stop goes on.
   application& on_stop(detail::callback<void()> function);
   /// Sets a function that runs in each process, with its number from 0 on, before its workers start: for resources
   /// that the processes must not share. If it throws, the process ends.

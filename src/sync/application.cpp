@@ -2,6 +2,8 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -32,6 +34,28 @@ void bind_to_processor(unsigned number) noexcept {
   }
 }
 
+// Returns the name of a thread that does not block all of these signals; nothing where there is none, or no /proc. The
+// kernel may deliver such a signal to that thread, and its default action ends the process.
+std::optional<std::string> thread_that_takes(const sigset_t& signals) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::ifstream status(entry->path() / "status");
+    std::string name;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("Name:\t")) {
+        name = line.substr(6);
+      } else if (line.starts_with("SigBlk:\t")) {
+        const std::uint64_t blocked = std::strtoull(line.c_str() + 8, nullptr, 16);
+        for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+          if (sigismember(&signals, number) == 1 && (blocked >> (number - 1) & 1) == 0) return name;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int application_inside::run() {
@@ -42,6 +66,21 @@ int application_inside::run() {
     say(work ? "not started: application_options::workers is 0, and there would be nobody to work"
              : "not started: on_work() was not called, and there would be nothing to do");
     return static_cast<int>(application_end::not_started);
+  }
+  for (const auto& [deadline, name] :
+       {std::pair(options_.stop_after, "stop_after"), std::pair(options_.end_after, "end_after")}) {
+    if (deadline < deadline.zero()) {
+      line message;
+      begin(message).append("not started: application_options::").append(name).append(" is negative: -");
+      message.decimal(0 - static_cast<std::uint64_t>(deadline.count())).append(" ms");
+      end(message);
+      return static_cast<int>(application_end::not_started);
+    }
+  }
+  if (const auto name = thread_that_takes(blocked_signals_.which())) {
+    say("construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because they are not "
+        "blocked in the thread ",
+        *name);
   }
   if (initialise) {
     if (const auto reason = run_watched("on_initialise", initialise)) {
@@ -143,7 +182,7 @@ bool application_inside::do_reload() {
       tell_manager("READY=1");
     }
     if (reason) {
-      say("reload failed, all stays as it was: ", *reason);
+      say("reload failed: ", *reason);
       return false;
     }
   }

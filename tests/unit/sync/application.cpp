@@ -289,7 +289,39 @@ TEST(application, a_reload_that_fails_changes_nothing) {
               });
               return app.run();
             }),
-            said(0, "reload failed, all stays as it was: line 3: no number\n"));
+            said(0, "reload failed: line 3: no number\n"));
+}
+
+TEST(application, names_a_thread_that_may_take_its_signals) {
+  EXPECT_EQ(in_child([] {
+              std::atomic<bool> has_name{false}, has_ended{false};
+              std::thread earlier_thread([&] {
+                pthread_setname_np(pthread_self(), "early");
+                has_name = true;
+                wait_until([&] { return has_ended.load(); });
+              });
+              wait_until([&] { return has_name.load(); });
+              application app(options(1));
+              app.on_work([](worker&) {});
+              const int result = app.run();
+              has_ended = true;
+              earlier_thread.join();
+              return result;
+            }),
+            said(0,
+                 "construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because "
+                 "they are not blocked in the thread early\n"));
+}
+
+TEST(application, is_not_started_with_a_negative_deadline) {
+  EXPECT_EQ(in_child([] {
+              auto wrong = options(1);
+              wrong.end_after = std::chrono::milliseconds(-5);
+              application app(wrong);
+              app.on_work([](worker&) {});
+              return app.run();
+            }),
+            said(1, "not started: application_options::end_after is negative: -5 ms\n"));
 }
 
 TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {

@@ -278,7 +278,7 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
               });
               return app.run();
             }),
-            said(0, "reload failed, all stays as it was: line 3: no number\n"));
+            said(0, "reload failed: line 3: no number\n"));
 }
 
 TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
