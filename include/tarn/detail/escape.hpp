@@ -20,11 +20,10 @@ concept bit_reference = std::is_class_v<T> && std::is_convertible_v<T, bool> && 
 /// objects, views, iterators, std::reference_wrapper, std::initializer_list, and templates over such types
 /// (std::optional<node*>, std::array<node*, 2>). The compiler cannot see the members of a class.
 template <class T>
-struct may_refer
-    : std::bool_constant<
-          std::is_reference_v<T> || (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) ||
-          std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> || std::input_or_output_iterator<T> ||
-          bit_reference<T>> {};
+struct may_refer : std::bool_constant<std::is_reference_v<T> ||
+                                      (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) ||
+                                      std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> ||
+                                      std::input_or_output_iterator<T> || bit_reference<T>> {};
 template <class T>
 struct may_refer<const T> : may_refer<T> {};
 template <class T>
