@@ -100,6 +100,11 @@ const cpu_findings& analysis::cpu() {
   return *cpu_;
 }
 
+const time_findings& analysis::time() {
+  if (!time_) time_ = find_time(recording_);
+  return *time_;
+}
+
 const lock_findings& analysis::locks() {
   if (!locks_) {
     add_calls_inside(locks_.emplace(find_locks(recording_)), recording_,

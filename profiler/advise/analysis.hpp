@@ -20,6 +20,7 @@
 #include "profiler/findings/quiet_regions.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/time.hpp"
 #include "profiler/findings/wrappers.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/predict/cost_model.hpp"
@@ -95,6 +96,7 @@ class analysis {
   const std::vector<quiet_view>& quiet_regions() { return find_once(quiet_regions_, find_quiet_regions); }
   const memory_findings& memory();  // of grouped_sites()
   const cpu_findings& cpu();
+  const time_findings& time();
   // Reads the whole content of the file each time. The history is empty if that content is not known.
   history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
@@ -154,6 +156,7 @@ class analysis {
   std::optional<std::vector<site>> grouped_sites_;
   std::optional<memory_findings> memory_;
   std::optional<cpu_findings> cpu_;
+  std::optional<time_findings> time_;
   std::optional<lock_findings> locks_;
   std::optional<order_findings> orders_;
   std::optional<call_findings> calls_;

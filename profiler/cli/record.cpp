@@ -174,7 +174,7 @@ std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t
 }
 
 void take_samples(cpu::sampler* sampler) {
-  if (sampler != nullptr && steady::now() >= sampler->next()) sampler->take();
+  if (sampler != nullptr) sampler->take();
 }
 
 namespace {

@@ -54,6 +54,17 @@ void copy_from(const std::byte* ring, std::size_t size, std::uint64_t position, 
 
 }  // namespace
 
+std::uint64_t time_of(const std::vector<std::byte>& record) {
+  constexpr std::size_t sample_at = sizeof(perf_event_header) + 2 * sizeof(std::uint32_t);
+  if (record.size() < sample_at + sizeof(std::uint64_t)) return 0;
+  perf_event_header header;
+  std::memcpy(&header, record.data(), sizeof header);
+  std::uint64_t time = 0;
+  const std::size_t time_at = header.type == PERF_RECORD_SAMPLE ? sample_at : record.size() - sizeof time;
+  std::memcpy(&time, record.data() + time_at, sizeof time);
+  return time;
+}
+
 int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
 #if defined(__x86_64__)
   perf_event_attr attributes{};
@@ -73,6 +84,7 @@ int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
   attributes.mmap = attributes.mmap2 = 1;
   attributes.comm = attributes.comm_exec = 1;
   attributes.task = 1;
+  attributes.context_switch = 1;
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
@@ -116,7 +128,7 @@ bool perf_events::add_thread(pid_t thread, bool is_next_program) {
                                      [&](const ring& candidate) { return candidate.processor == processor; });
     if (shared != rings_.end()) {
       if (::ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, shared->file) != 0) error_ = errno;
-    } else if (ring added{processor, file, nullptr, 0}; map(added)) {
+    } else if (ring added{processor, file}; map(added)) {
       rings_.push_back(added);
     } else {
       error_ = errno;
@@ -161,14 +173,16 @@ void perf_events::stop() {
   for (const int file : files_) ::ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-void perf_events::take(std::vector<perf_record>& records) {
-  for (const ring& mapped : rings_) {
+double perf_events::take(std::vector<perf_record>& records) {
+  double fullest = 0;
+  for (ring& mapped : rings_) {
     auto* const positions = static_cast<perf_event_mmap_page*>(mapped.start);
     const auto* const bytes = static_cast<const std::byte*>(mapped.start) + ring_page_bytes;
     // Acquire: the records before this position were written before it. Release: they have been read before the kernel
     // may write there again.
     const std::uint64_t end = __atomic_load_n(&positions->data_head, __ATOMIC_ACQUIRE);
     std::uint64_t position = positions->data_tail;
+    fullest = std::max(fullest, static_cast<double>(end - position) / static_cast<double>(mapped.bytes));
     while (position < end) {
       perf_event_header header;
       copy_from(bytes, mapped.bytes, position, &header, sizeof header);
@@ -176,10 +190,14 @@ void perf_events::take(std::vector<perf_record>& records) {
       perf_record& record = records.emplace_back();
       record.bytes.resize(header.size);
       copy_from(bytes, mapped.bytes, position, record.bytes.data(), header.size);
+      record.at_ns = time_of(record.bytes);
+      const std::uint64_t previous_ns = std::exchange(mapped.last_ns, record.at_ns);
+      if (header.type == PERF_RECORD_LOST) record.at_ns = std::min(previous_ns, record.at_ns);
       position += header.size;
     }
     __atomic_store_n(&positions->data_tail, end, __ATOMIC_RELEASE);
   }
+  return fullest;
 }
 
 }  // namespace tarn::cpu

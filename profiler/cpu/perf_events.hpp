@@ -22,6 +22,9 @@ struct perf_record {
   std::vector<std::byte> bytes;
 };
 
+// Returns the time in a record; 0 for one that is too short to have one.
+std::uint64_t time_of(const std::vector<std::byte>& record);
+
 class perf_events {
  public:
   // Samples the next program that this process starts, with its threads and children, from its exec on.
@@ -36,8 +39,9 @@ class perf_events {
   int error() const { return error_; }
   bool is_kernel_hidden() const { return is_kernel_hidden_; }
 
-  // Appends the records that have come, in the order of each processor.
-  void take(std::vector<perf_record>& records);
+  // Appends the records that have come, in the order of each processor. One about lost records has the time from which
+  // on they may be lost. Returns how full the fullest ring was, from 0 to 1.
+  double take(std::vector<perf_record>& records);
   // Ends the sampling; what has come can still be taken.
   void stop();
   // Gives everything back: no further program that this process starts is sampled.
@@ -48,7 +52,8 @@ class perf_events {
     int processor = 0;
     int file = -1;
     void* start = nullptr;
-    std::size_t bytes = 0;  // of the records; a page with the positions precedes them
+    std::size_t bytes = 0;      // of the records; a page with the positions precedes them
+    std::uint64_t last_ns = 0;  // time of the last record
   };
   // Returns a descriptor, or the errno as its negative.
   int open_event(pid_t thread, int processor, bool is_next_program);

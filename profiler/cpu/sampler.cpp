@@ -9,7 +9,8 @@
 namespace tarn::cpu {
 namespace {
 
-constexpr std::chrono::milliseconds pause{100};
+constexpr std::chrono::milliseconds shortest_pause{2}, longest_pause{100};
+constexpr double high_fill = 0.25, low_fill = 0.05;
 
 }  // namespace
 
@@ -19,26 +20,29 @@ sampler::sampler(pid_t process) : events_(process) {
 }
 
 void sampler::take_until(std::uint64_t bound_ns) {
-  const std::size_t sorted = pending_.size();
-  events_.take(pending_);
-  std::for_each(pending_.begin() + static_cast<std::ptrdiff_t>(sorted), pending_.end(),
-                [](perf_record& record) { record.at_ns = time_of(record.bytes); });
+  const double fill = events_.take(pending_);
+  if (fill > high_fill) pause_ = std::max(pause_ / 4, shortest_pause);
+  if (fill < low_fill) pause_ = std::min(pause_ * 2, longest_pause);
   std::stable_sort(pending_.begin(), pending_.end(),
                    [](const perf_record& a, const perf_record& b) { return a.at_ns < b.at_ns; });
   auto record = pending_.begin();
   for (; record != pending_.end() && record->at_ns <= bound_ns; ++record) samples_.add(*record);
   pending_.erase(pending_.begin(), record);
-  next_ = steady::now() + pause;
+  next_ = steady::now() + pause_;
 }
 
 void sampler::take() {
   // Later records wait, as an earlier one of another processor may come after them.
-  if (!is_over_) take_until(format::monotonic_nanoseconds());
+  if (is_over_) return;
+  const std::uint64_t now_ns = format::monotonic_nanoseconds();
+  take_until(now_ns);
+  samples_.set_time(now_ns);
 }
 
 void sampler::stop() {
   if (is_over_) return;
   is_over_ = true;
+  samples_.set_time(format::monotonic_nanoseconds());
   events_.stop();
   take_until(std::numeric_limits<std::uint64_t>::max());
   events_.close();

@@ -25,7 +25,8 @@ class sampler {
   void keep_only(pid_t process) { samples_.keep_only(process); }
 
   using steady = std::chrono::steady_clock;
-  // Takes what has come. The rings have room for a third of a second, so call it ten times a second.
+  // Takes what has come. Call it at next(): the rings have room for a third of a second, and for less of it while
+  // threads switch often.
   void take();
   steady::time_point next() const { return next_; }
   // Ends the sampling, and takes all that has come.
@@ -40,6 +41,7 @@ class sampler {
   perf_events events_;
   stack_samples samples_;
   std::vector<perf_record> pending_;
+  std::chrono::milliseconds pause_{100};
   steady::time_point next_{};
   bool is_over_ = false;
 };

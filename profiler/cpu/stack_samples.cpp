@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "profiler/format/build_id.hpp"
+#include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/unwind/walk.hpp"
 
@@ -51,15 +52,6 @@ perf_event_header header_of(const std::vector<std::byte>& record) {
 }
 
 }  // namespace
-
-std::uint64_t time_of(const std::vector<std::byte>& record) {
-  constexpr std::size_t sample_at = sizeof(perf_event_header) + 2 * sizeof(std::uint32_t);
-  const bool is_sample = header_of(record).type == PERF_RECORD_SAMPLE;
-  if (record.size() < sample_at + sizeof(std::uint64_t)) return 0;
-  std::uint64_t time = 0;
-  std::memcpy(&time, record.data() + (is_sample ? sample_at : record.size() - sizeof time), sizeof time);
-  return time;
-}
 
 // The copied part of a thread's stack, from its stack pointer up.
 class stack_samples::copied_stack {
@@ -161,10 +153,43 @@ std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, s
 
 std::uint32_t stack_samples::thread_number(process_state& state, pid_t thread) {
   const auto image = static_cast<std::uint32_t>(state.execs.size());
-  const auto [number, is_new] =
-      state.thread_numbers.try_emplace({image, thread}, static_cast<std::uint32_t>(state.samples.threads.size()));
-  if (is_new) state.samples.threads.push_back({image, static_cast<std::uint32_t>(thread), state.names[thread]});
+  const std::size_t next = std::min<std::size_t>(state.samples.threads.size(), format::max_threads);
+  const auto [number, is_new] = state.thread_numbers.try_emplace({image, thread}, static_cast<std::uint32_t>(next));
+  if (is_new && next < format::max_threads)
+    state.samples.threads.push_back({image, static_cast<std::uint32_t>(thread), state.names[thread]});
+  if (is_new && next == format::max_threads) number->second = format::max_threads - 1;
   return number->second;
+}
+
+void stack_samples::change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns) {
+  const auto [entry, is_new] = state.threads.try_emplace(thread);
+  thread_state& changed = entry->second;
+  if (is_new) {
+    changed = {thread_number(state, thread), activity, at_ns};
+    return;
+  }
+  if (at_ns < changed.since_ns) return;  // a later record of another processor came before it
+  // A thread that stops has run, and one that begins to run has not.
+  const bool has_run = activity != format::running_ns;
+  const std::uint64_t known_ns = std::clamp(lost_until_ns_, changed.since_ns, at_ns);
+  const bool is_told = has_run == (changed.activity == format::running_ns) || (has_run && known_ns > changed.since_ns);
+  format::cpu_counts& counts = state.samples.cells[{0, changed.number}];
+  counts[format::unknown_ns] += known_ns - changed.since_ns;
+  counts[!is_told ? format::unknown_ns : has_run ? format::running_ns : changed.activity] += at_ns - known_ns;
+  changed.activity = activity;
+  changed.since_ns = at_ns;
+}
+
+void stack_samples::add_switch(const perf_record& record) {
+  record_reader reader(record.bytes);
+  const auto header = reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  process_state& state = state_of(process);
+  if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) return change(state, thread, format::running_ns, record.at_ns);
+  const bool is_preempted = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+  change(state, thread, is_preempted ? format::runnable_ns : format::waiting_ns, record.at_ns);
+  ++state.samples.cells[{0, state.threads[thread].number}][is_preempted ? format::preemptions : format::wait_count];
 }
 
 void stack_samples::name(process_state& state, pid_t thread, std::string text) {
@@ -219,12 +244,16 @@ void stack_samples::add_command(const perf_record& record) {
   const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
   if (only_ != 0 && process != only_) return;
   process_state& state = state_of(process);
-  if ((header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0) {
+  const bool is_exec = (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+  if (is_exec) {
+    for (auto& [number, times] : state.threads) change(state, number, format::waiting_ns, record.at_ns);
     state.execs.push_back(record.at_ns);
     state.mappings.clear();
     state.names.clear();
+    state.threads.clear();
   }
   name(state, thread, reader.text());
+  if (is_exec) change(state, thread, format::running_ns, record.at_ns);
 }
 
 void stack_samples::add_module(const perf_record& record) {
@@ -255,6 +284,7 @@ void stack_samples::add_fork(const perf_record& record) {
     for (auto& [start, copy] : state.mappings) copy.is_noted = false;
   }
   name(state_of(process), thread, std::move(inherited));
+  change(state_of(process), thread, format::runnable_ns, record.at_ns);
 }
 
 void stack_samples::add_exit(const perf_record& record) {
@@ -265,8 +295,25 @@ void stack_samples::add_exit(const perf_record& record) {
   const auto thread = reader.next<pid_t>();
   const auto entry = processes_.find(process);
   if (entry == processes_.end()) return;
+  if (entry->second.threads.contains(thread)) change(entry->second, thread, format::waiting_ns, record.at_ns);
+  entry->second.threads.erase(thread);
   entry->second.names.erase(thread);
   if (process == thread && entry->second.samples.cells.empty()) processes_.erase(entry);
+}
+
+// Each thread may have begun to do something else from the record's time until that in its bytes.
+void stack_samples::add_lost(const perf_record& record) {
+  record_reader reader(record.bytes);
+  reader.skip(sizeof(perf_event_header) + sizeof(std::uint64_t));
+  lost_ += reader.next<std::uint64_t>();
+  for (auto& [process, state] : processes_) {
+    for (auto& [thread, times] : state.threads) {
+      if (record.at_ns <= times.since_ns) continue;
+      state.samples.cells[{0, times.number}][activity_of(times)] += record.at_ns - times.since_ns;
+      times.since_ns = record.at_ns;
+    }
+  }
+  lost_until_ns_ = std::max(lost_until_ns_, time_of(record.bytes));
 }
 
 void stack_samples::add(const perf_record& record) {
@@ -276,12 +323,8 @@ void stack_samples::add(const perf_record& record) {
     case PERF_RECORD_MMAP2: return add_module(record);
     case PERF_RECORD_FORK: return add_fork(record);
     case PERF_RECORD_EXIT: return add_exit(record);
-    case PERF_RECORD_LOST: {
-      record_reader reader(record.bytes);
-      reader.skip(sizeof(perf_event_header) + sizeof(std::uint64_t));
-      lost_ += reader.next<std::uint64_t>();
-      return;
-    }
+    case PERF_RECORD_SWITCH: return add_switch(record);
+    case PERF_RECORD_LOST: return add_lost(record);
     default: return;
   }
 }
@@ -301,10 +344,15 @@ void stack_samples::add_running(pid_t process) {
   std::error_code error;
   std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    std::ifstream file(entry->path() / "comm", std::ios::binary);
+    const auto thread = static_cast<pid_t>(std::stoi(entry->path().filename()));
+    const std::uint64_t now_ns = format::monotonic_nanoseconds();  // before its state: a later record corrects that
     std::string text;
-    std::getline(file, text);
-    state.names[static_cast<pid_t>(std::stoi(entry->path().filename()))] = text;
+    std::getline(std::ifstream(entry->path() / "comm", std::ios::binary), text);
+    state.names[thread] = text;
+    std::getline(std::ifstream(entry->path() / "stat", std::ios::binary), text);
+    const std::size_t name_end = text.rfind(") ");  // the state follows the name
+    const bool is_waiting = name_end != std::string::npos && text[name_end + 2] != 'R';
+    change(state, thread, is_waiting ? format::waiting_ns : format::running_ns, now_ns);
   }
 }
 
@@ -324,7 +372,10 @@ void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t fi
   target.stacks = state.samples.stacks;
   target.cells.clear();
   for (const auto& [key, counts] : state.samples.cells) {
-    if (key.site == 0 || target.stacks[key.site].image >= earlier_images) target.cells.emplace(key, counts);
+    if (target.threads[key.thread].image >= earlier_images) target.cells.emplace(key, counts);
+  }
+  for (const auto& [thread, times] : state.threads) {
+    if (now_ns_ > times.since_ns) target.cells[{0, times.number}][activity_of(times)] += now_ns_ - times.since_ns;
   }
   // Modules of earlier images must not stand for those of the first recorded one.
   std::erase_if(target.modules, [&](const format::module_facts& module) { return module.image < earlier_images; });

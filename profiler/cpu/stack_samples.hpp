@@ -1,4 +1,5 @@
-// Makes call stacks and counts of the records in which the kernel copied a thread's registers and stack.
+// Makes call stacks and counts of the records in which the kernel copied a thread's registers and stack, and times of
+// those that say when a thread began to run, and why it stopped.
 #pragma once
 
 #include <sys/types.h>
@@ -17,9 +18,6 @@
 
 namespace tarn::cpu {
 
-// Returns the time of a record; 0 for one that is too short to have one.
-std::uint64_t time_of(const std::vector<std::byte>& record);
-
 class stack_samples {
  public:
   // Takes the modules and the names of the threads of a process that runs already, as /proc has them.
@@ -28,6 +26,8 @@ class stack_samples {
   void keep_only(pid_t process) { only_ = process; }
   // Takes the next record in the order of time.
   void add(const perf_record& record);
+  // Says up to when all records were added: until then, threads do what their last records say.
+  void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
 
   // Copies the samples of a process. Its images are counted from the one that ran at `begun_ns`, which is
   // `first_image`; what was sampled in earlier ones is left out.
@@ -41,10 +41,16 @@ class stack_samples {
     std::uint64_t bias = 0;
     bool is_noted = false;  // in `samples.modules`
   };
+  struct thread_state {
+    std::uint32_t number = 0;                            // in `samples.threads`
+    format::cpu_counter activity = format::runnable_ns;  // the counter of what it does
+    std::uint64_t since_ns = 0;
+  };
   struct process_state {
     std::map<std::uint64_t, mapping> mappings;  // of code, by start
     std::vector<std::uint64_t> execs;           // their times; the number of the image is how many there were
     std::map<pid_t, std::string> names;         // of threads
+    std::map<pid_t, thread_state> threads;      // those that live
     format::cpu_recording samples;
     std::map<format::site_facts, std::uint32_t> stack_numbers;
     std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
@@ -59,6 +65,14 @@ class stack_samples {
   std::uint32_t stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames);
   static std::uint32_t thread_number(process_state& state, pid_t thread);
   static void name(process_state& state, pid_t thread, std::string text);
+  // Counts the time of a thread up to the record after which it does something else.
+  void change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns);
+  // Returns what the thread has done since its last record, as far as that is known by now.
+  format::cpu_counter activity_of(const thread_state& thread) const {
+    return thread.since_ns < lost_until_ns_ ? format::unknown_ns : thread.activity;
+  }
+  void add_switch(const perf_record& record);
+  void add_lost(const perf_record& record);
   void add_sample(const perf_record& record);
   void add_command(const perf_record& record);
   void add_module(const perf_record& record);
@@ -66,7 +80,7 @@ class stack_samples {
   void add_exit(const perf_record& record);
 
   pid_t only_ = 0;  // 0: all processes
-  std::uint64_t lost_ = 0;
+  std::uint64_t lost_ = 0, lost_until_ns_ = 0, now_ns_ = 0;
   std::map<pid_t, process_state> processes_;
   std::map<std::string, std::unique_ptr<elf_file>> files_;
 };

@@ -129,6 +129,7 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
 
 void profile::add_cpu() {
   for (const auto& [key, value] : recording_.cpu.cells) {
+    if (value[format::cpu_samples] == 0) continue;
     sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
     activity.sums[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
     add(activity);

@@ -79,6 +79,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
   std::map<function_key, std::size_t> numbers;
   for (const auto& [key, counts] : recording.cpu.cells) {
     const std::uint64_t samples = counts[format::cpu_samples];
+    if (samples == 0) continue;
     result.samples += samples;
     result.kernel += counts[format::cpu_kernel];
     result.cut += counts[format::cpu_cut];

@@ -13,7 +13,7 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 2;
+constexpr std::uint32_t recording_version = 3;
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes, uncompressed

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """`tarn record --cpu`: the shares of a program's functions are those of the work that they do."""
 
-import ctypes
-import errno
 import json
 import math
 import os
@@ -13,6 +11,7 @@ import tempfile
 import unittest
 
 import html_page
+import perf_events
 import prices
 from paths import HANG_S, PATHS, main
 
@@ -23,45 +22,10 @@ BOUND = 0.03
 # which one of a million recordings exceeds.
 ENOUGH = math.ceil(25 * 0.6 * 0.4 / BOUND ** 2)
 ROUNDS = 16000  # some hundred samples: the function with a tenth of them is among them but for one in 10**15 runs
-PERF_EVENT_OPEN = 298  # on x86-64
 
 
 def setUpModule():
     prices.measure(PATHS.tarn, SHARED.name)
-
-
-def refusal():
-    """The errno with which this kernel refuses to sample the own code of a process; 0 if it does not."""
-    attributes = (ctypes.c_uint64 * 17)()
-    attributes[0] = 1 | len(bytes(attributes)) << 32  # a software event
-    attributes[1] = 0  # the clock of the processor
-    attributes[5] = 1 | 1 << 5 | 1 << 6  # disabled, without the kernel's code, without a hypervisor's
-    libc = ctypes.CDLL(None, use_errno=True)
-    file = libc.syscall(PERF_EVENT_OPEN, ctypes.byref(attributes), 0, -1, -1, 0)
-    if file < 0:
-        return ctypes.get_errno()
-    os.close(file)
-    return 0
-
-
-class Filter(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint32)]
-
-
-class Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("filters", ctypes.POINTER(Filter))]
-
-
-def refuse_perf_events():
-    """Lets perf_event_open fail in this process, as containers do."""
-    load, equal, give_back = 0x20, 0x15, 0x06
-    allow, error = 0x7fff0000, 0x00050000 | errno.EPERM
-    filters = (Filter * 4)(Filter(load, 0, 0, 0), Filter(equal, 0, 1, PERF_EVENT_OPEN),
-                           Filter(give_back, 0, 0, error), Filter(give_back, 0, 0, allow))
-    no_new_privileges, seccomp, filter_mode = 38, 22, 2
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(no_new_privileges, 1, 0, 0, 0)
-    libc.prctl(seccomp, filter_mode, ctypes.byref(Program(4, filters)), 0, 0)
 
 
 class Processor(unittest.TestCase):
@@ -80,7 +44,7 @@ class Processor(unittest.TestCase):
 
     def is_refused(self):
         """Where the kernel refuses to sample, there is nothing to measure, and tarn says so."""
-        if refusal() == 0:
+        if perf_events.refusal() == 0:
             return False
         self.assertIn("the kernel refuses to sample the processor",
                       self.tarn("record", "--cpu", "--", "true", code=5).stderr)
@@ -187,11 +151,11 @@ class Processor(unittest.TestCase):
         self.assertLess(sampled_us, 2 * wall_us + 500_000)
 
     def test_a_kernel_that_refuses_is_named(self):
-        error = self.tarn("record", "--cpu", "-o", "rec", "--", "true", code=5, preexec_fn=refuse_perf_events).stderr
+        error = self.tarn("record", "--cpu", "-o", "rec", "--", "true", code=5, preexec_fn=perf_events.refuse).stderr
         self.assertIn("--cpu: the kernel refuses to sample the processor: Operation not permitted", error)
         self.assertIn("perf_event_paranoid", error)
         self.assertFalse((self.folder / "rec").exists())
-        error = self.tarn("record", "--cpu", "--heap", "-o", "rec", "--", "true", preexec_fn=refuse_perf_events).stderr
+        error = self.tarn("record", "--cpu", "--heap", "-o", "rec", "--", "true", preexec_fn=perf_events.refuse).stderr
         self.assertIn("tarn: the kernel refuses to sample the processor: Operation not permitted", error)
         report = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
         self.assertEqual(report["recorder"]["sources"], ["heap"])

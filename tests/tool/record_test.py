@@ -337,7 +337,7 @@ class Record(unittest.TestCase):
         newer = bytearray((self.folder / "rec").read_bytes())
         newer[8] += 1
         (self.folder / "rec").write_bytes(newer)
-        self.assertIn("version 3, and this tarn reads version 2", self.run_tarn("report", "rec", code=3).stderr)
+        self.assertIn("version 4, and this tarn reads version 3", self.run_tarn("report", "rec", code=3).stderr)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):

@@ -39,6 +39,9 @@ void redact_whole(json& document) {
   leave_out(document["recorder"], {"replaced"});
   if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
   for (json& entry : document["threads"]) leave_out(entry, {"name"});
+  if (json& time = document["time"]; time.is_object()) {
+    for (json& entry : time["names"]) leave_out(entry, {"name"});
+  }
   for (json& entry : document["locks"]) leave_out(entry, {"address"});
   for (json& circle : document["lock_orders"]["inversions"]) {
     for (json& step : circle["steps"]) leave_out(step["lock"], {"address"});

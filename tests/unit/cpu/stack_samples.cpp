@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "profiler/findings/cpu.hpp"
+#include "profiler/format/region.hpp"
 
 namespace tarn::cpu {
 namespace {
@@ -33,8 +34,8 @@ class records {
     return *this;
   }
   // Adds the record that was built, with what the kernel puts behind each: process, thread and time.
-  void end(std::uint32_t type, std::uint16_t misc, std::uint64_t at_ns) {
-    if (type != PERF_RECORD_SAMPLE) word(std::uint32_t{0}, std::uint32_t{0}, at_ns);
+  void end(std::uint32_t type, std::uint16_t misc, std::uint64_t at_ns, pid_t thread = 0) {
+    if (type != PERF_RECORD_SAMPLE) word(thread == 0 ? 0 : process, thread, at_ns);
     perf_event_header header{type, misc, static_cast<std::uint16_t>(content_.size() + sizeof header)};
     perf_record record{at_ns, std::vector<std::byte>(header.size)};
     std::memcpy(record.bytes.data(), &header, sizeof header);
@@ -55,6 +56,24 @@ class records {
   }
   void module(std::uint64_t start, std::uint64_t bytes, std::uint64_t offset, std::string_view path) {
     word(process, process, start, bytes, offset, std::array<char, 32>{}).text(path).end(PERF_RECORD_MMAP2, user, 1);
+  }
+  void run(pid_t thread, std::uint64_t at_ns) { end(PERF_RECORD_SWITCH, 0, at_ns, thread); }
+  void wait(pid_t thread, std::uint64_t at_ns) { end(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, at_ns, thread); }
+  void preempt(pid_t thread, std::uint64_t at_ns) {
+    end(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, at_ns, thread);
+  }
+  void exit(pid_t thread, std::uint64_t at_ns) {
+    word(process, process, thread, thread, at_ns).end(PERF_RECORD_EXIT, 0, at_ns);
+  }
+  // Between these times the kernel had no room for records.
+  void lose(std::uint64_t count, std::uint64_t from_ns, std::uint64_t to_ns) {
+    word(std::uint64_t{1}, count, process, process, to_ns);
+    perf_event_header header{PERF_RECORD_LOST, 0, static_cast<std::uint16_t>(content_.size() + sizeof header)};
+    perf_record record{from_ns, std::vector<std::byte>(header.size)};
+    std::memcpy(record.bytes.data(), &header, sizeof header);
+    std::memcpy(record.bytes.data() + sizeof header, content_.data(), content_.size());
+    samples_.add(record);
+    content_.clear();
   }
   // A stack of code with frame pointers: `returns` are the return addresses of the callers.
   void sample(pid_t of_process, pid_t thread, std::uint16_t mode, std::uint64_t at_ns, std::uint64_t address,
@@ -122,6 +141,110 @@ TEST(stack_samples, without_registers_count_at_no_stack) {
   EXPECT_EQ(recording_of(samples).cells, (std::map<format::cpu_key, format::cpu_counts>{{{0, 0}, {1, 1, 0}}}));
 }
 
+// Returns running, runnable, waiting, unknown, waits and preemptions of a thread.
+using times = std::array<std::uint64_t, 6>;
+times times_of(const format::cpu_recording& recorded, std::uint32_t id = process, std::uint32_t image = 0) {
+  times sums{};
+  for (const auto& [key, counts] : recorded.cells) {
+    if (recorded.threads[key.thread].id != id || recorded.threads[key.thread].image != image) continue;
+    for (std::size_t index = 0; index < sums.size(); ++index) sums[index] += counts[format::running_ns + index];
+  }
+  return sums;
+}
+
+TEST(thread_times, have_each_moment_from_begin_to_end) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.fork(process, process, worker, process, 100);
+  from_kernel.run(worker, 103);
+  from_kernel.wait(process, 200);
+  from_kernel.preempt(worker, 500);
+  from_kernel.run(worker, 570);
+  from_kernel.run(process, 700);
+  from_kernel.wait(worker, 1000);
+  from_kernel.run(worker, 3000);
+  from_kernel.exit(worker, 3005);
+  samples.set_time(4700);  // the process goes on
+  const format::cpu_recording recorded = recording_of(samples);
+  EXPECT_EQ(times_of(recorded), (times{190 + 4000, 0, 500, 0, 1, 0}));
+  EXPECT_EQ(times_of(recorded, worker), (times{397 + 430 + 5, 3 + 70, 2000, 0, 1, 1}));
+}
+
+TEST(thread_times, are_unknown_where_records_are_missing) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.wait(process, 20);
+  from_kernel.wait(process, 50);  // it has run in between
+  from_kernel.run(process, 90);
+  from_kernel.run(process, 96);
+  EXPECT_EQ(times_of(recording_of(samples)), (times{10, 0, 40, 30 + 6, 2, 0}));
+}
+
+TEST(thread_times, are_unknown_where_records_were_lost) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.fork(process, process, worker, process, 20);
+  from_kernel.run(worker, 20);
+  from_kernel.wait(process, 100);
+  from_kernel.lose(7, 130, 200);
+  from_kernel.run(process, 150);  // by another processor
+  from_kernel.wait(process, 230);
+  from_kernel.run(process, 300);
+  samples.set_time(400);
+  const format::cpu_recording recorded = recording_of(samples);
+  EXPECT_EQ(recorded.lost, 7U);
+  EXPECT_EQ(times_of(recorded), (times{90 + 30 + 100, 0, 30 + 70, 20 + 50, 2, 0}));
+  EXPECT_EQ(times_of(recorded, worker), (times{110, 0, 0, 270, 0, 0})) << "it still seems to do what it did before";
+}
+
+TEST(thread_times, do_not_change_by_a_record_that_comes_late) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.run(process, 60);  // the record of its wait is still on the way
+  from_kernel.wait(process, 30);
+  from_kernel.wait(process, 100);
+  from_kernel.run(process, 150);
+  EXPECT_EQ(times_of(recording_of(samples)), (times{40, 0, 50, 50, 2, 0}));
+}
+
+TEST(thread_times, begin_anew_with_each_program) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.wait(process, 12);
+  from_kernel.run(process, 15);
+  from_kernel.exec(process, 50);
+  from_kernel.wait(process, 70);
+  samples.set_time(90);
+  EXPECT_EQ(times_of(recording_of(samples)), (times{2 + 35, 0, 3, 0, 1, 0}));
+  EXPECT_EQ(times_of(recording_of(samples), process, 1), (times{20, 0, 20, 0, 1, 0}));
+  EXPECT_EQ(times_of(recording_of(samples, process, 60)), (times{20, 0, 20, 0, 1, 0})) << "the recorder came with it";
+}
+
+TEST(thread_times, of_threads_beyond_the_limit_count_as_those_of_the_last_one) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  constexpr pid_t count = format::max_threads + 100;
+  for (pid_t thread = 1; thread <= count; ++thread) {
+    from_kernel.fork(process, process, process + thread, process, 20);
+    from_kernel.run(process + thread, 21);
+    from_kernel.exit(process + thread, 23);
+  }
+  const format::cpu_recording recorded = recording_of(samples);
+  EXPECT_EQ(recorded.threads.size(), format::max_threads);
+  std::uint64_t running = 0;
+  for (const auto& [key, counts] : recorded.cells) {
+    ASSERT_LT(key.thread, recorded.threads.size());
+    running += counts[format::running_ns];
+  }
+  EXPECT_EQ(running, 2U * count);
+}
+
 TEST(stack_samples, of_another_process_are_left_out_or_kept_apart) {
   for (const bool keeps_one : {true, false}) {
     stack_samples samples;
@@ -148,6 +271,7 @@ TEST(stack_samples, of_images_before_the_recorder_are_left_out) {
   const format::cpu_recording recorded = recording_of(samples);
   std::map<std::uint64_t, std::uint32_t> images;
   for (const auto& [key, counts] : recorded.cells) {
+    if (key.site == 0) continue;  // times
     const format::site_facts& stack = recorded.stacks[key.site];
     images[stack.frames[0]] = stack.image;
     EXPECT_EQ(recorded.threads[key.thread].image, stack.image);

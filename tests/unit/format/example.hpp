@@ -45,7 +45,7 @@ inline recording example_recording() {
   recording.cpu.modules = {{1, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff", 0}};
   recording.cpu.threads = {{1, 4711, "a;\n\xff"}, {0, 9, {}}};
   recording.cpu.stacks = {{}, {1, {0x1235, 0x1200}}, {0, {~0ULL}}};
-  recording.cpu.cells[{0, 1}] = {1, 0, 0};
+  recording.cpu.cells[{0, 1}] = {1, 0, 0, 70, 5, 1'000, 2, 4, 3};
   recording.cpu.cells[{1, 0}] = {199, 20, ~0ULL};
   recording.clock = {2'500'000'000, 1'000'000'000};
   recording.snapshots = {{1000, 4096, 10, 20}};

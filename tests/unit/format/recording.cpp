@@ -83,6 +83,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.cpu.stacks.push_back({1, {0x77}});
   recording.cpu.cells[{1, 0}][cpu_samples] += 7;
   recording.cpu.cells[{3, 2}] = {1, 1, 1};
+  recording.cpu.cells[{0, 1}][waiting_ns] = std::uint64_t{1} << 40;
   recording.clock = {5, 2};
   recording.excerpts.push_back({0, 16384, {}});
   recording.snapshots.push_back({3000, 0, 11, 22});

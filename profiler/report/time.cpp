@@ -1,0 +1,93 @@
+// The section on time: what each thread did, also while it did not run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profiler/report/sections.hpp"
+#include "profiler/report/values.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::thread_times;
+using analyse::time_findings;
+using nlohmann::json;
+
+constexpr double min_unknown_share = 0.001;  // less is not printed
+
+double time_share(const thread_times& times, format::cpu_counter part) {
+  return static_cast<double>(times.sums[part]) / static_cast<double>(std::max<std::uint64_t>(times.lifetime_ns(), 1));
+}
+
+std::string time_cell(const thread_times& times, format::cpu_counter part) {
+  return fmt::format(" {:>8.2f} s {:>5.1f} %", static_cast<double>(times.sums[part]) * 1e-9,
+                     100 * time_share(times, part));
+}
+
+bool has_unknown_time(const thread_times& times) { return time_share(times, format::unknown_ns) >= min_unknown_share; }
+
+void print_time_summary(analyse::analysis& analysis) {
+  const time_findings& findings = analysis.time();
+  const thread_times& whole = findings.whole;
+  if (whole.threads == 0) return;
+  const auto text = [&](format::cpu_counter part) { return duration_text(whole.sums[part]); };
+  fmt::print("Time: {} ran for {}, were runnable for {} and waited for {}.\n", count_text(whole.threads, "thread"),
+             text(format::running_ns), text(format::runnable_ns), text(format::waiting_ns));
+  if (has_unknown_time(whole)) {
+    fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel had no room to say it.\n",
+               text(format::unknown_ns), 100 * time_share(whole, format::unknown_ns));
+  }
+}
+
+void print_time(analyse::analysis& analysis, std::size_t top) {
+  const time_findings& findings = analysis.time();
+  if (findings.whole.threads == 0) return;
+  const bool shows_unknown = std::any_of(findings.threads.begin(), findings.threads.end(), has_unknown_time);
+  fmt::print("\nTime{:>22}{:>19}{:>19}{}\n", "running", "runnable", "waiting",
+             shows_unknown ? "            unknown" : "");
+  const std::size_t rows = std::min(top, findings.threads.size());
+  for (std::size_t index = 0; index < rows; ++index) {
+    const thread_times& times = findings.threads[index];
+    const std::string figures = "   " + time_cell(times, format::running_ns) + time_cell(times, format::runnable_ns) +
+                                time_cell(times, format::waiting_ns) +
+                                (shows_unknown ? time_cell(times, format::unknown_ns) : "") + "  ";
+    const std::string threads = times.threads == 1 ? "" : fmt::format(" ({})", count_text(times.threads, "thread"));
+    const std::string name = times.name.empty() ? "a thread without a name" : times.name;
+    fmt::print("{}{}{}\n", figures, cut(name, text_width - std::min(text_width - 1, figures.size() + threads.size())),
+               threads);
+  }
+  if (findings.threads.size() > rows)
+    fmt::print("   and {}\n", count_text(findings.threads.size() - rows, "more name"));
+}
+
+json json_of_times(const thread_times& times) {
+  return {{"threads", times.threads},
+          {"running_ns", times.sums[format::running_ns]},
+          {"runnable_ns", times.sums[format::runnable_ns]},
+          {"waiting_ns", times.sums[format::waiting_ns]},
+          {"unknown_ns", times.sums[format::unknown_ns]},
+          {"waits", times.sums[format::wait_count]},
+          {"preemptions", times.sums[format::preemptions]}};
+}
+
+json json_of_time(analyse::analysis& analysis, std::size_t top) {
+  const time_findings& findings = analysis.time();
+  if (!findings.is_recorded) return nullptr;
+  json document = json_of_times(findings.whole);
+  document["names"] = json::array();
+  for (std::size_t index = 0; index < std::min(top, findings.threads.size()); ++index) {
+    document["names"].push_back(json_of_times(findings.threads[index]));
+    document["names"].back()["name"] = findings.threads[index].name;
+  }
+  return document;
+}
+
+}  // namespace
+
+const section time_section = {"time", print_time_summary, print_time, json_of_time};
+
+}  // namespace tarn::command

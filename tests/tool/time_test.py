@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""The section Time: what each thread did, also while it did not run, against what the program's own clocks say."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import html_page
+import perf_events
+import prices
+from paths import HANG_S, PATHS, main, polls
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-time-")
+BOUND = 0.03  # of a thread's time: clocks of the kernel that leave out interrupts differ by that
+START_NS = 150_000_000  # what a start may take on a loaded machine; until then the program is not there
+PARTS = ("running_ns", "runnable_ns", "waiting_ns", "unknown_ns")
+
+
+def setUpModule():
+    prices.measure(PATHS.tarn, SHARED.name)
+
+
+def stolen_ns():
+    """The time that a hypervisor took from this machine's processors: the clock of a thread stands still then."""
+    fields = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+@unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open; cpu_test.py tests what is said then")
+class Time(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-time-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def start(self, *words):
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+
+    def tarn(self, *words):
+        with self.start(PATHS.tarn, *words) as command:
+            output, error = command.communicate(timeout=HANG_S)
+        self.assertEqual(command.returncode, 0, output + error)
+        return output
+
+    def report(self, name="rec"):
+        report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name))
+        times = report["time"]
+        self.assertEqual(times["threads"], sum(named["threads"] for named in times["names"]))
+        for part in (*PARTS, "waits", "preemptions"):
+            self.assertEqual(times[part], sum(named[part] for named in times["names"]), part)
+        return report, {named["name"]: named for named in times["names"]}
+
+    def lifetime(self, times):
+        return sum(times[part] for part in PARTS)
+
+    def test_times_are_those_of_the_clocks(self):
+        for sources in (["--cpu"], ["--cpu", "--heap", "--locks", "--syscalls"]):
+            stolen = stolen_ns()
+            printed = self.tarn("record", *sources, "-o", "rec", "--", PATHS.times, "account")
+            stolen = stolen_ns() - stolen
+            account = json.loads(printed.splitlines()[1])
+            report, names = self.report()
+            truth, whole = names["truth"], account["whole"]
+            waited_ns = sum(account[name]["wall_ns"] - account[name]["cpu_ns"] for name in ("lock", "read", "sleep"))
+            delta = BOUND * whole["wall_ns"] + stolen
+            self.assertEqual(truth["threads"], 1)
+            self.assertEqual(truth["unknown_ns"], 0, report["cpu"]["lost"])
+            self.assertGreaterEqual(self.lifetime(truth), whole["wall_ns"], "the thread also begins and ends")
+            self.assertAlmostEqual(truth["running_ns"], whole["cpu_ns"], delta=delta)
+            self.assertAlmostEqual(truth["waiting_ns"], waited_ns, delta=delta)
+            self.assertAlmostEqual(truth["runnable_ns"], whole["wall_ns"] - whole["cpu_ns"] - waited_ns, delta=delta)
+            # The thread ends after it has read its counts.
+            self.assertAlmostEqual(truth["waits"], account["waits"], delta=3 + account["waits"] // 20)
+            self.assertAlmostEqual(truth["preemptions"], account["preemptions"], delta=3 + account["preemptions"] // 20)
+            wall_ns = report["end"]["wall_us"] * 1000
+            first = names["tool_times"]
+            self.assertLess(self.lifetime(truth), self.lifetime(first))
+            self.assertLess(self.lifetime(first), wall_ns)
+            self.assertGreater(self.lifetime(first), 0.95 * wall_ns - START_NS)
+        text = self.tarn("report", "--quick", "rec")
+        self.assertRegex(text, r"\nTime: 2 threads ran for .*, were runnable for .* and waited for ")
+        self.assertRegex(text, r"\nTime +running +runnable +waiting\n")
+        self.assertRegex(text, r"\n +[\d.]+ s +[\d.]+ % +[\d.]+ s +[\d.]+ % +[\d.]+ s +[\d.]+ %  truth\n")
+        self.assertRegex(self.tarn("report", "--quick", "--top", "1", "rec"), r"\n   and 1 more name\n")
+        for option, is_redacted in ((), False), (["--redact"], True):
+            page = self.folder / "page.html"
+            self.tarn("report", "--quick", *option, "--html", str(page), "rec")
+            shown = json.loads(html_page.json_in(page))["time"]["names"]
+            self.assertEqual([named.get("name") for named in shown],
+                             [None if is_redacted else named["name"] for named in report["time"]["names"]])
+        self.assertIsNone(json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec"))["time"])
+
+    def test_a_thread_that_never_runs_has_waited_all_the_time(self):
+        with self.start(PATHS.times, "idle") as program:
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            tasks = pathlib.Path(f"/proc/{program.pid}/task")
+            for _ in polls():
+                if len(list(tasks.iterdir())) == 2:
+                    break
+            self.tarn("record", "--cpu", "--for", "2s", "-o", "rec", "--pid", str(program.pid))
+            program.stdin.close()
+            program.wait(timeout=HANG_S)
+        report, names = self.report()
+        times, wall_ns = names["tool_times"], report["end"]["wall_us"] * 1000
+        self.assertEqual(times["threads"], 2)
+        self.assertAlmostEqual(times["waiting_ns"], 2 * wall_ns, delta=2 * (0.05 * wall_ns + START_NS))
+        self.assertAlmostEqual(self.lifetime(times), 2 * wall_ns, delta=2 * (0.05 * wall_ns + START_NS))
+
+    def test_each_file_of_a_recording_has_its_own_time(self):
+        self.tarn("record", "--cpu", "-o", "rec", "--every", "400ms", "--", PATHS.times, "account")
+        sums, wall_ns = dict.fromkeys(PARTS, 0), 0
+        files = list(self.folder.glob("rec.*"))
+        self.assertGreater(len(files), 1)
+        for path in files:
+            report, names = self.report(path.name)
+            wall_ns += report["end"]["wall_us"] * 1000
+            for part in PARTS:
+                sums[part] += names.get("tool_times", {part: 0})[part]
+        self.assertAlmostEqual(sum(sums.values()), wall_ns, delta=0.05 * wall_ns + START_NS)
+
+    def test_lost_records_make_time_unknown(self):
+        with self.start(PATHS.tarn, "record", "--cpu", "-o", "rec", "--", PATHS.times, "switch", "3") as command:
+            self.assertEqual(command.stdout.readline(), "ready\n")
+            # A ring that nobody reads is full after some ten thousand switches.
+            command.send_signal(signal.SIGSTOP)
+            time.sleep(1.5)
+            command.send_signal(signal.SIGCONT)
+            error = command.communicate(timeout=HANG_S)[1]
+            self.assertEqual(command.returncode, 0, error)
+        self.assertRegex(error, r"the kernel had no room for \d+ records")
+        report, names = self.report()
+        times, wall_ns = names["tool_times"], report["end"]["wall_us"] * 1000
+        self.assertGreater(report["cpu"]["lost"], 0)
+        self.assertGreater(times["unknown_ns"], 0.5e9)
+        self.assertAlmostEqual(self.lifetime(times), 2 * wall_ns, delta=0.1 * wall_ns)
+        text = self.tarn("report", "--quick", "rec")
+        self.assertRegex(text, r"\nWhat they did in .* s, [\d.]+ % of their time, is unknown")
+        self.assertRegex(text, r"\nTime +running +runnable +waiting +unknown\n")
+
+
+if __name__ == "__main__":
+    main("tarn", "times")
