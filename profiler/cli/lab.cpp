@@ -93,8 +93,8 @@ lab::places find_places(const std::string& program) {
     places.programs = folder_path.string();
     return places;
   }
-  fail(exit_code::missing, "cannot find lab-{} in {}: install the package tarn-lab, or build with TARN_BUILD_LAB=ON", program,
-       (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
+  fail(exit_code::missing, "cannot find lab-{} in {}: install the package tarn-lab, or build with TARN_BUILD_LAB=ON",
+       program, (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
 }
 
 void write_text(const std::string& path, const std::string& text) {
