@@ -13,14 +13,19 @@ namespace tarn::command {
 // Every exit code of the command; docs/reference/exit-codes.md documents them. 126, 127 and 130 are those of shells,
 // env(1) and nohup(1) for the same cases.
 enum class exit_code : int {
-  check_failed = 1,   // a limit is broken, a journal is damaged, or an experiment failed
-  usage = 2,          // the command line is wrong
-  io_error = 3,       // a file or a process cannot be read or written, or has the wrong content
-  no_memory = 4,      // there is no memory, or a limit on it (ulimit) is too low
-  missing = 5,        // a library, a helper program, a terminal or a feature of this system or build is missing
-  cannot_run = 126,   // PROGRAM exists but cannot run, or cannot run on Tarn
-  not_found = 127,    // PROGRAM does not exist
-  interrupted = 130,  // a signal ended the command before PROGRAM ran
+  check_failed = 1,          // a limit is broken, a journal is damaged, or an experiment failed
+  usage = 2,                 // the command line is wrong
+  io_error = 3,              // a file or a process cannot be read or written, or has the wrong content
+  no_memory = 4,             // there is no memory, or a limit on it (ulimit) is too low
+  missing = 5,               // a library, a helper program, a terminal or a feature of this system or build is missing
+  no_compile_commands = 10,  // tarn fix: the build folder has no usable compile_commands.json
+  other_build = 11,          // tarn fix: the program is not the recorded build
+  newer_source = 12,         // tarn fix: a source is newer than the program or the recording
+  dirty_tree = 13,           // tarn fix: no repository, or changes that are not committed
+  other_llvm = 14,           // tarn fix: clang-tidy cannot load the plugin
+  cannot_run = 126,          // PROGRAM exists but cannot run, or cannot run on Tarn
+  not_found = 127,           // PROGRAM does not exist
+  interrupted = 130,         // a signal ended the command before PROGRAM ran
 };
 
 // main catches it and prints "tarn: " and the message.

@@ -20,6 +20,8 @@ void add_diff(CLI::App& application);
 
 void add_gate(CLI::App& application);
 
+void add_fix(CLI::App& application);
+
 void add_export(CLI::App& application);
 
 void add_top(CLI::App& application, const std::vector<std::string>& after_dashes);

@@ -13,6 +13,7 @@
 #include <tarn/version.hpp>
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/launch/library.hpp"
 
 namespace {
 
@@ -35,20 +36,31 @@ std::string one_line(std::string message) {
   return message;
 }
 
+// Names the optional component that is installed beside the command.
+std::string version_text() {
+  std::string components;
+  try {
+    tarn::command::find_library("libtarn-tidy.so", "");
+    components = " (with tarn-fix)";
+  } catch (const tarn::command::failure&) {
+  }
+  return fmt::format("tarn {}.{}.{}{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH, components);
+}
+
 int run(std::vector<std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> after_dashes(dashes, arguments.end());
   arguments.erase(dashes, arguments.end());
 
   CLI::App application("Find and fix where threads wait: heap, locks, system calls.", "tarn");
-  application.set_version_flag(
-      "--version", fmt::format("tarn {}.{}.{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH));
+  application.set_version_flag("--version", version_text);
   application.require_subcommand(1);
   tarn::command::add_run(application, after_dashes);
   tarn::command::add_record(application, after_dashes);
   tarn::command::add_report(application);
   tarn::command::add_diff(application);
   tarn::command::add_gate(application);
+  tarn::command::add_fix(application);
   tarn::command::add_export(application);
   tarn::command::add_top(application, after_dashes);
   tarn::command::add_lab(application);

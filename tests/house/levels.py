@@ -6,7 +6,7 @@
         < memory/api < memory/drop_in                             the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
     profiler/base < unwind < format < symbols < findings < predict < advise < report < report/html < export < launch
-        < cpu < collect < top < lab < cli                         the profiler; it uses all of the engine but drop_in
+        < cpu < collect < top < lab < fix < cli                   the profiler; it uses all of the engine but drop_in
     profiler/preload/base < preload/stacks < preload              beside them, inside the recorded program
     profiler/tidy                                                 beside them, inside clang-tidy
 """
@@ -21,7 +21,7 @@ ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/
           "memory/api",
           "memory/drop_in"]
 PROFILER = ["base", "unwind", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export",
-            "launch", "cpu", "collect", "top", "lab", "cli"]
+            "launch", "cpu", "collect", "top", "lab", "fix", "cli"]
 LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level in PROFILER)]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {

@@ -54,13 +54,13 @@ class CommandTest(unittest.TestCase):
 
 class CommandLine(CommandTest):
     def test_the_version_is_one_line_of_three_numbers(self):
-        self.assertRegex(self.tarn("--version").stdout, r"^tarn \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.tarn("--version").stdout, r"^tarn \d+\.\d+\.\d+( \(with tarn-fix\))?\n$")
 
     def test_help_of_the_command_names_the_subcommands(self):
         result = self.tarn("--help")
         self.assertEqual(result.returncode, 0)
         names = re.findall(r"(?m)^  ([a-z]+) +[A-Z][^\n]+\.$", result.stdout)
-        self.assertEqual(names, ["run", "record", "report", "diff", "gate", "export", "top", "lab", "options",
+        self.assertEqual(names, ["run", "record", "report", "diff", "gate", "fix", "export", "top", "lab", "options",
                                  "journal"])
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
 

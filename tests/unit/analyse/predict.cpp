@@ -163,6 +163,27 @@ TEST(predict, containers_of_many_sizes_do_not_grow) {
   EXPECT_EQ(growth_of(site).steps, 0U) << "more of them than of the next smaller size: not all came from there";
 }
 
+TEST(predict, counts_of_samples_may_rise_by_chance) {
+  site site;
+  site.has_grown = true;
+  site.element_bytes = 8;
+  std::size_t bucket = format::size_buckets;
+  // A recording of 20,000 vectors of 8 bytes that grow to 1,024.
+  for (const std::uint64_t blocks : {43'620, 19'141, 22'147, 26'666, 16'419, 19'344, 21'100}) {
+    site.sums[bucket++] = blocks;
+    site.sums[format::blocks] += blocks;
+  }
+  EXPECT_EQ(growth_of(site).steps, 0U) << "exact counts";
+  site.error = 0.088;
+  EXPECT_EQ(growth_of(site).buffers, 26'666U);
+  EXPECT_EQ(growth_of(site).bytes, 1024U);
+  site.error = 0.3;
+  EXPECT_EQ(growth_of(site).steps, 0U) << "too few samples";
+  site.error = 0.088;
+  site.sums[format::size_buckets + 5] *= 2;
+  EXPECT_EQ(growth_of(site).steps, 0U) << "no chance explains twice as many";
+}
+
 TEST(predict, one_size_does_not_grow) {
   site site = find(recording_of({{.blocks = 1000, .own_frees = 1000}})).sites[0];
   site.has_grown = true;

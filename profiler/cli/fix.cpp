@@ -1,0 +1,250 @@
+// `tarn fix`: proposes an edit for each site of a recording that a check of libtarn-tidy.so can improve.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/base/json_output.hpp"
+#include "profiler/base/progress.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/findings/wrappers.hpp"
+#include "profiler/fix/proposals.hpp"
+#include "profiler/fix/series.hpp"
+#include "profiler/fix/tidy.hpp"
+#include "profiler/format/build_id.hpp"
+#include "profiler/launch/calibrate.hpp"
+#include "profiler/launch/library.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/values.hpp"
+
+namespace tarn::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct fix_request {
+  std::string path = "tarn.rec", build, output, site, plugin;
+  std::string clang_tidy = "clang-tidy-16";
+  bool as_json = false, includes_review = false, is_quick = false;
+};
+
+// A proposal with what became of it.
+struct attempt {
+  fix::proposal proposal;
+  fix::verdict verdict;
+  std::string diff;
+  std::string problem;  // why there is no patch; empty if there is one
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void require_recorded_build(const format::recording& recording) {
+  for (const format::module_facts& module : recording.modules) {
+    if (module.build_id.empty() || !module.path.starts_with('/')) continue;
+    if (analyse::is_installed_library(module.path) || analyse::is_runtime_module(module.path)) continue;
+    const std::string today = format::build_id_of(module.path);
+    if (today != module.build_id)
+      fail(exit_code::other_build, "{} has build id {}, and the recording is of {}: record this build", module.path,
+           today.empty() ? "none" : today, module.build_id);
+  }
+}
+
+void require_old_source(const fix::proposal& proposal, std::uint64_t recorded) {
+  struct stat source {
+  }, program{};
+  const analyse::code_location& location = proposal.location;
+  if (::stat(location.file.c_str(), &source) != 0) return;
+  const bool is_newer_than_program =
+      ::stat(location.module.c_str(), &program) == 0 && source.st_mtime > program.st_mtime;
+  if (is_newer_than_program || static_cast<std::uint64_t>(source.st_mtime) > recorded)
+    fail(exit_code::newer_source, "{} is newer than {}: build and record again", location.file,
+         is_newer_than_program ? location.module : "the recording");
+}
+
+std::string place_of(const attempt& attempt) {
+  const analyse::code_location& location = attempt.proposal.location;
+  return fmt::format("{}:{}", analyse::file_name(location.file), location.line);
+}
+
+std::string message_of(const analyse::analysis& analysis, const attempt& attempt) {
+  std::string notes;
+  for (const std::string& note : attempt.verdict.notes) notes += "Review: " + note + "\n";
+  return fmt::format("{}: {}\n\n{}.\n{}\nPredicted: {}, from a recording of {}.\n",
+                     analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.verdict.text,
+                     notes, gain_text(analysis, attempt.proposal.saved_ns, attempt.proposal.saves_more),
+                     analyse::file_name(analysis.recorded().program.arguments.front()));
+}
+
+// Asks the check about a site, and adds its edit to the series.
+void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix_request& request, const fix::tidy& tidy,
+              const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
+  const fix::proposal& proposal = attempt.proposal;
+  if (proposal.check.empty()) {
+    attempt.problem = "no check edits this remedy";
+    return;
+  }
+  if (series.in_clone(proposal.location.file).empty()) {
+    attempt.problem = proposal.location.file + " is no file of this repository";
+    return;
+  }
+  // A header belongs to the units of the functions that called it.
+  const std::string file = fs::weakly_canonical(proposal.location.file);
+  std::vector<std::string> chosen_units;
+  if (std::find(units.begin(), units.end(), file) != units.end()) {
+    chosen_units.push_back(file);
+  } else {
+    for (const std::string& caller : proposal.files) {
+      const std::string unit = caller.empty() ? caller : fs::weakly_canonical(caller).string();
+      if (std::find(units.begin(), units.end(), unit) != units.end()) chosen_units.push_back(unit);
+    }
+  }
+  if (chosen_units.empty()) {
+    attempt.problem = "compile_commands.json has no unit with this line";
+    return;
+  }
+  fs::create_directory(folder);
+  attempt.verdict = tidy.judge(proposal.check, file, proposal.location.line, proposal.bytes, chosen_units, folder);
+  using fix::certainty;
+  switch (attempt.verdict.level) {
+    case certainty::silent: attempt.problem = proposal.check + " finds no code to edit in this line"; return;
+    case certainty::failed: attempt.problem = "clang-tidy cannot compile it: " + attempt.verdict.text; return;
+    case certainty::no_edit: attempt.problem = attempt.verdict.text; return;
+    case certainty::review:
+      if (!request.includes_review && request.site.empty()) {
+        attempt.problem = "to review (--review): " + attempt.verdict.text;
+        return;
+      }
+      break;
+    case certainty::proven: break;
+  }
+  fix::series::outcome outcome = series.add(folder, message_of(analysis, attempt));
+  attempt.diff = std::move(outcome.diff);
+  attempt.problem = std::move(outcome.problem);
+}
+
+void print_attempts(const analyse::analysis& analysis, const std::vector<attempt>& attempts, bool has_notes) {
+  const paint paint;
+  std::size_t number = 0, patches = 0;
+  for (const attempt& attempt : attempts) {
+    const fix::proposal& proposal = attempt.proposal;
+    fmt::print("{}. {} {}  {}\n", ++number, paint.strong(place_of(attempt)), proposal.remedy,
+               gain_text(analysis, proposal.saved_ns, proposal.saves_more));
+    if (attempt.problem.empty()) {
+      fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrapped(attempt.verdict.text, 12));
+    } else {
+      fmt::print("   {} {}\n", paint.faint("no patch:"), wrapped(attempt.problem, 13));
+    }
+    for (const std::string& note : has_notes ? attempt.verdict.notes : std::vector<std::string>())
+      fmt::print("   {}\n", note);
+  }
+  for (const attempt& attempt : attempts) {
+    if (attempt.problem.empty()) fmt::print("\n{}", attempt.diff);
+  }
+}
+
+void print_attempts_as_json(const analyse::analysis& analysis, const std::vector<attempt>& attempts) {
+  nlohmann::json sites = nlohmann::json::array();
+  for (const attempt& attempt : attempts) {
+    const fix::proposal& proposal = attempt.proposal;
+    const analyse::range share = analysis.share(proposal.saved_ns);
+    sites.push_back({{"file", proposal.location.file},
+                     {"line", proposal.location.line},
+                     {"function", proposal.location.function},
+                     {"remedy", proposal.remedy},
+                     {"check", proposal.check},
+                     {"saved_ns", {proposal.saved_ns.low, proposal.saved_ns.high}},
+                     {"saved_share", {share.low, share.high}},
+                     {"at_least", proposal.saves_more},
+                     {"verdict", fix::name(attempt.verdict.level)},
+                     {"text", attempt.verdict.text},
+                     {"notes", attempt.verdict.notes},
+                     {"problem", attempt.problem},
+                     {"patch", attempt.problem.empty() ? attempt.diff : ""}});
+  }
+  fmt::print("{}\n", json_text({{"version", 1}, {"sites", sites}}, 0));
+}
+
+void require_empty(const std::string& folder) {
+  std::error_code error;
+  if (!folder.empty() && fs::exists(folder, error) && !fs::is_empty(folder, error))
+    fail(exit_code::usage, "{} is not an empty folder: the series needs one of its own", folder);
+}
+
+void run_fix(const fix_request& request) {
+  require_empty(request.output);
+  const std::string commands_path = request.build + "/compile_commands.json";
+  const std::string commands = content_of(commands_path);
+  if (commands.empty())
+    fail(exit_code::no_compile_commands, "cannot read {}: for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+         commands_path);
+  const std::vector<std::string> units = fix::units_of(commands, commands_path);
+  const fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin), request.build);
+  const std::string root = fix::clean_repository();
+  analyse::analysis analysis(read_recording(request.path), machine_costs(false));
+  require_recorded_build(analysis.recorded());
+  const auto replay = [&](analyse::analysis& analysed, const std::vector<analyse::site>& sites) {
+    if (!request.is_quick) replay_dearest(analysed, sites);
+  };
+  std::vector<attempt> attempts;
+  for (fix::proposal& proposal : fix::proposals_of(analysis, replay)) {
+    attempt next{std::move(proposal), {}, {}, {}};
+    const std::string whole_place = fmt::format("/{}:{}", next.proposal.location.file, next.proposal.location.line);
+    if (request.site.empty() || whole_place.ends_with("/" + request.site)) attempts.push_back(std::move(next));
+  }
+  if (attempts.empty() && !request.site.empty())
+    fail(exit_code::usage, "{}: no such site is worth a change; without --explain all are listed, as FILE:LINE",
+         request.site);
+  if (attempts.empty()) {
+    if (request.as_json) return print_attempts_as_json(analysis, attempts);
+    fmt::print("Nothing to fix: no remedy of a line in this program saves 0.1 % of CPU.\n");
+    return;
+  }
+  for (const attempt& next : attempts) {
+    if (!next.proposal.check.empty()) require_old_source(next.proposal, analysis.recorded().program.started);
+  }
+  const fix::scratch_folder scratch;
+  fix::series series(root, scratch.path() + "/tree");
+  progress edit_progress("edits");
+  for (std::size_t index = 0; index < attempts.size(); ++index) {
+    edit_progress.update(index, attempts.size());
+    try_edit(attempts[index], analysis, request, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+  }
+  if (!request.output.empty()) series.write_patches(request.output);
+  request.as_json ? print_attempts_as_json(analysis, attempts)
+                  : print_attempts(analysis, attempts, !request.site.empty());
+}
+
+}  // namespace
+
+void add_fix(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("fix", "Propose patches for the sites of a recording, by predicted gain.");
+  const auto request = std::make_shared<fix_request>();
+  command->add_option("FILE", request->path, "recording of the program; default tarn.rec");
+  command->add_option("-p", request->build, "build folder, with compile_commands.json")->type_name("BUILD")->required();
+  command->add_option("-o", request->output, "write the patches into this folder, for git am")->type_name("FOLDER");
+  command->add_flag("--json", request->as_json, "print JSON (docs/guide/fix.md)");
+  command->add_option("--explain", request->site, "say of one site which condition of an edit fails, and in which line")
+      ->type_name("FILE:LINE");
+  command->add_flag("--review", request->includes_review, "also make the edits that a person must review");
+  command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");
+  command->add_option("--clang-tidy", request->clang_tidy, "program to run; default clang-tidy-16")->type_name("PATH");
+  command->add_option("--lib", request->plugin, "libtarn-tidy.so to load into it")->type_name("PATH");
+  command->callback([request] { run_fix(*request); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,121 @@
+#include "profiler/fix/proposals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::fix {
+namespace {
+
+constexpr std::size_t max_sites = 200;  // as many as a report sums up
+constexpr double min_saved_share = 0.001;
+
+struct remedy_row {
+  std::string_view remedy;  // as in the JSON of a report; make_shared is known only here
+  const char* check;
+  const char* title;
+};
+constexpr std::array checks = {
+    remedy_row{"reserve", "tarn-reserve", "Reserve before the loop"},
+    remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared"},
+};
+
+proposal proposal_of(const analyse::site_view& view, std::string_view remedy, const analyse::prediction& prediction) {
+  proposal result;
+  result.location = *view.location();
+  result.remedy = remedy;
+  result.saved_ns = prediction.saved_ns;
+  result.saves_more = prediction.saves_more;
+  const auto* const row =
+      std::find_if(checks.begin(), checks.end(), [&](const remedy_row& next) { return next.remedy == remedy; });
+  if (row == checks.end()) return result;
+  result.check = row->check;
+  result.title = row->title;
+  result.bytes = remedy == "reserve" ? analyse::growth_of(view.facts).bytes : 0;
+  return result;
+}
+
+// Returns the first remedy of the site that a check edits, else its first one.
+std::optional<proposal> best_of(const analyse::site_view& view, bool is_counts) {
+  if (view.location() == nullptr || view.location()->file.empty()) return std::nullopt;
+  if (is_counts && view.facts.sums[format::blocks] >= analyse::min_allocations && !view.allocation.is_foreign) {
+    // The allocation of the counts does not happen any more.
+    analyse::prediction counts;
+    counts.saved_ns = view.predicted.now_ns;
+    if (view.facts.category == analyse::heap_category::shared) counts.saved_ns.low = 0;
+    return proposal_of(view, "make_shared", counts);
+  }
+  std::optional<proposal> result;
+  for (const analyse::offer& offer : view.offers) {
+    const analyse::prediction& predicted = offer.predicted;
+    if (predicted.remedy == analyse::remedy_kind::drop_in) continue;
+    proposal next = proposal_of(view, analyse::name(predicted.remedy), predicted);
+    if (!result || !next.check.empty()) result = std::move(next);
+    if (!result->check.empty()) break;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool allocates_counts_alone(const std::string& function) {
+  // Debug information has no scope where the class of the object has internal linkage.
+  constexpr std::string_view prefix = "__shared_count<";
+  const std::string name = analyse::without_arguments(function);
+  const std::size_t start = name.rfind(prefix);
+  return start != std::string::npos && analyse::argument_of(name.substr(start), prefix).ends_with('*');
+}
+
+std::vector<proposal> proposals_of(
+    analyse::analysis& analysis,
+    const std::function<void(analyse::analysis&, const std::vector<analyse::site>&)>& replay) {
+  // A line is one site, however many functions of the library allocate for it.
+  struct line_of_code {
+    bool is_counts = false;
+    std::set<std::string> files;
+  };
+  std::vector<analyse::site> sites;
+  std::vector<line_of_code> lines;
+  std::map<std::tuple<std::string, int, bool>, std::size_t> places;
+  for (const analyse::site& site : analysis.grouped_sites()) {
+    if (sites.size() == max_sites) break;
+    const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recorded(), site, analysis.names());
+    const analyse::site_view view = analysis.view(site);
+    if (view.location() == nullptr) continue;
+    const bool is_counts = std::any_of(frames.begin(), frames.end(), [](const analyse::code_location& frame) {
+      return allocates_counts_alone(frame.function);
+    });
+    const auto [entry, is_new] =
+        places.try_emplace({view.location()->file, view.location()->line, is_counts}, sites.size());
+    if (is_new) {
+      sites.push_back(site);
+      lines.push_back({is_counts, {}});
+    } else {
+      analyse::add_site(sites[entry->second], site);
+    }
+    for (std::size_t frame = view.frame_index; frame < view.stack.size(); ++frame)
+      lines[entry->second].files.insert(view.stack[frame].file);
+  }
+  replay(analysis, sites);
+  std::vector<proposal> proposals;
+  for (std::size_t index = 0; index < sites.size(); ++index) {
+    std::optional<proposal> next = best_of(analysis.view(sites[index]), lines[index].is_counts);
+    if (!next) continue;
+    const analyse::range share = analysis.share(next->saved_ns);
+    const double expected = next->saves_more ? share.high : share.middle();
+    if (analysis.knows_processor_time() ? expected < min_saved_share : next->saved_ns.middle() <= 0) continue;
+    next->files = std::move(lines[index].files);
+    proposals.push_back(std::move(*next));
+  }
+  std::stable_sort(proposals.begin(), proposals.end(), [](const proposal& first, const proposal& second) {
+    return first.saved_ns.middle() > second.saved_ns.middle();
+  });
+  return proposals;
+}
+
+}  // namespace tarn::fix

@@ -1,0 +1,35 @@
+// Chooses the sites of a recording that an edit can improve, and the check of libtarn-tidy.so that makes the edit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profiler/advise/analysis.hpp"
+
+namespace tarn::fix {
+
+// A line of code that allocates, with the remedy that the recording asks for.
+struct proposal {
+  analyse::code_location location;
+  std::string remedy;
+  std::string check;            // empty: no check edits this remedy
+  std::string title;            // of a commit
+  std::uint64_t bytes = 0;      // enough for nine of ten buffers that grow here
+  analyse::range saved_ns;      // predicted
+  bool saves_more = false;      // the edit also saves what no recording shows
+  std::set<std::string> files;  // of the functions around the line, in all stacks
+};
+
+// Returns whether a function allocates the counts of a shared_ptr that takes over a pointer, and not those that
+// std::make_shared allocates together with the object.
+bool allocates_counts_alone(const std::string& function);
+
+// Returns the sites that are worth a change, the largest gain first. `replay` replays the most expensive ones.
+std::vector<proposal> proposals_of(
+    analyse::analysis& analysis,
+    const std::function<void(analyse::analysis&, const std::vector<analyse::site>&)>& replay);
+
+}  // namespace tarn::fix

@@ -1,0 +1,171 @@
+#include "profiler/fix/series.hpp"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/base/helper_program.hpp"
+
+namespace tarn::fix {
+namespace {
+
+namespace fs = std::filesystem;
+using command::exit_code;
+using command::fail;
+using command::helper_result;
+using command::run_helper;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Runs a program that must succeed, and returns its output.
+std::string output_of(const std::vector<std::string>& arguments) {
+  helper_result result = run_helper(arguments, "", false);
+  if (result.code == 127 && result.errors.empty()) fail(exit_code::missing, "there is no {}", arguments.front());
+  if (result.code != 0)
+    fail(exit_code::io_error, "{}: {}", arguments.front(),
+         first_line(result.errors.empty() ? result.output : result.errors));
+  return std::move(result.output);
+}
+
+std::string setting(const std::string& root, const char* name, const char* otherwise) {
+  const std::string value = first_line(run_helper({"git", "-C", root, "config", name}, "", false).output);
+  return std::string(name) + "=" + (value.empty() ? otherwise : value);
+}
+
+// Returns whether the project has a style for a file: a .clang-format beside it or above it.
+bool has_style(const fs::path& root, fs::path folder) {
+  for (;; folder = folder.parent_path()) {
+    if (fs::exists(folder / ".clang-format") || fs::exists(folder / "_clang-format")) return true;
+    if (folder == root || folder == folder.parent_path()) return false;
+  }
+}
+
+}  // namespace
+
+scratch_folder::scratch_folder() : path_((fs::temp_directory_path() / "tarn-fix-XXXXXX").string()) {
+  if (::mkdtemp(path_.data()) == nullptr) fail(exit_code::io_error, "{}: {}", path_, command::system_error_text(errno));
+  path_ = fs::canonical(path_);
+}
+scratch_folder::~scratch_folder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string clean_repository() {
+  const helper_result root = run_helper({"git", "rev-parse", "--show-toplevel"}, "", false);
+  if (root.code == 127) fail(exit_code::missing, "there is no git: install the Debian package git");
+  if (root.code != 0)
+    fail(exit_code::dirty_tree, "run tarn fix in the program's repository: {}", first_line(root.errors));
+  const std::string path = first_line(root.output);
+  const std::string changes = output_of({"git", "-C", path, "status", "--porcelain", "--untracked-files=no"});
+  if (!changes.empty())
+    fail(exit_code::dirty_tree, "{} has changes that are not committed, such as {}: commit or stash them", path,
+         first_line(changes).substr(3));
+  return path;
+}
+
+series::series(std::string root, std::string clone)
+    : root_(std::move(root)),
+      clone_(std::move(clone)),
+      base_(first_line(output_of({"git", "-C", root_, "rev-parse", "HEAD"}))),
+      git_{"git",
+           "-C",
+           clone_,
+           "-c",
+           setting(root_, "user.name", "tarn fix"),
+           "-c",
+           setting(root_, "user.email", "tarn-fix@localhost"),
+           "-c",
+           "core.hooksPath=/dev/null",
+           "-c",
+           "commit.gpgSign=false"} {
+  output_of({"git", "clone", "--quiet", "--shared", "--no-checkout", root_, clone_});
+  git({"checkout", "--quiet", "--detach", base_});
+}
+
+std::string series::git(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> command = git_;
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return output_of(command);
+}
+
+std::string series::in_clone(const std::string& file) const {
+  const std::string path = fs::weakly_canonical(file);
+  if (!path.starts_with(root_ + "/")) return {};
+  std::string copy = clone_ + path.substr(root_.size());
+  return fs::is_regular_file(copy) ? copy : std::string();
+}
+
+series::outcome series::add(const std::string& folder, const std::string& message) {
+  // The edits name files of the user's tree: they are to change those of the clone.
+  std::ostringstream edits;
+  {
+    std::ifstream file(folder + "/edits.yaml");
+    constexpr std::string_view key = "FilePath:";
+    for (std::string line; std::getline(file, line); edits << line << '\n') {
+      const std::size_t start = line.find(key);
+      const std::size_t begin = start == std::string::npos ? start : line.find('\'', start);
+      if (begin == std::string::npos || line.back() != '\'') continue;
+      const std::string name = line.substr(begin + 1, line.size() - begin - 2);
+      if (name.empty()) continue;
+      const std::string copy = in_clone(name);
+      if (copy.empty()) return {"", name + " is no file of the repository"};
+      line.replace(begin + 1, name.size(), copy);
+    }
+  }
+  std::ofstream(folder + "/edits.yaml") << edits.str();
+  const std::string tip = first_line(git({"rev-parse", "HEAD"}));
+  git({"checkout", "--quiet", "--detach", base_});
+  const helper_result applied = run_helper({"clang-apply-replacements-16", folder}, "", false);
+  if (applied.code == 127)
+    fail(exit_code::missing, "there is no clang-apply-replacements-16: install the Debian package clang-tools-16");
+  outcome result;
+  std::istringstream changed(git({"diff", "--name-only"}));
+  bool is_formatted = false;
+  for (std::string name; std::getline(changed, name);)
+    is_formatted = is_formatted || has_style(clone_, fs::path(clone_ + "/" + name).parent_path());
+  if (is_formatted) {
+    const helper_result formatted = run_helper(
+        {"env", "-C", clone_, "git-clang-format-16", "--quiet", "--force", "--binary", "clang-format-16", "HEAD"}, "",
+        false);
+    if (formatted.code > 1)
+      fail(exit_code::missing, "cannot run git-clang-format-16 of the Debian package clang-format-16: {}",
+           first_line(formatted.errors));
+  }
+  result.diff = git({"diff"});
+  if (result.diff.empty()) {
+    result.problem = "the edits do not fit together: " + first_line(applied.errors);
+    git({"checkout", "--quiet", "--detach", tip});
+    return result;
+  }
+  if (const auto known_diff = std::find(diffs_.begin(), diffs_.end(), result.diff); known_diff != diffs_.end()) {
+    result.problem = "the same edit as that of patch " + std::to_string(known_diff - diffs_.begin() + 1);
+    git({"checkout", "--quiet", "--force", "--detach", tip});
+    return result;
+  }
+  git({"commit", "--quiet", "--all", "--message", message});
+  const std::string commit = first_line(git({"rev-parse", "HEAD"}));
+  git({"checkout", "--quiet", "--detach", tip});
+  std::vector<std::string> pick = git_;
+  pick.insert(pick.end(), {"cherry-pick", commit});
+  if (run_helper(pick, "", false).code != 0) {
+    git({"cherry-pick", "--abort"});
+    result.problem = "the edit overlaps an earlier one: run tarn fix again when that is in";
+    return result;
+  }
+  diffs_.push_back(result.diff);
+  return result;
+}
+
+void series::write_patches(const std::string& folder) const {
+  git({"format-patch", "--quiet", "--output-directory", fs::absolute(folder).string(), base_ + "..HEAD"});
+}
+
+}  // namespace tarn::fix

@@ -1,0 +1,52 @@
+// Turns edits into a series of commits, in a clone of the repository beside it: the user's tree is never touched.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tarn::fix {
+
+// A folder of its own, removed with all that is in it.
+class scratch_folder {
+ public:
+  scratch_folder();
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Returns the root of the repository around the current folder. Throws a failure if there is none, or if it has
+// changes that are not committed.
+std::string clean_repository();
+
+class series {
+ public:
+  // Clones the repository `root` into the folder `clone`. It shares the objects.
+  series(std::string root, std::string clone);
+
+  struct outcome {
+    std::string diff;     // as of git; empty if there is no edit
+    std::string problem;  // why there is no patch; empty if there is one
+  };
+  // Applies the edits.yaml in `folder` to the committed state, in the project's style, and adds it to the series.
+  outcome add(const std::string& folder, const std::string& message);
+
+  // Writes a file for each commit of the series into `folder`.
+  void write_patches(const std::string& folder) const;
+
+  // Returns the path in the clone of a file; empty for a file outside of the repository, or one that git does not know.
+  std::string in_clone(const std::string& file) const;
+
+ private:
+  std::string git(const std::vector<std::string>& arguments) const;
+
+  std::string root_, clone_, base_;
+  std::vector<std::string> git_;    // the command with its settings
+  std::vector<std::string> diffs_;  // of the series
+};
+
+}  // namespace tarn::fix

@@ -1,0 +1,42 @@
+// Asks clang-tidy and libtarn-tidy.so for an edit, and reads the answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tarn::fix {
+
+// Returns the real paths of the units in the text of compile_commands.json. Throws a failure where the text is none;
+// `path` is for its message.
+std::vector<std::string> units_of(std::string_view text, const std::string& path);
+
+// The certainty of an edit; `failed`: a unit does not compile with clang-tidy.
+enum class certainty { silent, no_edit, review, proven, failed };
+const char* name(certainty level);
+
+// The answer about one site.
+struct verdict {
+  certainty level = certainty::silent;
+  std::string text;
+  std::vector<std::string> notes;  // "FILE:LINE: CONDITION": the conditions that failed, with the lines that show it
+};
+
+// Reads what clang-tidy printed about one site. Of several edits the least certain one counts.
+verdict verdict_of(std::string_view output, std::string_view check);
+
+class tidy {
+ public:
+  // `build` is the folder of compile_commands.json. Throws a failure if clang-tidy cannot load the plugin.
+  tidy(std::string program, std::string plugin, std::string build);
+
+  // Judges a line of `file`. `folder` gets the site for the check, and edits.yaml if there are edits.
+  verdict judge(const std::string& check, const std::string& file, int line, std::uint64_t bytes,
+                const std::vector<std::string>& units, const std::string& folder) const;
+
+ private:
+  std::vector<std::string> command_;
+};
+
+}  // namespace tarn::fix

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/fix/tidy.hpp"
+
+namespace tarn::fix {
+namespace {
+
+struct diagnostic {
+  std::string position, kind, text;  // position: FILE:LINE
+};
+
+// Reads "FILE:LINE:COLUMN: KIND: TEXT".
+std::optional<diagnostic> diagnostic_in(std::string_view line) {
+  for (const std::string_view kind : {"warning", "error", "note"}) {
+    const std::size_t start = line.find(": " + std::string(kind) + ": ");
+    if (start == std::string_view::npos) continue;
+    const std::string_view position = line.substr(0, start);
+    const std::size_t column = position.rfind(':');
+    if (column == std::string_view::npos || position.find(':') == column) continue;
+    return diagnostic{std::string(position.substr(0, column)), std::string(kind),
+                      std::string(line.substr(start + kind.size() + 4))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> units_of(std::string_view text, const std::string& path) {
+  const nlohmann::json entries = nlohmann::json::parse(text, nullptr, false);
+  std::vector<std::string> units;
+  for (const nlohmann::json& entry : entries.is_array() ? entries : nlohmann::json::array()) {
+    if (!entry.is_object()) continue;
+    const auto member = [&](const char* name) {
+      const auto value = entry.find(name);
+      return value != entry.end() && value->is_string() ? value->get<std::string>() : std::string();
+    };
+    if (!member("file").empty())
+      units.push_back(std::filesystem::weakly_canonical(std::filesystem::path(member("directory")) / member("file")));
+  }
+  if (units.empty()) command::fail(command::exit_code::no_compile_commands, "{}: names no unit", path);
+  return units;
+}
+
+const char* name(certainty level) {
+  constexpr std::array names = {"silent", "no edit", "review", "proven", "failed"};
+  return names[static_cast<std::size_t>(level)];
+}
+
+verdict verdict_of(std::string_view output, std::string_view check) {
+  const std::string mark = " [" + std::string(check);
+  verdict result;
+  bool takes_notes = false;
+  for (std::size_t begin = 0; begin < output.size();) {
+    const std::size_t end = std::min(output.find('\n', begin), output.size());
+    std::optional<diagnostic> next = diagnostic_in(output.substr(begin, end - begin));
+    begin = end + 1;
+    if (!next) continue;
+    if (next->kind == "note") {
+      if (takes_notes) result.notes.push_back(next->position + ": " + next->text);
+      continue;
+    }
+    takes_notes = false;
+    const std::size_t mark_start = next->text.rfind(mark);
+    verdict next_verdict{certainty::proven, next->text.substr(0, next->text.rfind(" [")), {}};
+    if (mark_start == std::string::npos) {
+      if (next->kind != "error") continue;
+      next_verdict.level = certainty::failed;
+      next_verdict.text = next->position + ": " + next_verdict.text;
+    } else if (next_verdict.text.starts_with("no edit: ")) {
+      next_verdict.level = certainty::no_edit;
+      next_verdict.text.erase(0, 9);
+    } else if (next_verdict.text.starts_with("review: ")) {
+      next_verdict.level = certainty::review;
+      next_verdict.text.erase(0, 8);
+    }
+    // An error counts most, then an edit to review, a proven edit, and none.
+    const auto weight = [](certainty level) { return std::array{0, 1, 3, 2, 4}[static_cast<std::size_t>(level)]; };
+    if (weight(next_verdict.level) <= weight(result.level)) continue;
+    result = std::move(next_verdict);
+    takes_notes = mark_start != std::string::npos;
+  }
+  return result;
+}
+
+}  // namespace tarn::fix

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""`tarn fix`: what it proposes for a recorded program, that it changes nothing, and what it says of bad input."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import prices
+from paths import HANG_S, PATHS, main
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-fix-test-")
+ROOT = pathlib.Path(SHARED.name).resolve() / "project"
+SOURCES = {
+    ".gitignore": "/build/\n",
+    ".clang-format": "BasedOnStyle: Google\nAllowShortIfStatementsOnASingleLine: Never\nIndentWidth: 4\n",
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.20)
+project(program CXX)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS "-g -O1 -fno-inline -Wl,--build-id")
+add_executable(program program.cpp other.cpp)
+""",
+    "shared.hpp": """#pragma once
+#include <vector>
+inline std::vector<long> multiples(int count) {
+    std::vector<long> result;
+    for (int i = 0; i < count; ++i) {
+        result.push_back(3L * i);  // header
+    }
+    return result;
+}
+""",
+    "other.cpp": """#include "shared.hpp"
+long sum_of_others() {
+    return multiples(300).back();
+}
+""",
+    "program.cpp": """#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+#include "shared.hpp"
+
+long sum_of_others();
+struct token {
+    explicit token(int number) : value(number) {}
+    int value;
+    char text[40] = {};
+};
+
+long squares(int count) {
+    std::vector<long> values;
+    for (int i = 0; i < count; ++i) {
+        values.push_back(static_cast<long>(i) * i);  // loop
+    }
+    return values.back();
+}
+
+int shared(int number) {
+    std::shared_ptr<token> one(new token(number));  // pointer
+    return one->value;
+}
+
+void fill(std::vector<long>& target, int count) {
+    for (int i = 0; i < count; ++i) {
+        target.push_back(i);  // refused
+    }
+}
+
+long parsed(const std::vector<std::string>& texts, unsigned count) {
+    std::vector<long> numbers;
+    for (unsigned i = 0; i < count; ++i) {
+        numbers.push_back(std::stol(texts[i]));  // rejecting
+    }
+    return numbers.back();
+}
+
+int main() {
+    long sum = 0;
+    const std::vector<std::string> texts(300, "7");
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<long> filled;
+        fill(filled, 300);
+        sum += filled.back() + squares(300) + multiples(300).back() + sum_of_others() + parsed(texts, 300);
+        for (int number = 0; number < 50; ++number) sum += shared(number);
+    }
+    std::printf("%ld\\n", sum);
+}
+""",
+}
+
+
+def run(*words, cwd=ROOT, check=True):
+    return subprocess.run(list(map(str, words)), cwd=cwd, check=check, capture_output=True, text=True, timeout=HANG_S)
+
+
+def git(*words, cwd=ROOT):
+    return run("git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", *words, cwd=cwd).stdout
+
+
+def line_of(mark, name="program.cpp"):
+    return next(number for number, line in enumerate(SOURCES[name].splitlines(), 1) if f"// {mark}" in line)
+
+
+def setUpModule():
+    ROOT.mkdir()
+    for name, text in SOURCES.items():
+        (ROOT / name).write_text(text, encoding="utf-8")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "Begin")
+    run("cmake", "-S", ".", "-B", "build")
+    run("cmake", "--build", "build")
+    run(PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/rec", "--", "build/program")
+    prices.simplify(prices.measure(PATHS.tarn, SHARED.name))
+
+
+class FixTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-fix-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def fix(self, *words, code=0, cwd=ROOT, recording=f"{SHARED.name}/rec", build="build"):
+        """Runs `tarn fix`, which must change nothing, and returns what it printed."""
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        before = self.state()
+        done = subprocess.run(
+            [PATHS.tarn, "fix", recording, "-p", build, "--quick", *map(str, words)], capture_output=True, text=True,
+            timeout=HANG_S, check=False, cwd=cwd,
+            env={**os.environ, "XDG_CACHE_HOME": SHARED.name, "TMPDIR": str(scratch)})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(self.state(), before)
+        self.assertEqual(list(scratch.iterdir()), [])
+        if code != 0:
+            self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1), done.stderr)
+            self.assertTrue(done.stderr.startswith("tarn: "), done.stderr)
+        return done.stderr if code != 0 else done.stdout
+
+    @staticmethod
+    def state():
+        """What a user sees of the repository: files, commits, branches, worktrees and loose objects."""
+        files = {str(path): path.read_bytes() for path in sorted(ROOT.rglob("*")) if path.is_file() and
+                 path.name not in ("index", ".ninja_log")}
+        return files, git("worktree", "list"), git("for-each-ref")
+
+    def sites(self, *words):
+        return {(pathlib.Path(site["file"]).name, site["line"], site["remedy"]): site
+                for site in json.loads(self.fix("--json", *words))["sites"]}
+
+
+class Proposals(FixTest):
+    def test_each_site_has_a_patch_or_a_reason(self):
+        sites = self.sites()
+        loop = sites["program.cpp", line_of("loop"), "reserve"]
+        self.assertEqual((loop["verdict"], loop["problem"], loop["check"]), ("proven", "", "tarn-reserve"))
+        self.assertIn("+    if (count > 0)\n+        values.reserve(static_cast<std::size_t>(count));\n", loop["patch"])
+        self.assertGreater(loop["saved_share"][1], 0)
+        pointer = sites["program.cpp", line_of("pointer"), "make_shared"]
+        self.assertEqual((pointer["verdict"], pointer["problem"]), ("proven", ""))
+        self.assertIn("+    std::shared_ptr<token> one(std::make_shared<token>(number));", pointer["patch"])
+        refused = sites["program.cpp", line_of("refused"), "reserve"]
+        self.assertEqual((refused["verdict"], refused["patch"]), ("no edit", ""))
+        self.assertEqual(refused["problem"], "'target' may have elements before the loop")
+        header = sites["shared.hpp", line_of("header", "shared.hpp"), "reserve"]
+        self.assertEqual((header["verdict"], header["problem"], header["patch"].count("\n+")), ("proven", "", 3))
+        # The code may refuse a text before it has read so many: what was recorded is more certain.
+        rejecting = sites["program.cpp", line_of("rejecting"), "reserve"]
+        self.assertEqual(rejecting["verdict"], "proven")
+        self.assertRegex(rejecting["patch"], r"\+    numbers.reserve\(\d+\);")
+        self.assertTrue(any(site["problem"] == "no check edits this remedy" for site in sites.values()))
+        gains = [sum(site["saved_ns"]) for site in sites.values()]
+        self.assertEqual(gains, sorted(gains, reverse=True))
+
+    def test_the_series_applies_builds_and_computes_the_same(self):
+        text = self.fix("-o", self.folder / "series")
+        self.assertRegex(text, r"\n\d\. program.cpp:\d+ reserve  (may )?saves? .*\n   patch \d: 'values' grows in this")
+        self.assertIn("   no patch: 'target' may have elements before the loop\n", text)
+        clone = self.folder / "clone"
+        git("clone", "--quiet", ROOT, clone, cwd=self.folder)
+        patches = sorted((self.folder / "series").iterdir())
+        self.assertEqual(len(patches), 4)
+        git("am", *patches, cwd=clone)
+        subjects = git("log", "--format=%s", "HEAD~4..", cwd=clone).splitlines()
+        self.assertCountEqual(subjects, ["program.cpp: Use std::make_shared", "program.cpp: Reserve before the loop",
+                                         "program.cpp: Reserve before the loop", "shared.hpp: Reserve before the loop"])
+        self.assertRegex(git("log", "-1", "--format=%b", cwd=clone), r"Predicted: (may )?saves? .* of program\.")
+        self.assertEqual(git("diff", "HEAD~4", "--stat", "--", ".", ":!program.cpp", ":!shared.hpp", cwd=clone), "")
+        run("cmake", "-S", ".", "-B", "build", cwd=clone)
+        run("cmake", "--build", "build", cwd=clone)
+        self.assertEqual(run(clone / "build/program").stdout, run(ROOT / "build/program").stdout)
+
+    def test_explain_says_which_condition_fails_in_which_line(self):
+        line = line_of("refused")
+        text = self.fix("--explain", f"program.cpp:{line}")
+        self.assertRegex(text, rf"^1\. program.cpp:{line} reserve ")
+        self.assertRegex(text, rf"\n   {ROOT}/program.cpp:\d+: 'target' may have elements before the loop\n$")
+        self.assertIn("no such site", self.fix("--explain", "program.cpp:1", code=2))
+        self.assertIn("no such site", self.fix("--explain", f"gram.cpp:{line}", code=2))
+
+    def test_a_program_without_sites_has_nothing_to_fix(self):
+        recording = f"{self.folder}/true.rec"
+        run(PATHS.tarn, "record", "--heap", "-o", recording, "--", "true")
+        self.assertRegex(self.fix(recording=recording), r"^Nothing to fix: .*\n$")
+        self.assertEqual(json.loads(self.fix("--json", recording=recording)), {"version": 1, "sites": []})
+
+    def test_it_runs_from_a_folder_within_the_repository(self):
+        folder = ROOT / "build"
+        self.assertIn("patch 4:", self.fix(cwd=folder, build="."))
+
+
+class BadInput(FixTest):
+    def changed(self, name, change):
+        """Changes a file for the time of this test."""
+        path = ROOT / name
+        content, times = path.read_bytes(), path.stat()
+
+        def restore():
+            path.write_bytes(content)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+        self.addCleanup(restore)
+        change(path)
+
+    def test_no_compile_commands(self):
+        self.assertIn(f"cannot read {self.folder}/compile_commands.json", self.fix(build=self.folder, code=10))
+        for text in "[", "{}", "[]", '[{"file": 3}]':
+            (self.folder / "compile_commands.json").write_text(text, encoding="utf-8")
+            self.assertIn("compile_commands.json: names no unit", self.fix(build=self.folder, code=10))
+
+    def test_another_build(self):
+        self.changed("build/program", lambda path: shutil.copy(PATHS.tarn, path))
+        self.assertRegex(self.fix(code=11), r"build/program has build id \w+, and the recording is of \w+: record this")
+
+    def test_a_program_that_is_gone(self):
+        program, other = ROOT / "build/program", ROOT / "build/renamed"
+        program.rename(other)
+        self.addCleanup(other.rename, program)
+        self.assertIn("build/program has build id none", self.fix(code=11))
+
+    def test_newer_sources(self):
+        later = (ROOT / "build/program").stat().st_mtime + 10
+        self.changed("program.cpp", lambda path: os.utime(path, (later, later)))
+        self.assertIn("program.cpp is newer than", self.fix(code=12))
+
+    def test_a_dirty_tree(self):
+        self.changed("other.cpp", lambda path: path.write_text(SOURCES["other.cpp"] + "//\n", encoding="utf-8"))
+        self.assertIn("has changes that are not committed, such as other.cpp", self.fix(code=13))
+
+    def test_no_repository(self):
+        self.assertIn("not a git repository", self.fix(cwd=self.folder, build=ROOT / "build", code=13))
+
+    def test_a_plugin_that_clang_tidy_cannot_load(self):
+        self.assertIn("is for LLVM 16", self.fix("--lib", PATHS.stub, code=14))
+
+    def test_no_plugin(self):
+        self.assertIn("No such file", self.fix("--lib", self.folder / "none.so", code=5))
+
+    def test_no_clang_tidy(self):
+        self.assertIn("there is no clang-tidy-99: install", self.fix("--clang-tidy", "clang-tidy-99", code=5))
+
+    def test_no_recording(self):
+        self.assertIn("none.rec", self.fix(recording="none.rec", code=3))
+
+    def test_a_folder_that_has_files(self):
+        (self.folder / "file").touch()
+        self.assertIn("is not an empty folder", self.fix("-o", self.folder, code=2))
+
+    def build_with(self, option):
+        """A build folder whose commands have one more option."""
+        commands = json.loads((ROOT / "build/compile_commands.json").read_text(encoding="utf-8"))
+        for command in commands:
+            command["command"] += " " + option
+        (self.folder / "compile_commands.json").write_text(json.dumps(commands), encoding="utf-8")
+        return self.folder
+
+    def test_a_unit_that_clang_cannot_compile(self):
+        sites = json.loads(self.fix("--json", build=self.build_with("-Dtoken=3")))["sites"]
+        self.assertTrue(all(site["patch"] == "" for site in sites))
+        problem = next(site["problem"] for site in sites if site["line"] == line_of("loop"))
+        self.assertRegex(problem, r"^clang-tidy cannot compile it: \S+/program.cpp:\d+: declaration of anonymous")
+
+    def test_an_option_that_only_gcc_knows_is_no_obstacle(self):
+        self.assertIn("patch 4: ", self.fix(build=self.build_with("-fconserve-stack")))
+
+
+if __name__ == "__main__":
+    main("tarn", "stub")

@@ -1,0 +1,75 @@
+// The parts of `tarn fix` that need no other program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/fix/proposals.hpp"
+#include "profiler/fix/tidy.hpp"
+
+namespace tarn::fix {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(fix, reads_one_proven_edit) {
+  const verdict verdict = verdict_of(
+      "/src/a.cpp:12:3: warning: 'v' grows in this loop: reserve(7) [tarn-reserve]\n"
+      "  for (int i = 0; i < 7; ++i) v.push_back(i);\n  ^\n",
+      "tarn-reserve");
+  EXPECT_EQ(verdict.level, certainty::proven);
+  EXPECT_EQ(verdict.text, "'v' grows in this loop: reserve(7)");
+  EXPECT_TRUE(verdict.notes.empty());
+}
+
+TEST(fix, reads_the_condition_that_failed_and_its_line) {
+  const verdict verdict = verdict_of(
+      "/src/a.cpp:12:3: warning: no edit: 'v' is cleared in the loop [tarn-reserve]\n"
+      "/src/a.cpp:14:5: note: 'v' is cleared in the loop\n"
+      "/src/b.cpp:2:1: warning: unused variable 'note: x' [clang-diagnostic-unused]\n"
+      "/src/b.cpp:3:1: note: of another check\n",
+      "tarn-reserve");
+  EXPECT_EQ(verdict.level, certainty::no_edit);
+  EXPECT_EQ(verdict.text, "'v' is cleared in the loop");
+  EXPECT_THAT(verdict.notes, ElementsAre("/src/a.cpp:14: 'v' is cleared in the loop"));
+}
+
+TEST(fix, of_several_edits_the_least_certain_counts) {
+  const std::string refused = "a.cpp:1:1: warning: no edit: x [tarn-reserve]\n";
+  const std::string proven = "a.cpp:1:1: warning: y [tarn-reserve]\n";
+  const std::string review = "a.cpp:1:1: warning: review: z [tarn-reserve]\n";
+  const std::string error = "a.cpp:9:1: error: no type named 't' [clang-diagnostic-error]\n";
+  EXPECT_EQ(verdict_of("", "tarn-reserve").level, certainty::silent);
+  EXPECT_EQ(verdict_of(proven, "tarn-make-shared").level, certainty::silent);
+  EXPECT_EQ(verdict_of(refused + proven, "tarn-reserve").level, certainty::proven);
+  EXPECT_EQ(verdict_of(proven + refused, "tarn-reserve").level, certainty::proven);
+  EXPECT_EQ(verdict_of(proven + review + proven, "tarn-reserve").text, "z");
+  EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").level, certainty::failed);
+  EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").text, "a.cpp:9: no type named 't'");
+}
+
+TEST(fix, reads_the_units_of_a_build) {
+  EXPECT_THAT(
+      units_of(R"([{"directory": "/b", "file": "../s/a.cpp"}, {"directory": "/b", "file": "/s/./b.cpp"}])", "f"),
+      ElementsAre("/s/a.cpp", "/s/b.cpp"));
+  for (const char* const text : {"", "[", "{}", "[]", "[3]", R"([{"file": 1}])"}) {
+    EXPECT_THROW(units_of(text, "f"), command::failure) << text;
+  }
+}
+
+TEST(fix, tells_counts_that_are_allocated_alone) {
+  const std::string counts = "std::__shared_count<(__gnu_cxx::_Lock_policy)2>::__shared_count";
+  EXPECT_TRUE(allocates_counts_alone(counts + "<token*>(token*)"));
+  EXPECT_TRUE(allocates_counts_alone(counts + "<token*>(token*, std::integral_constant<bool, false>)"));
+  EXPECT_TRUE(allocates_counts_alone("__shared_count<(anonymous namespace)::token*>"));
+  EXPECT_TRUE(allocates_counts_alone(counts + "<table<int, int>*>(table<int, int>*)"));
+  EXPECT_FALSE(allocates_counts_alone("__shared_count<(anonymous namespace)::token, std::allocator<void>, int*>"));
+  // std::make_shared, std::allocate_shared; a unique_ptr that is taken over has no check.
+  EXPECT_FALSE(allocates_counts_alone(counts + "<token, std::allocator<void>, int&>(token*&, " +
+                                      "std::_Sp_alloc_shared_tag<std::allocator<void> >, int&)"));
+  EXPECT_FALSE(allocates_counts_alone("std::shared_ptr<token>::shared_ptr<token, void>(token*)"));
+}
+
+}  // namespace
+}  // namespace tarn::fix
