@@ -332,12 +332,16 @@ void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::sp
 }
 
 range analysis::share(const range& ns) const {
+  const range part = ratio(ns);
+  return {std::min(part.low, 1.0), std::min(part.high, 1.0)};
+}
+
+range analysis::ratio(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
   // Of the two processor times, the one that makes the end lower, or higher; what is below 0 is a cost. The kernel
   // samples the processor time, so that a short program may show less time than its heap took.
   const double smallest = std::max(whole_.cpu_ns.low, 1.0), largest = whole_.cpu_ns.high;
-  return {std::min(ns.low / (ns.low < 0 ? smallest : largest), 1.0),
-          std::min(ns.high / (ns.high < 0 ? largest : smallest), 1.0)};
+  return {ns.low / (ns.low < 0 ? smallest : largest), ns.high / (ns.high < 0 ? largest : smallest)};
 }
 
 }  // namespace tarn::analyse

@@ -121,6 +121,8 @@ class analysis {
   symbols& names() { return symbols_; }
   // Returns a range of nanoseconds as a share of the processor time.
   range share(const range& ns) const;
+  // Returns the share of nanoseconds of another recording, which may be more than all of the processor time here.
+  range ratio(const range& ns) const;
   // Returns false if the end of the process was not seen: then share() is 0.
   bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
 

@@ -72,6 +72,40 @@ bool is_of_program(metric_kind metric) {
   return is_share(metric) || metric == metric_kind::system_calls || metric == metric_kind::violations;
 }
 
+// Returns the range of a sum over places of which samples of the heap tell. `samples` has the sums of these places.
+figure_range range_of(const limit& limit, double value, const location_sums& samples, const totals& whole) {
+  if (whole.interval == 0) return {value, value};
+  const bool is_of_all = !limit.category && limit.function.empty() && limit.file.empty();
+  const auto range_of_blocks =
+      [&] {  // a sample stands for as many blocks as the mean of those seen does, or the most there can be
+        const double sampled = as_double(samples.allocations);
+        const double unit = sampled == 0 ? whole.interval / format::cost_of_a_block : samples.variance / sampled + 1;
+        const figure_range range = range_of_samples(unit, value);
+        return figure_range{range.low, std::min(range.high, whole.allocations)};
+      };
+  const auto range_of_bytes = [&](double limit_bytes) {
+    const figure_range range = range_of_samples(whole.interval, value);
+    return figure_range{range.low, std::min(range.high, limit_bytes)};
+  };
+  switch (limit.metric) {
+    case metric_kind::allocations:
+      return is_of_all ? figure_range{whole.allocations, whole.allocations} : range_of_blocks();
+    case metric_kind::remote_frees: return range_of_blocks();
+    case metric_kind::bytes: return is_of_all ? figure_range{whole.bytes, whole.bytes} : range_of_bytes(whole.bytes);
+    case metric_kind::copied: return range_of_bytes(whole.bytes);
+    case metric_kind::peak: return is_of_all ? whole.peak_range : range_of_bytes(whole.peak_range.high);
+    case metric_kind::live_at_end:
+    case metric_kind::never_freed: return is_of_all ? whole.end_range : range_of_bytes(whole.end_range.high);
+    case metric_kind::sites:
+    case metric_kind::growth:  // its trend is judged by the errors of the samples
+    case metric_kind::share:
+    case metric_kind::lock_waits:
+    case metric_kind::system_calls:
+    case metric_kind::violations: break;
+  }
+  return {value, value};
+}
+
 bool is_meant(const limit& limit, const location_sums& sums) {
   if (!limit.function.empty() && !is_called(sums.function, limit.function)) return false;
   return limit.file.empty() || ends_in(sums.file, limit.file, "/");
@@ -158,23 +192,29 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const lo
                                       double requests) {
   std::vector<limit_check> checks;
   for (const limit& limit : limits) {
-    limit_check& check = checks.emplace_back(limit_check{limit});
+    limit_check& check = checks.emplace_back(limit_check{limit, 0, {}, nullptr});
+    location_sums samples;
     for (const location_sums& sums : places.places_in(limit.category)) {
       if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
       check.value += value_of(limit.metric, sums);
+      samples.allocations += sums.allocations;
+      samples.variance += sums.variance;
       if (check.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *check.largest))
         check.largest = &sums;
     }
     if (limit.metric == metric_kind::share) check.value = whole.heap_share;
     if (limit.metric == metric_kind::lock_waits) check.value = whole.lock_waits;
-    if (limit.metric == metric_kind::system_calls) {
-      check.value = whole.system_calls;
-      check.error = whole.system_call_error;
-    }
+    if (limit.metric == metric_kind::system_calls) check.value = whole.system_calls;
     if (limit.metric == metric_kind::violations) check.value = whole.violations;
+    check.range = range_of(limit, check.value, samples, whole);
+    if (limit.metric == metric_kind::system_calls)
+      check.range = {check.value * std::max(1 - whole.system_call_error, 0.0),
+                     check.value * (1 + whole.system_call_error)};
+    if (check.range.is_exact()) check.value = check.range.low;
     if (limit.is_per_request) {
       if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");
       check.value /= requests;
+      check.range = {check.range.low / requests, check.range.high / requests};
     }
   }
   return checks;

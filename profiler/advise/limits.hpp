@@ -1,7 +1,6 @@
 // Limits on the content of a recording, for a gate in continuous integration.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -70,14 +69,20 @@ struct totals {
   double system_calls = 0;
   double violations = 0;         // violations in quiet regions
   double system_call_error = 0;  // relative; 0 if each call was counted
+  // The mean distance of two samples of the heap in bytes, and what is known of all sites together; 0: all was counted.
+  double interval = 0;
+  double allocations = 0, bytes = 0;
+  figure_range peak_range, end_range;
 };
 
 struct limit_check {
   limit checked;
   double value = 0;
-  double error = 0;                        // relative; an estimate breaks the limit only if it does so by more
+  figure_range range;                      // which an estimate leaves likely; else the value
   const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
-  bool is_broken() const { return value * std::max(1 - error, 0.0) > checked.maximum; }
+  bool is_broken() const { return range.low > checked.maximum; }
+  // Returns whether the limit lies within the range, so that the recording does not tell whether it holds.
+  bool is_open() const { return !is_broken() && range.high > checked.maximum; }
 };
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.

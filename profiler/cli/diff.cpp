@@ -108,7 +108,7 @@ void print_change(const analyse::analysis& before, const change& change, std::si
   fmt::print("\n");
   const range achieved = change.achieved_ns();
   if (achieved.middle() < 0) {
-    fmt::print("   {}\n", style.bad("costs " + cost_text(before, {-achieved.high, -achieved.low}) + " more"));
+    fmt::print("   {}\n", style.bad("costs " + change_text(before, {-achieved.high, -achieved.low}) + " more"));
     return;
   }
   fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
@@ -192,11 +192,11 @@ void print_memory(const memory_difference& memory, std::size_t top, const paint&
 std::string saving_text(const side& before, const range& saved) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)
-    return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
+    return fmt::format("Slower: costs {} more.", change_text(before.analysis, {-saved.high, -saved.low}));
   if (!before.analysis.knows_processor_time())
     return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
   if (saved.low == 0 && saved.high == 0) return "No clear difference: the CPU time is the same.";
-  const range share = before.analysis.share(saved) * 100;
+  const range share = before.analysis.ratio(saved) * 100;
   const auto percent = [](double value) { return fmt::format("{:.{}f} %", value, value < 1 && value > 0 ? 1 : 0); };
   const double middle = share.middle();
   return fmt::format("No clear difference: about {} {} CPU ({} more to {} less).", percent(std::fabs(middle)),

@@ -77,9 +77,15 @@ std::string limit_text(const limit& limit, double value) {
   return number + (number == "1" ? " byte" : " bytes") + (limit.metric == limit::metric_kind::growth ? "/s" : "");
 }
 
-void print_broken(const limit_check& check) {
-  const std::string error = check.error == 0 ? "" : fmt::format(" (± {:.0f} %)", check.error * 100);
-  fmt::print("{}: {}{}, limit {}", check.checked.text, limit_text(check.checked, check.value), error,
+std::string checked_text(const limit_check& check) {
+  const limit& limit = check.checked;
+  if (check.range.is_exact()) return limit_text(limit, check.value);
+  return fmt::format("about {} ({}–{})", limit_text(limit, check.value), limit_text(limit, check.range.low),
+                     limit_text(limit, check.range.high));
+}
+
+void print_check(const limit_check& check) {
+  fmt::print("{}{}: {}, limit {}", check.is_open() ? "open: " : "", check.checked.text, checked_text(check),
              limit_text(check.checked, check.checked.maximum));
   if (check.largest != nullptr) {
     fmt::print("; largest at {}:{} {}", analyse::file_name(check.largest->file), check.largest->line,
@@ -98,20 +104,38 @@ json json_of(const limit_check& check) {
                {"line", check.largest->line},
                {"remedy", remedy_of(check)}};
   }
-  return {{"limit", check.checked.text},      {"value", check.value},        {"error", check.error},
-          {"maximum", check.checked.maximum}, {"holds", !check.is_broken()}, {"largest", largest}};
+  return {{"limit", check.checked.text},
+          {"value", check.value},
+          {"range", {check.range.low, check.range.high}},
+          {"maximum", check.checked.maximum},
+          {"holds", check.is_open() ? json() : json(!check.is_broken())},
+          {"largest", largest}};
 }
 
-void print_json(const std::vector<limit_check>& checks, bool holds_all) {
+// How many limits do not hold, and of how many the recording does not tell.
+struct verdict_counts {
+  std::size_t broken = 0, open = 0, limits = 0;
+  explicit verdict_counts(const std::vector<limit_check>& checks) : limits(checks.size()) {
+    for (const limit_check& check : checks) {
+      if (check.is_broken()) ++broken;
+      if (check.is_open()) ++open;
+    }
+  }
+};
+
+void print_json(const std::vector<limit_check>& checks, const verdict_counts& counts) {
   json limits = json::array();
   for (const limit_check& check : checks) limits.push_back(json_of(check));
-  const json text = {{"version", 2}, {"holds", holds_all}, {"limits", limits}};
+  const json holds = counts.broken == 0 && counts.open != 0 ? json() : json(counts.broken == 0);
+  const json text = {{"version", 2}, {"holds", holds}, {"limits", limits}};
   fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
 }
 
-void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
-  if (broken == 0) fmt::print("Passed: {} keeps {}.\n", path, count_text(limits, "limit"));
-  if (broken != 0) fmt::print("Failed: {} breaks {} of {}.\n", path, broken, count_text(limits, "limit"));
+void print_verdict(const verdict_counts& counts, const std::string& path) {
+  const std::string limits = count_text(counts.limits, "limit");
+  if (counts.broken != 0) return fmt::print("Failed: {} breaks {} of {}.\n", path, counts.broken, limits);
+  if (counts.open != 0) return fmt::print("Open: {} does not tell whether {} of {} hold.\n", path, counts.open, limits);
+  fmt::print("Passed: {} keeps {}.\n", path, limits);
 }
 
 analyse::totals totals_of(analyse::analysis& analysis) {
@@ -122,6 +146,11 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analysis.locks().wait_nanoseconds) / wall_ns;
   whole.system_calls = static_cast<double>(analysis.calls().calls);
   whole.system_call_error = analysis.calls().error;
+  whole.interval = static_cast<double>(recording.program.interval);
+  whole.allocations = static_cast<double>(analysis.heap().allocations);
+  whole.bytes = static_cast<double>(analysis.heap().bytes);
+  whole.peak_range = analysis.memory().peak_range;
+  whole.end_range = analysis.memory().end_range;
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;
@@ -135,7 +164,7 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
       fail(exit_code::usage, "\"{}\" cannot be checked in {}: {}", limit.text, path, reason);
     };
     const analyse::memory_findings& memory = analysis.memory();
-    if (limit.metric == metric_kind::peak && memory.peak_bytes == 0 && analysis.heap().bytes != 0)
+    if (limit.metric == metric_kind::peak && memory.peak_range.high == 0 && analysis.heap().bytes != 0)
       refuse("the recording does not cover the program from its beginning");
     if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
       refuse("the program still ran when the recording ended; use \"live at end\"");
@@ -246,8 +275,7 @@ bool gate(const gate_request& request) {
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }
-  const auto broken =
-      std::count_if(checks.begin(), checks.end(), [](const limit_check& check) { return check.is_broken(); });
+  const verdict_counts counts(checks);
   reported_remedies remedies;
   if (std::any_of(checks.begin(), checks.end(), may_have_remedy)) {
     try {
@@ -258,14 +286,20 @@ bool gate(const gate_request& request) {
     }
   }
   if (request.as_json) {
-    print_json(checks, broken == 0);
-    return broken == 0;
+    print_json(checks, counts);
+  } else {
+    print_verdict(counts, request.path);
+    for (const limit_check& check : checks) {
+      if (check.is_broken() || check.is_open()) print_check(check);
+    }
   }
-  print_verdict(static_cast<std::size_t>(broken), limits.size(), request.path);
-  for (const limit_check& check : checks) {
-    if (check.is_broken()) print_broken(check);
+  if (counts.broken == 0 && counts.open != 0) {
+    fail(exit_code::usage,
+         "the samples of {} do not tell whether {} of {} hold; tarn record --full counts everything, and a smaller "
+         "--sample narrows the ranges",
+         request.path, counts.open, count_text(counts.limits, "limit"));
   }
-  return broken == 0;
+  return counts.broken == 0;
 }
 
 }  // namespace
@@ -294,7 +328,7 @@ void add_gate(CLI::App& application) {
       "system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
-      "1 a limit is broken, others are errors (docs/reference/exit-codes.md).");
+      "1 a limit is broken, 2 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");
   command->callback([request] {
     if (!gate(*request)) throw CLI::RuntimeError(static_cast<int>(exit_code::check_failed));
   });

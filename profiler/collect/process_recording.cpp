@@ -84,11 +84,14 @@ void process_recording::begin_next(const std::string& path) {
   forget_past();
   format::program_facts facts = now_.program;
   facts.started = static_cast<std::uint64_t>(std::time(nullptr));
+  facts.is_late = true;
   begin(path, facts);
 }
 
 void process_recording::begin_late(const std::string& path, const format::program_facts& facts) {
-  begin(path, facts);
+  format::program_facts late_facts = facts;
+  late_facts.is_late = true;
+  begin(path, late_facts);
   read_counts();
   knows_all_blocks_ = false;
   forget_past();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "profiler/findings/estimates.hpp"
 #include "profiler/findings/share.hpp"
 #include "profiler/symbols/names.hpp"
 
@@ -45,8 +46,7 @@ void add_cell(site& site, const format::heap_key& key, const format::heap_counts
   }
 }
 
-// Adds what the cell had in use, which may be below 0. Bytes are not scaled to the exact number of blocks: most of them
-// are in large blocks, which a sampled recording has with certainty.
+// Adds what the cell had in use, which may be below 0.
 void add_memory(site& site, const format::heap_counts& value) {
   site.live_bytes += value[counter::bytes] - value[counter::freed_bytes];
   site.peak_blocks += value[counter::peak_blocks];
@@ -64,15 +64,23 @@ struct sampled_total {
   }
   // Returns whether about a hundred samples or more are behind the estimate.
   bool is_precise() const { return estimated != 0 && variance <= estimated * estimated / 100; }
-  double factor() const { return estimated != 0 && exact != 0 ? exact / estimated : 1; }
+  // Returns by how much a cell of `blocks` estimated ones is scaled so that all add up to the exact number. What the
+  // samples are off by is shared out by variance: a block that is sampled with certainty stays one block. It is left
+  // alone where the error of the samples does not explain it, because few samples tell nothing of sites without one.
+  double factor(double blocks, double spread) const {
+    constexpr double max_deviations = 3;
+    if (estimated == 0 || exact == 0 || blocks == 0) return 1;
+    if (exact - estimated > max_deviations * std::sqrt(variance)) return 1;
+    if (variance == 0) return exact / estimated;
+    return std::max(1 + (exact - estimated) / variance * spread / blocks, 0.0);
+  }
 };
 
-// Returns a factor for each thread that scales its samples to the exact total: to that of the thread if it has many
-// samples, otherwise to that of all other threads of its image together. A thread that allocates little mostly has no
-// sample, and the sample of another one stands for it: scaled to its own total, such a sample would be lost.
-std::vector<double> corrections_of(const format::recording& recording) {
-  std::vector<double> factors(recording.threads.size(), 1.0);
-  if (recording.program.mode != "sampled") return factors;
+// Returns for each thread the total that its samples are scaled to: that of the thread if it has many samples,
+// otherwise that of all other threads of its image together. A thread that allocates little mostly has no sample, and
+// the sample of another one stands for it: scaled to its own total, such a sample would be lost.
+std::vector<sampled_total> corrections_of(const format::recording& recording) {
+  if (recording.program.mode != "sampled") return {};
   std::vector<sampled_total> threads(recording.threads.size());
   for (const auto& [key, value] : recording.cells) {
     if (key.owner >= threads.size()) continue;
@@ -87,9 +95,20 @@ std::vector<double> corrections_of(const format::recording& recording) {
     threads[index].exact = static_cast<double>(recording.threads[index].allocations);
     if (!threads[index].is_precise()) image_of(index).add(threads[index]);
   }
+  std::vector<sampled_total> totals;
   for (std::size_t index = 0; index < threads.size(); ++index)
-    factors[index] = threads[index].is_precise() ? threads[index].factor() : image_of(index).factor();
-  return factors;
+    totals.push_back(threads[index].is_precise() ? threads[index] : image_of(index));
+  return totals;
+}
+
+// Returns the factor of all cells with the blocks of one site and owner: that of the cell which counts their birth.
+double factor_of(const format::recording& recording, const std::vector<sampled_total>& totals,
+                 const format::heap_key& key) {
+  if (key.owner >= totals.size()) return 1;
+  const auto born = recording.cells.find({key.site, key.owner, key.owner});
+  if (born == recording.cells.end()) return 1;
+  return totals[key.owner].factor(static_cast<double>(born->second[counter::blocks]),
+                                  static_cast<double>(born->second[counter::spread]));
 }
 
 std::uint64_t product(std::uint64_t value, double factor) {
@@ -100,6 +119,10 @@ format::heap_counts corrected(const format::heap_counts& value, double factor) {
   format::heap_counts result{};
   for (std::size_t index = 0; index < value.size(); ++index) {
     if (format::is_of_peak(static_cast<counter>(index))) continue;  // find() takes them as they are
+    if (index == counter::bytes || index == counter::freed_bytes || index == counter::copied) {
+      result[index] = value[index];  // most bytes are in large blocks, which samples have with certainty
+      continue;
+    }
     result[index] = product(value[index], index == counter::spread ? factor * factor : factor);  // a variance
   }
   // Buckets are rounded by their running sums, so that they add up to the rounded total.
@@ -208,11 +231,11 @@ heap_findings find(const format::recording& recording, const format::recording* 
   std::uint32_t before = ~0U;
   for (const auto& [key, value] : recording.cells) count += std::exchange(before, key.site) != key.site ? 1 : 0;
   findings.sites.reserve(count);
-  const std::vector<double> factors = corrections_of(recording);
+  const std::vector<sampled_total> totals_of_threads = corrections_of(recording);
   for (const auto& [key, value] : recording.cells) {
     if (findings.sites.empty() || findings.sites.back().number != key.site)
       findings.sites.emplace_back().number = key.site;
-    const double factor = key.owner < factors.size() ? factors[key.owner] : 1;
+    const double factor = factor_of(recording, totals_of_threads, key);
     add_cell(findings.sites.back(), key, factor == 1 ? value : corrected(value, factor));
     add_memory(findings.sites.back(), value);
   }
@@ -232,14 +255,14 @@ heap_findings find(const format::recording& recording, const format::recording* 
     findings.live += site.live;
   }
   const bool is_sampled = recording.program.mode == "sampled";
-  if (is_sampled)
-    findings.allocations = findings.frees = findings.bytes = 0;  // the totals of all sites together are known exactly
+  if (is_sampled) {  // the totals of all sites together are known exactly
+    const exact_totals totals = totals_of(recording);
+    findings.allocations = totals.allocations;
+    findings.frees = totals.frees;
+    findings.bytes = totals.bytes;
+    reconcile(findings.sites, totals);
+  }
   for (const format::thread_facts& thread : recording.threads) {
-    if (is_sampled) {
-      findings.allocations += thread.allocations;
-      findings.frees += thread.frees;
-      findings.bytes += thread.bytes;
-    }
     findings.unknown += thread.unknown;
     findings.dropped += thread.dropped;
   }

@@ -141,6 +141,35 @@ std::vector<lost_memory> lost_in(const format::recording& recording, const std::
   return lost;
 }
 
+// Sets the ranges of both moments, and their bytes where the totals tell them exactly.
+void reconcile(memory_findings& memory, const format::recording& recording) {
+  const double interval = static_cast<double>(recording.program.interval);
+  const auto range_of = [](std::uint64_t bytes) { return figure_range{as_double(bytes), as_double(bytes)}; };
+  if (interval == 0) {
+    memory.peak_range = range_of(memory.peak_bytes);
+    memory.end_range = range_of(memory.end_bytes);
+    return;
+  }
+  const exact_totals totals = totals_of(recording);
+  if (totals.has_freed_none()) memory.peak_bytes = memory.end_bytes = totals.bytes;
+  if (totals.has_freed_all()) memory.end_bytes = 0;
+  const double total_bytes = as_double(totals.bytes);
+  const auto within = [&](figure_range range) {
+    return figure_range{std::min(range.low, total_bytes), std::min(range.high, total_bytes)};
+  };
+  const bool knows_end = totals.has_freed_none() || totals.has_freed_all();
+  memory.end_range =
+      knows_end ? range_of(memory.end_bytes) : within(range_of_samples(interval, as_double(memory.end_bytes)));
+  if (recording.part != format::interval{}) return;  // its peak is unknown
+  memory.peak_range = totals.has_freed_none() ? range_of(memory.peak_bytes)
+                                              : within(range_of_peak(interval, as_double(memory.peak_bytes), totals));
+  memory.peak_range.low = std::max(memory.peak_range.low, totals.is_whole ? memory.end_range.low : 0);
+  for (memory_site& site : memory.sites) {
+    site.peak_range.high = std::min(site.peak_range.high, memory.peak_range.high);
+    site.live_range.high = std::min(site.live_range.high, memory.end_range.high);
+  }
+}
+
 }  // namespace
 
 const char* name(trend trend) {
@@ -151,16 +180,6 @@ const char* name(trend trend) {
     case trend::grows: return "grows";
   }
   return "";
-}
-
-// The samples of T bytes have a standard error of at most sqrt(interval * T), so the range has each T from which
-// `bytes` is within 1.96 of its own errors.
-byte_range range_of_samples(std::uint64_t interval, std::uint64_t bytes) {
-  const auto middle = static_cast<double>(bytes);
-  if (interval == 0 || bytes == 0) return {middle, middle};
-  const double half = 1.96 * 1.96 * static_cast<double>(interval) / 2;
-  const double width = std::sqrt(half * half + 2 * half * middle);
-  return {middle + half - width, middle + half + width};
 }
 
 std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory) {
@@ -183,6 +202,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
   const double interval = static_cast<double>(recording.program.interval);
+  const exact_totals totals = totals_of(recording);
   const std::map<std::uint32_t, levels> levels_by_site = levels_of(course);
   for (const site& site : sites) {
     memory_site row;
@@ -194,6 +214,8 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
     result.end_blocks += site.live;
     result.end_bytes += site.live_bytes;
     if (site.peak_bytes == 0 && site.live_bytes == 0) continue;
+    row.peak_range = range_of_peak(interval, as_double(site.peak_bytes), totals);
+    row.live_range = range_of_samples(interval, as_double(site.live_bytes));
     judge(row, course, sum_of(site, levels_by_site, course.intervals.size()), interval);
     result.sites.push_back(row);
   }
@@ -202,6 +224,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
     for (const site& site : sites) rounding += rounding_of(site);
     result.rounding = std::min(rounding / static_cast<double>(result.end_bytes), max_rounding);
   }
+  reconcile(result, recording);
   std::sort(result.sites.begin(), result.sites.end(), [](const memory_site& a, const memory_site& b) {
     return std::pair(std::max(b.origin->peak_bytes, b.origin->live_bytes), a.origin->number) <
            std::pair(std::max(a.origin->peak_bytes, a.origin->live_bytes), b.origin->number);

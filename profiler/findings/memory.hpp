@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "profiler/findings/estimates.hpp"
 #include "profiler/findings/findings.hpp"
 #include "profiler/findings/history.hpp"
 
@@ -23,6 +24,7 @@ struct memory_site {
   // The relative errors of its `peak_bytes` and `live_bytes`, not exceeded in 95 of 100 recordings; 0 if they are
   // exact.
   double peak_error = 0, live_error = 0;
+  figure_range peak_range, live_range;  // these bytes, if they are exact
   trend course = trend::unknown;
   double bytes_per_second = 0;  // while it grew or grows: in the last third of the run
 };
@@ -45,20 +47,13 @@ struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
   std::uint64_t peak_ns = 0;                      // since the recording's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
-  std::uint64_t resident_bytes = 0;  // the most that a snapshot saw
-  bool has_trends = false;           // there are enough intervals to judge the course of a site
-  std::optional<double> rounding;    // by the allocator, of each byte in use at the end, about; none if it is unknown
-  std::vector<lost_memory> lost;     // the most bytes first; empty, too, if nobody looked for lost blocks
-  std::vector<memory_site> sites;    // the most at the peak or at the end first; without those that had none
+  figure_range peak_range, end_range;  // within what the exact totals allow; both are of 0 bytes if they are unknown
+  std::uint64_t resident_bytes = 0;    // the most that a snapshot saw
+  bool has_trends = false;             // there are enough intervals to judge the course of a site
+  std::optional<double> rounding;      // by the allocator, of each byte in use at the end, about; none if it is unknown
+  std::vector<lost_memory> lost;       // the most bytes first; empty, too, if nobody looked for lost blocks
+  std::vector<memory_site> sites;      // the most at the peak or at the end first; without those that had none
 };
-
-struct byte_range {
-  double low = 0, high = 0;
-};
-
-// Returns the range that holds the true bytes in 95 of 100 recordings whose samples, `interval` bytes from each other
-// on average, stand for `bytes`; these bytes if `interval` is 0.
-byte_range range_of_samples(std::uint64_t interval, std::uint64_t bytes);
 
 // Returns nothing if the bytes in use are not known.
 std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory);

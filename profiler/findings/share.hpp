@@ -8,6 +8,9 @@ namespace tarn::analyse {
 
 constexpr double mostly = 0.9;
 
+// Returns a count as a number to calculate with.
+inline double as_double(std::uint64_t count) { return static_cast<double>(count); }
+
 inline bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
   return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
 }

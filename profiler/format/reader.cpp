@@ -36,6 +36,7 @@ void read_program(decoder& input, recording& result) {
   for (std::uint64_t left = input.number(max_arguments); left > 0; --left) facts.arguments.emplace_back(input.text());
   facts.parent = input.number();
   facts.interval = input.number();
+  facts.is_late = !input.at_end() && input.number(1) != 0;
   result.program = std::move(facts);
 }
 

@@ -52,6 +52,7 @@ struct program_facts {
   std::vector<std::string> arguments;
   std::uint64_t parent = 0;    // the started process, an ancestor of this one; 0 if this is it
   std::uint64_t interval = 0;  // the mean distance of two samples in bytes (counts.hpp); 0 if every block is counted
+  bool is_late = false;        // the program ran already, so that it may free blocks which the recording does not have
 };
 struct module_facts {
   std::uint32_t image = 0;

@@ -126,6 +126,7 @@ void writer::program(const program_facts& facts) {
   for (const std::string& word : facts.arguments) output.text(word);
   output.number(facts.parent);
   output.number(facts.interval);
+  output.number(facts.is_late ? 1 : 0);
   put(block_kind::program, output.bytes());
 }
 

@@ -8,12 +8,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "profiler/findings/share.hpp"
 #include "profiler/format/counts.hpp"
 
 namespace tarn::analyse {
-
-// Returns a count as a number to calculate with.
-inline double as_double(std::uint64_t count) { return static_cast<double>(count); }
 
 // A range in nanoseconds, bytes or shares that is expected to contain the true value.
 struct range {

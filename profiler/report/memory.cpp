@@ -28,11 +28,14 @@ constexpr std::size_t min_columns = 30;
 
 std::string amount_text(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-// Gives the range of a sum of samples behind it: "about 206 KiB (23 KiB–2363 KiB)".
-std::string sum_text(const format::recording& recording, std::uint64_t bytes) {
-  if (recording.program.interval == 0) return amount_text(bytes);
-  const auto [low, high] = analyse::range_of_samples(recording.program.interval, bytes);
-  return fmt::format("about {} ({}–{})", amount_text(bytes), bytes_text(low), bytes_text(high));
+// Gives the range of a sum of samples behind it: "206 KiB (23 KiB–2363 KiB)".
+std::string amount_in_range(std::uint64_t bytes, const analyse::figure_range& range) {
+  if (range.is_exact()) return amount_text(bytes);
+  return fmt::format("{} ({}–{})", amount_text(bytes), range.low < 0.5 ? "0" : bytes_text(range.low),
+                     bytes_text(range.high));
+}
+std::string sum_text(std::uint64_t bytes, const analyse::figure_range& range) {
+  return (range.is_exact() || bytes == 0 ? "" : "about ") + amount_in_range(bytes, range);
 }
 
 // Says how many blocks that is, where they are counted: in a sampled recording the samples do not tell it well, and the
@@ -73,10 +76,11 @@ std::string place_of(analyse::analysis& analysis, const analyse::site& site, std
 }
 
 std::string row_text(analyse::analysis& analysis, const memory_site& site, std::uint64_t bytes, std::uint64_t blocks,
-                     std::uint64_t sum, double error) {
+                     std::uint64_t sum, double error, const analyse::figure_range& range) {
+  constexpr double max_error = 0.5;  // above it the range is not the same on both sides
   const double percent = 100.0 * static_cast<double>(bytes) / static_cast<double>(sum);
-  std::string text = fmt::format("   {:>9}", amount_text(bytes));
-  if (error != 0) text += fmt::format(" ± {:>3.0f} %", std::ceil(std::min(error, 1.0) * 100));
+  std::string text = fmt::format("   {:>9}", error > max_error ? amount_in_range(bytes, range) : amount_text(bytes));
+  if (error != 0 && error <= max_error) text += fmt::format(" ± {:>3.0f} %", std::ceil(error * 100));
   text += fmt::format("  {:>3.0f} %", percent);
   if (error == 0) text += "  " + count_text(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
@@ -86,7 +90,8 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
 
 // Prints the sites that hold at least a hundredth of the sum, the most first.
 void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t analyse::site::*bytes,
-                std::uint64_t analyse::site::*blocks, std::uint64_t sum, double memory_site::*error) {
+                std::uint64_t analyse::site::*blocks, std::uint64_t sum, double memory_site::*error,
+                analyse::figure_range memory_site::*range) {
   std::vector<const memory_site*> rows;
   for (const memory_site& site : analysis.memory().sites) {
     if (static_cast<double>(site.origin->*bytes) >= min_share * static_cast<double>(sum) && site.origin->*bytes != 0)
@@ -96,7 +101,8 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
                    [&](const auto* a, const auto* b) { return a->origin->*bytes > b->origin->*bytes; });
   for (std::size_t index = 0; index < std::min(top, rows.size()); ++index) {
     const memory_site& site = *rows[index];
-    fmt::print("{}\n", row_text(analysis, site, site.origin->*bytes, site.origin->*blocks, sum, site.*error));
+    fmt::print("{}\n",
+               row_text(analysis, site, site.origin->*bytes, site.origin->*blocks, sum, site.*error, site.*range));
   }
 }
 
@@ -112,16 +118,16 @@ void print_lost_summary(analyse::analysis& analysis) {
 
 void print_memory_summary(analyse::analysis& analysis) {
   const memory_findings& memory = analysis.memory();
-  if (memory.sites.empty()) return;
+  if (memory.sites.empty() && memory.peak_range.high == 0 && memory.end_range.high == 0) return;
   const format::recording& recording = analysis.recorded();
   std::string text;
-  if (memory.peak_bytes != 0) {
-    text = fmt::format("the heap held at most {}", sum_text(recording, memory.peak_bytes));
+  if (memory.peak_range.high != 0) {
+    text = fmt::format("the heap held at most {}", sum_text(memory.peak_bytes, memory.peak_range));
     if (memory.peak_ns != 0) text += fmt::format(", after {:.2f} s", static_cast<double>(memory.peak_ns) / 1e9);
     if (memory.resident_bytes != 0) text += fmt::format(" (process {})", amount_text(memory.resident_bytes));
     text += recording.program.interval == 0 ? "; " : ";\n        ";
   }
-  fmt::print("Memory: {}{} {}.\n", text, sum_text(recording, memory.end_bytes), end_name(recording));
+  fmt::print("Memory: {}{} {}.\n", text, sum_text(memory.end_bytes, memory.end_range), end_name(recording));
   print_lost_summary(analysis);
   const std::vector<const memory_site*> sites = growing(memory);
   if (sites.empty()) return;
@@ -249,25 +255,22 @@ void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
   const format::recording& recording = analysis.recorded();
   if (memory.peak_bytes != 0) {
-    fmt::print("\nMemory at the peak: {}{}\n", sum_text(recording, memory.peak_bytes),
+    fmt::print("\nMemory at the peak: {}{}\n", sum_text(memory.peak_bytes, memory.peak_range),
                in_blocks(recording, memory.peak_blocks));
     print_rows(analysis, top, &analyse::site::peak_bytes, &analyse::site::peak_blocks, memory.peak_bytes,
-               &memory_site::peak_error);
+               &memory_site::peak_error, &memory_site::peak_range);
   }
   if (memory.end_bytes != 0) {
-    fmt::print("\nMemory {}: {}{}\n", end_name(recording), sum_text(recording, memory.end_bytes),
+    fmt::print("\nMemory {}: {}{}\n", end_name(recording), sum_text(memory.end_bytes, memory.end_range),
                in_blocks(recording, memory.end_blocks));
     print_rows(analysis, top, &analyse::site::live_bytes, &analyse::site::live, memory.end_bytes,
-               &memory_site::live_error);
+               &memory_site::live_error, &memory_site::live_range);
   }
   print_lost(analysis, top);
   print_residence(analysis);
 }
 
-json json_of_range(const format::recording& recording, std::uint64_t bytes) {
-  const auto [low, high] = analyse::range_of_samples(recording.program.interval, bytes);
-  return {std::floor(low), std::ceil(high)};
-}
+json json_of_range(const analyse::figure_range& range) { return {std::floor(range.low), std::ceil(range.high)}; }
 
 json json_of_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
@@ -283,6 +286,8 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
                      {"end_blocks", site.origin->live},
                      {"peak_error", site.peak_error},
                      {"end_error", site.live_error},
+                     {"peak_range", json_of_range(site.peak_range)},
+                     {"end_range", json_of_range(site.live_range)},
                      {"trend", analyse::name(site.course)},
                      {"bytes_per_second", site.bytes_per_second},
                      {"stack", stack},
@@ -291,8 +296,8 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
   return {{"peak_bytes", memory.peak_bytes},
           {"peak_blocks", memory.peak_blocks},
           {"peak_ns", memory.peak_ns},
-          {"peak_range", json_of_range(analysis.recorded(), memory.peak_bytes)},
-          {"end_range", json_of_range(analysis.recorded(), memory.end_bytes)},
+          {"peak_range", json_of_range(memory.peak_range)},
+          {"end_range", json_of_range(memory.end_range)},
           {"end_bytes", memory.end_bytes},
           {"end_blocks", memory.end_blocks},
           {"lost", json_of_lost(analysis, top)},

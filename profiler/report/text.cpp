@@ -41,6 +41,11 @@ std::string end_text(const format::recording& recording) {
   return process + (process.empty() ? "still running, or lost its recorder" : "how it ended was not seen");
 }
 
+// Rounds an estimate to the digits that its error allows, but not above what the program did in all.
+std::uint64_t rounded_within(std::uint64_t count, double error, std::uint64_t total) {
+  return std::min(rounded(count, error), std::max(count, total));
+}
+
 double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
 double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
@@ -57,18 +62,23 @@ std::string size_text(const analyse::site& site) {
   return low == 0 ? fmt::format("up to {} bytes", largest) : fmt::format("{} to {} bytes", smallest, largest);
 }
 
-std::string thread_text(const format::recording& recording, const analyse::site& site) {
+std::string thread_text(const analyse::analysis& analysis, const analyse::site& site) {
+  const format::recording& recording = analysis.recorded();
+  const analyse::heap_findings& heap = analysis.heap();
   std::string text = "by " + count_text(site.threads, "thread");
   if (site.remote_frees == 0) {
     text += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
-    const std::string by_same = site.freed_by_same_thread == 0
-                                    ? ""
-                                    : grouped(rounded(site.freed_by_same_thread, site.error)) + " by the same, ";
-    text += fmt::format("; freed {}{} by others", by_same, grouped(rounded(site.remote_frees, site.error)));
+    const std::string by_same =
+        site.freed_by_same_thread == 0
+            ? ""
+            : grouped(rounded_within(site.freed_by_same_thread, site.error, heap.frees)) + " by the same, ";
+    text += fmt::format("; freed {}{} by others", by_same,
+                        grouped(rounded_within(site.remote_frees, site.error, heap.frees)));
   }
   if (site.error != 0) text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
-  if (site.live != 0) text += fmt::format("; {} in use at the end", grouped(rounded(site.live, site.error)));
+  if (site.live != 0)
+    text += fmt::format("; {} in use at the end", grouped(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
     text += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
@@ -144,13 +154,14 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   fmt::print(
       "   {}\n",
       cut(fmt::format("{}{}: {}{}, {} each; {}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
-                      count_text(rounded(site.sums[counter::blocks], site.error), "allocation"),
+                      count_text(rounded_within(site.sums[counter::blocks], site.error, analysis.heap().allocations),
+                                 "allocation"),
                       view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
                           : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread))),
           text_width - 3));
-  fmt::print("   {}\n", cut(thread_text(analysis.recorded(), site), text_width - 3));
+  fmt::print("   {}\n", cut(thread_text(analysis, site), text_width - 3));
   print_callers(view, style);
   if (!has_gain) {
     fmt::print("   → nothing to gain\n");

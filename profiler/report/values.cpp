@@ -100,6 +100,10 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
   return cost_in_text(analysis, ns, "");
 }
 
+std::string change_text(const analyse::analysis& before, const analyse::range& ns) {
+  return before.knows_processor_time() ? guess_text(before.ratio(ns) * 100, of_processor, "") : cost_text(before, ns);
+}
+
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more) {
   const char* const verb = ns.low > 0 ? "saves " : ns.middle() > 0 ? "may save " : "no gain expected: ";
   return verb + cost_in_text(analysis, ns, saves_more ? " or more" : "");

@@ -114,7 +114,7 @@ class Memory(unittest.TestCase):
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
     def test_a_sampled_sum_is_said_with_its_range(self):
-        for case, options in (("kept", ["--sample", "4096"]), ("phases", ["--sample", "524288"])):
+        for case, options in (("phases", ["--sample", "4096"]), ("phases", ["--sample", "524288"])):
             self.record(case, *options)
             text = self.tarn("report", "--quick", "rec")
             memory = self.memory()
@@ -126,13 +126,45 @@ class Memory(unittest.TestCase):
             if memory["peak_bytes"] != 0:
                 self.assertRegex(text, r"\nMemory: the heap held at most about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)")
                 self.assertRegex(text, r"\nMemory at the peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)\n")
-                self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ ± +\d+ % +\d+ %  memory\.c:\d+ ")
+                self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ (± +\d+ %|\([^)]+–[^)]+\)) +\d+ %  memory\.c:\d+ ")
             # How many blocks are in use at the end is counted, not estimated: it stands at the top alone.
             self.assertNotIn("block", text.partition("\nMemory at the peak: ")[2])
+        for case, options in (("phases", ["--full"]), ("kept", ["--sample", "4096"])):  # "kept" frees nothing
+            self.record(case, *options)
+            memory = self.memory()
+            self.assertEqual(memory["peak_range"], [memory["peak_bytes"]] * 2)
+            self.assertEqual(memory["end_range"], [memory["end_bytes"]] * 2)
+        self.assertEqual(memory["end_bytes"], KEPT)
+
+    def test_estimates_are_not_above_what_was_counted(self):
+        for run in range(5):
+            self.record("phases", "--sample", str(1 << 20))
+            report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", "rec"))
+            heap, memory = report["heap"], report["memory"]
+            for moment in ("peak", "end"):
+                self.assertLessEqual(memory[f"{moment}_bytes"], heap["bytes"], run)
+                self.assertLessEqual(memory[f"{moment}_range"][1], heap["bytes"], run)
+                self.assertLess(*memory[f"{moment}_range"], f"an estimate has a range, {run}")
+            self.assertLessEqual(memory["end_blocks"], heap["live_at_end"], run)
+            self.assertLessEqual(sum(site["allocations"] for site in report["sites"]), heap["allocations"], run)
+            for site in memory["sites"]:
+                self.assertLessEqual(site["peak_bytes"], memory["peak_bytes"], run)
+                self.assertLessEqual(site["end_bytes"], memory["end_bytes"], run)
+
+    def test_a_gate_says_which_limit_samples_leave_open(self):
+        self.record("phases", "--sample", str(1 << 25))
+        result = subprocess.run([PATHS.tarn, "gate", "rec", "--max", "never freed <= 1M", "--max", "peak <= 1G"],
+                                cwd=self.folder, capture_output=True, text=True, timeout=HANG_S, check=False)
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertRegex(result.stdout, r"\AOpen: rec does not tell whether 1 of 2 limits hold\.\n"
+                                        r"open: never freed: about [\d,]+ bytes \([\d,]+ bytes?–[\d,]+ bytes\), limit")
+        self.assertRegex(result.stderr, r"\Atarn: .*--full.*\n\Z")
+        limits = json.loads(self.tarn("gate", "rec", "--json", "--max", "never freed <= 1M", code=2))
+        self.assertEqual((limits["holds"], limits["limits"][0]["holds"]), (None, None))
+        low, high = limits["limits"][0]["range"]
+        self.assertTrue(low <= 1e6 < high, limits)
         self.record("phases", "--full")
-        memory = self.memory()
-        self.assertEqual(memory["peak_range"], [memory["peak_bytes"]] * 2)
-        self.assertEqual(memory["end_range"], [memory["end_bytes"]] * 2)
+        self.tarn("gate", "rec", "--max", "never freed <= 1M", code=1)
 
     def lost(self, case):
         self.tarn("record", "--heap", "--leaks", "-o", "rec", "--", PATHS.memory, case, code=5)

@@ -135,6 +135,22 @@ const tests = {
     await close(page);
   },
 
+  async 'what samples tell of memory has its range'() {
+    const data = example(), mebibyte = 2 ** 20;
+    data.recorder.mode = 'sampled';
+    data.memory = {peak_bytes: 10 * mebibyte, peak_range: [2 * mebibyte, 30 * mebibyte], end_bytes: 0, end_range: [0, 3 * mebibyte]};
+    Object.assign(data.sites[0], {peak_bytes: 20 * mebibyte, peak_range: [mebibyte, 30 * mebibyte], live_bytes_at_end: 0, end_range: [0, mebibyte]});
+    const page = await open(write_page(template, data, `${folder}/sampled.html`));
+    const cards = await page.innerText('.cards');
+    for (const phrase of ['about 10 MiB', '2.0 MiB–30 MiB', 'Never freed: 0 bytes (0–3.0 MiB)']) assert.ok(cards.includes(phrase), `${phrase} is not in: ${cards}`);
+    await page.getByRole('button', {name: 'Memory', exact: true}).first().click();
+    const text = await page.innerText('#view');
+    for (const phrase of ['At most about 10 MiB (2.0 MiB–30 MiB)', 'Never freed: 0 bytes (0–3.0 MiB)', '20 MiB (1.0 MiB–30 MiB), 100 %']) {
+      assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
+    }
+    await close(page);
+  },
+
   async 'a site has its stack, histograms, threads and the code to write'() {
     const page = await open(`${example_page}#tab=sites&site=1`);
     const text = await page.innerText('.details');

@@ -23,6 +23,8 @@ export interface Site {
   remote_frees?: number;
   live_at_end?: number;
   peak_bytes?: number;  // in use when the process had the most bytes in use
+  peak_range?: Range;   // of a sampled recording: holds the true bytes
+  end_range?: Range;
   peak_blocks?: number;
   live_bytes_at_end?: number;
   trend?: 'unknown' | 'steady' | 'fills' | 'grows';
@@ -174,7 +176,10 @@ export interface Data {
     live_at_end?: number;
     predicted: {now_ns: Range; share: Range; drop_in_saves_ns: Range};
   };
-  memory?: {peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number};
+  memory?: {
+    peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number;
+    peak_range?: Range; end_range?: Range;
+  };
   cpu?: Cpu | null;
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];

@@ -35,6 +35,13 @@ export function bytes_words(bytes = 0): string {
   return `${index === 0 ? grouped(bytes) : digits(bytes)} ${units[index]}`;
 }
 
+// Whether a range is more than one figure; and an estimate with the range that holds the true bytes; without a range the bytes are exact.
+export const is_estimate = (range?: Range) => !!range && range[0] < range[1];
+export function estimate_words(bytes = 0, range?: Range): string {
+  if (!range || !is_estimate(range)) return bytes_words(bytes);
+  return `${bytes > 0 ? 'about ' : ''}${bytes_words(bytes)} (${range[0] < 0.5 ? '0' : bytes_words(range[0])}–${bytes_words(range[1])})`;
+}
+
 export function duration_words(ns = 0): string {
   if (ns >= 1e9) return `${digits(ns / 1e9)} s`;
   if (ns >= 1e6) return `${digits(ns / 1e6)} ms`;

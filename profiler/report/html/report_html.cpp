@@ -90,6 +90,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   text.back() = ',';
   page.add(text + "\"sites\":[");
   bool is_first = true;
+  const bool is_sampled = analysis.recorded().program.interval != 0;
   progress progress_line("writing the HTML report");
   std::size_t written_sites = 0;
   for (const analyse::site& facts : request.sites(analysis)) {
@@ -104,6 +105,11 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
     if (const auto trend = trends.find(facts.number); trend != trends.end() && !request.separates_stacks) {
       site["trend"] = analyse::name(trend->second->course);
       site["bytes_per_second"] = trend->second->bytes_per_second;
+    }
+    if (const auto site_memory = trends.find(facts.number); site_memory != trends.end() && is_sampled) {
+      const auto ends = [](const analyse::figure_range& range) { return json{range.low, range.high}; };
+      site["peak_range"] = ends(site_memory->second->peak_range);
+      site["end_range"] = ends(site_memory->second->live_range);
     }
     if (request.hides_names) redact_site(site);
     names.compact(site);

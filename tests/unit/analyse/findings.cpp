@@ -71,14 +71,15 @@ TEST(findings, samples_add_up_to_what_each_thread_is_known_to_have_allocated) {
   format::recording recording = recording_of({{.blocks = 460, .own_frees = 400}, {.blocks = 140, .own_frees = 140}});
   recording.program.mode = "sampled";
   recording.threads[0].allocations = 240;
-  recording.cells[{1, 0, 0}][format::spread] = 10'000;
+  recording.cells[{1, 0, 0}][format::spread] = 46'000;
+  recording.cells[{2, 0, 0}][format::spread] = 14'000;
   const heap_findings findings = find(recording);
   EXPECT_EQ(findings.allocations, 240U);
   ASSERT_EQ(findings.sites.size(), 2U);
   EXPECT_EQ(findings.sites[0].sums[format::blocks], 184U);
   EXPECT_EQ(findings.sites[1].sums[format::blocks], 56U);
   EXPECT_EQ(findings.sites[0].freed_by_same_thread, 160U);
-  EXPECT_EQ(findings.sites[0].sums[format::spread], 1600U);
+  EXPECT_EQ(findings.sites[0].sums[format::spread], 7360U);
   recording.cells[{1, 0, 0}][format::time_buckets] = 133;
   recording.cells[{1, 0, 0}][format::time_buckets + 1] = 133;
   recording.cells[{1, 0, 0}][format::time_buckets + 2] = 134;

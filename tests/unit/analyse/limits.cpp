@@ -38,7 +38,12 @@ const located_sums& places() {
 }
 
 limit_check checked(const limit& limit, double requests = 0) {
-  return check_limits({limit}, places(), {0.08, 0.02, 900, 3}, requests).at(0);
+  totals whole;
+  whole.heap_share = 0.08;
+  whole.lock_waits = 0.02;
+  whole.system_calls = 900;
+  whole.violations = 3;
+  return check_limits({limit}, places(), whole, requests).at(0);
 }
 
 bool is_broken(const char* expression, double requests = 0) {
@@ -74,11 +79,39 @@ TEST(limits, each_metric_adds_up_its_own) {
 
 TEST(limits, an_estimate_breaks_its_limit_by_more_than_its_error) {
   const auto check = [](double maximum) {
-    return check_limits({limit_of("system calls", maximum)}, places(), {0, 0, 900, 0, 0.1}, 0).at(0);
+    return check_limits({limit_of("system calls", maximum)}, places(),
+                        {.system_calls = 900, .system_call_error = 0.1, .peak_range = {}, .end_range = {}}, 0)
+        .at(0);
   };
   EXPECT_FALSE(check(811).is_broken());
+  EXPECT_TRUE(check(811).is_open());
+  EXPECT_FALSE(check(991).is_open()) << "it holds";
+  EXPECT_FALSE(check(809).is_open());
   EXPECT_TRUE(check(809).is_broken());
   EXPECT_DOUBLE_EQ(check(809).value, 900) << "what a report says";
+}
+
+TEST(limits, samples_leave_a_limit_open_that_lies_in_their_range) {
+  totals whole;
+  whole.interval = 512 * 1024;
+  whole.allocations = 1000;
+  whole.bytes = 100'000'000;
+  whole.peak_range = {10'000, 5e6};
+  whole.end_range = {0, 3 * whole.interval};
+  const auto check = [&](const char* expression) {
+    return check_limits({limit_of(expression)}, places(), whole, 0).at(0);
+  };
+  EXPECT_TRUE(check("never freed <= 1M").is_open()) << "no sample was taken of what it may have left";
+  EXPECT_FALSE(check("never freed <= 1M").is_broken());
+  EXPECT_FALSE(check("never freed <= 1.6M").is_open());
+  EXPECT_TRUE(check("peak <= 9999").is_broken());
+  EXPECT_TRUE(check("peak <= 37k").is_open());
+  EXPECT_TRUE(check("copied bytes at function nothing <= 1").is_open()) << "it has no sample";
+  EXPECT_TRUE(check("allocations at function nothing <= 999").is_open());
+  EXPECT_FALSE(check("allocations at function nothing <= 1000").is_open()) << "there are no more";
+  EXPECT_TRUE(check("allocations <= 999").is_broken()) << "the total is exact";
+  EXPECT_FALSE(check("allocations <= 1000").is_open());
+  EXPECT_DOUBLE_EQ(check("bytes <= 1").value, 100'000'000);
 }
 
 TEST(limits, memory_is_limited_by_moment_and_place) {

@@ -2,11 +2,11 @@
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import {Choice, Place, Search} from '../parts';
-import type {Site} from '../recording';
+import type {Range, Site} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {stacks_of} from '../weights';
-import {bytes_words, count_words, grouped, number_words} from '../words';
+import {bytes_words, count_words, estimate_words, grouped, is_estimate, number_words} from '../words';
 import {Site_details} from './sites';
 import {seconds} from './timeline';
 
@@ -19,7 +19,11 @@ interface Row {
 const trend_words = (site: Site) =>
   site.trend === 'grows' ? `grows by ${bytes_words(site.bytes_per_second)}/s` : site.trend === 'fills' ? 'fills up' : site.trend === 'steady' ? 'steady' : '–';
 
-const share = (bytes = 0, whole = 0) => (whole > 0 ? ` (${number_words((100 * bytes) / whole)} %)` : '');
+const held_words = (bytes = 0, whole = 0, range?: Range) => {
+  const share = whole > 0 ? `${number_words(Math.min((100 * bytes) / whole, 100))} %` : '';
+  if (!is_estimate(range)) return `${bytes_words(bytes)}${share && ` (${share})`}`;
+  return `${estimate_words(bytes, range).replace(/^about /, '')}${share && `, ${share}`}`;
+};
 
 export function Memory({view}: {view: View}): JSX.Element {
   const {data, names, state, change, part, course} = view;
@@ -36,19 +40,19 @@ export function Memory({view}: {view: View}): JSX.Element {
   const columns: Column<Row>[] = [
     {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Place names={names} node={row.node} />},
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
-      cell: (row: Row) => <>{bytes_words(row.site.peak_bytes)}{share(row.site.peak_bytes, memory.peak_bytes)}</>}]),
-    {name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row) => row.site.peak_blocks ?? 0, cell: (row) => count_words(row.site.peak_blocks)},
+      cell: (row: Row) => held_words(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
+    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => count_words(row.site.peak_blocks)}]),
     {name: 'end', label: at_end, value: (row) => row.site.live_bytes_at_end ?? 0,
-     cell: (row) => <>{bytes_words(row.site.live_bytes_at_end)}{share(row.site.live_bytes_at_end, memory.end_bytes)}</>},
-    {name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row) => row.site.live_at_end ?? 0, cell: (row) => count_words(row.site.live_at_end)},
+     cell: (row) => held_words(row.site.live_bytes_at_end, memory.end_bytes, part ? undefined : row.site.end_range)},
+    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row: Row) => row.site.live_at_end ?? 0, cell: (row: Row) => count_words(row.site.live_at_end)}]),
     {name: 'trend', label: 'Course', title: 'Whether what it holds rises to the end of the run', value: (row) => row.site.bytes_per_second ?? 0, cell: (row) => trend_words(row.site)},
   ];
   return (
     <section>
       <p>
-        {!part && !!memory.peak_bytes && <>At most <strong>{bytes_words(memory.peak_bytes)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
+        {!part && (memory.peak_range?.[1] ?? memory.peak_bytes ?? 0) > 0 && <>At most <strong>{estimate_words(memory.peak_bytes, memory.peak_range)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
           {memory.resident_bytes ? <>; the process took up to {bytes_words(memory.resident_bytes)}</> : ''}. </>}
-        {at_end}: <strong>{bytes_words(memory.end_bytes)}</strong>.{' '}
+        {at_end}: <strong>{part && data.recorder.mode === 'sampled' ? 'about ' : ''}{estimate_words(memory.end_bytes, memory.end_range)}</strong>.{' '}
         {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {bytes_words(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}
         <button type="button" class="link" onClick={() => change({tab: 'flame', metric: part ? 'end' : 'peak', zoom: '0', pin: '', q: '', category: '', thread: ''})}>Show it as a flame graph</button>
       </p>

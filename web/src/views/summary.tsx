@@ -6,7 +6,7 @@ import {Bar} from '../parts';
 import type {Range} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
-import {bytes_words, count_words, cut, duration_words, error_words, grouped, middle, number_words, plural, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, error_words, estimate_words, grouped, is_estimate, middle, number_words, plural, shown} from '../words';
 
 interface Best {
   saved: Range;  // ns
@@ -109,10 +109,11 @@ function cpu_detail({data, names}: View): string {
 }
 
 function memory_detail({data}: View): string {
-  const {peak_ns, end_bytes, resident_bytes} = data.memory!;
+  const {peak_ns, end_bytes, end_range, peak_range, resident_bytes} = data.memory!;
   const process = resident_bytes ? `; the process took up to ${bytes_words(resident_bytes)}` : '';
   const ended = data.end && !data.end.running;
-  return `the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${bytes_words(end_bytes)}.`;
+  const range = peak_range && is_estimate(peak_range) ? `${peak_range[0] < 0.5 ? '0' : bytes_words(peak_range[0])}–${bytes_words(peak_range[1])}; ` : '';
+  return `${range}the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${estimate_words(end_bytes, end_range)}.`;
 }
 
 export function program_words(view: View): string {
@@ -142,9 +143,9 @@ export function Summary({view}: {view: View}): JSX.Element {
     <section class="summary">
       <h2>Where memory and time go</h2>
       <ul class="cards">
-        {data.memory?.peak_bytes !== undefined && data.memory.peak_bytes > 0 && (
+        {((data.memory?.peak_bytes ?? 0) > 0 || (data.memory?.peak_range?.[1] ?? 0) > 0) && (
           <Source_card title="Memory" open={() => change({tab: 'memory'})} 
-            amount={`${data.recorder.mode === 'sampled' ? 'about ' : ''}${bytes_words(data.memory.peak_bytes)}`} detail={memory_detail(view)} />
+            amount={`${is_estimate(data.memory!.peak_range) ? 'about ' : ''}${bytes_words(data.memory!.peak_bytes)}`} detail={memory_detail(view)} />
         )}
         {!!data.cpu?.samples && (
           <Source_card title="CPU" open={() => change({tab: 'flame', metric: 'cpu', zoom: '0', pin: '', q: '', category: '', thread: ''})}
