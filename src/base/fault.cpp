@@ -19,12 +19,9 @@ using line_with_sites = text_buffer<2048>;
 }
 
 constexpr const char* free_once = "free each block once; TARN_GUARD=1 shows where it was allocated and freed before";
-constexpr const char* free_the_start = "pass the address that the allocation returned";
 constexpr const char* free_in_own_pool =
     "free a block in the pool that it came from, by the address that allocate() returned";
 constexpr const char* pass_the_size = "pass the size that was allocated: delete an object by its own type";
-constexpr const char* mend_the_writer =
-    "find the code that writes past the end of the block: its size is too small, or an index is too large";
 constexpr const char* show_the_allocation = "TARN_GUARD=1 shows where the block was allocated";
 constexpr const char* end_the_use =
     "end every use of the block before its free; TARN_GUARD=1 shows where it was allocated";
@@ -62,7 +59,7 @@ void fault_misaligned(const char* entry, const void* pointer, const void* block,
   message.append("tarn: ").append(entry).append("(").pointer(pointer);
   message.append("): misaligned pointer: ").decimal(static_cast<std::uint64_t>(distance));
   message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
-  die(message, free_the_start);
+  die(message, next_step::free_the_start);
 }
 
 void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept {
@@ -80,7 +77,7 @@ void fault_double_free(const char* entry, const block_record& block) noexcept {
     append_place(message.append("; freed before"), block.freed_at, block.freed_by);
   }
   append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
-  die(message, free_once);
+  die(message, next_step::free_once);
 }
 
 void fault_late_double_free(const char* entry, const void* pointer) noexcept {
@@ -109,7 +106,7 @@ void fault_overrun(const char* entry, const void* pointer, const block_record& b
   }
   append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
   message.append("; the first is byte ").decimal(first);
-  die(message, mend_the_writer);
+  die(message, next_step::mend_the_writer);
 }
 
 void fault_underrun(const char* entry, const block_record& block, std::size_t written) noexcept {
@@ -118,8 +115,7 @@ void fault_underrun(const char* entry, const block_record& block, std::size_t wr
   message.append("underrun: ").decimal(written);
   append_block(message.append(" or more bytes written before the start of the "), block.bytes);
   append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
-  die(message,
-      "find the code that writes before the start of the block: an index is negative, or a pointer moved back too far");
+  die(message, next_step::mend_writer_before);
 }
 
 void fault_no_header(const char* entry, const void* pointer) noexcept {
@@ -138,7 +134,7 @@ void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noex
   message.append(" at ").pointer(block.block).append(" was written after it was freed");
   append_place(message, block.freed_at, block.freed_by);
   append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
-  die(message, end_the_use);
+  die(message, next_step::end_the_use);
 }
 
 void fault_ended_heap(const ended_access& access) noexcept {

@@ -7,6 +7,18 @@
 
 namespace tarn::base {
 
+/// The next steps that several faults name.
+namespace next_step {
+inline constexpr const char* free_the_start = "pass the address that the allocation returned";
+/// Both frees are in the message.
+inline constexpr const char* free_once = "free each block once: remove one of these two frees";
+inline constexpr const char* end_the_use = "end every use of the block before its free";
+inline constexpr const char* mend_the_writer =
+    "find the code that writes past the end of the block: its size is too small, or an index is too large";
+inline constexpr const char* mend_writer_before =
+    "find the code that writes before the start of the block: an index is negative, or a pointer moved back too far";
+}  // namespace next_step
+
 /// `entry` is the name of the called function, for example "free".
 [[noreturn]] void fault_foreign_pointer(const char* entry, const void* pointer) noexcept;
 [[noreturn]] void fault_double_free(const char* entry, const void* pointer, std::size_t block_bytes) noexcept;

@@ -1,4 +1,4 @@
-// Reports what is wrong with a sampled block, and finds out about accesses by the signal that they cause.
+// Reports misuse of sampled blocks, and detects accesses by the signal that they cause.
 #include <csignal>
 #include <cstdlib>
 
@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/fault.hpp"
 #include "base/site.hpp"
 #include "base/text.hpp"
 #include "memory/guard/ended_heaps.hpp"
@@ -14,6 +15,8 @@
 
 namespace tarn::guard::samples {
 namespace {
+
+namespace next_step = base::next_step;
 
 constexpr int standard_error = 2;
 using line = base::text_buffer<2048>;
@@ -32,9 +35,9 @@ void write_stack(const char* event, std::uint32_t thread, const base::call_stack
   stack.write_to(standard_error);
 }
 
-// Writes the line and the stacks, and ends the program.
-[[noreturn]] void die(base::text& message, const slot_record& slot) noexcept {
-  message.append('\n').write_to(standard_error);
+// Writes the message, a second line that tells the reader what to do next, and the stacks. Ends the program.
+[[noreturn]] void die(base::text& message, const slot_record& slot, const char* advice) noexcept {
+  message.append("\ntarn: ").append(advice).append('\n').write_to(standard_error);
   if (slot.state.load(std::memory_order_acquire) == slot_state::freed) {
     write_stack("freed", slot.freed_by, slot.freed_at);
   }
@@ -65,7 +68,7 @@ bool is_write(const ucontext_t&) noexcept { return false; }
 const void* instruction_of(const ucontext_t&) noexcept { return nullptr; }
 #endif
 
-// Does what would have happened without this handler.
+// Acts as the program's earlier handler, or the default action, would have acted.
 void pass_on(int number, siginfo_t* info, void* context) noexcept {
   const struct sigaction before = earlier;
   if ((before.sa_flags & SA_SIGINFO) != 0 || (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
@@ -78,7 +81,8 @@ void pass_on(int number, siginfo_t* info, void* context) noexcept {
   if (was_sent && earlier.sa_handler == SIG_IGN) {
     return;
   }
-  // An access faults again when this returns, now without a handler. A signal that somebody sent does not come again.
+  // An access faults again when this returns, now without a handler. A signal that was sent is not repeated, so it is
+  // sent again.
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   sigaction(number, &plain, nullptr);
@@ -108,7 +112,7 @@ void install_handler() noexcept {
     return;
   }
   sigaction(SIGSEGV, nullptr, &earlier);
-  struct sigaction ours = earlier;  // a handler that was there finds the mask and the stack that it asked for
+  struct sigaction ours = earlier;  // keeps the mask and the stack that an earlier handler asked for
   const bool is_first = (earlier.sa_flags & SA_SIGINFO) == 0 && earlier.sa_handler == SIG_DFL;
   ours.sa_flags = (earlier.sa_flags & ~static_cast<int>(SA_RESETHAND)) | SA_SIGINFO | (is_first ? SA_ONSTACK : 0);
   ours.sa_sigaction = handle;
@@ -119,7 +123,8 @@ void fault_sampled_access(const slot_record& slot, const void* address, bool is_
                           const void* instruction) noexcept {
   const std::ptrdiff_t offset = static_cast<const char*>(address) - slot.user;
   line message;
-  if (slot.state.load(std::memory_order_acquire) != slot_state::live) {
+  const bool is_live = slot.state.load(std::memory_order_acquire) == slot_state::live;
+  if (!is_live) {
     message.append("tarn: use after free: ");
   } else {
     message.append(offset < 0 ? "tarn: underrun: " : "tarn: overrun: ");
@@ -130,14 +135,17 @@ void fault_sampled_access(const slot_record& slot, const void* address, bool is_
   // append_site shows the instruction before the one that it is told.
   base::append_site(message.append(" at "), static_cast<const char*>(instruction) + 1);
   message.append(" by thread ").decimal(platform::thread_number());
-  die(message, slot);
+  die(message, slot,
+      !is_live     ? next_step::end_the_use
+      : offset < 0 ? "find the index or pointer that lies before the start of the block"
+                   : "find the index or pointer that lies past the end of the block, or a size that is too small");
 }
 
 void fault_sampled_double_free(const char* entry, const slot_record& slot) noexcept {
   line message;
   append_call(message, entry, slot.user);
   append_block(message.append("double free of "), slot);
-  die(message, slot);
+  die(message, slot, next_step::free_once);
 }
 
 void fault_sampled_use(const char* entry, const slot_record& slot) noexcept {
@@ -145,7 +153,7 @@ void fault_sampled_use(const char* entry, const slot_record& slot) noexcept {
   append_call(message, entry, slot.user);
   append_block(message.append("use of "), slot);
   message.append(" after it was freed");
-  die(message, slot);
+  die(message, slot, next_step::end_the_use);
 }
 
 void fault_sampled_misaligned(const char* entry, const slot_record& slot, const void* pointer) noexcept {
@@ -154,7 +162,7 @@ void fault_sampled_misaligned(const char* entry, const slot_record& slot, const 
   append_call(message, entry, pointer);
   message.append("misaligned pointer: ").decimal(static_cast<std::uint64_t>(offset < 0 ? -offset : offset));
   append_block(message.append(offset < 0 ? " bytes before " : " bytes into "), slot);
-  die(message, slot);
+  die(message, slot, next_step::free_the_start);
 }
 
 void fault_sampled_damage(const char* entry, const slot_record& slot, std::ptrdiff_t first,
@@ -169,7 +177,7 @@ void fault_sampled_damage(const char* entry, const slot_record& slot, std::ptrdi
     append_block(message.append(" bytes written past the end of "), slot);
     message.append("; the first is byte ").decimal(static_cast<std::uint64_t>(first));
   }
-  die(message, slot);
+  die(message, slot, first < 0 ? next_step::mend_writer_before : next_step::mend_the_writer);
 }
 
 }  // namespace tarn::guard::samples

@@ -14,7 +14,7 @@
 // A block is freed twice: the report names the first free.
 //@ stderr tarn: free({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR by thread
 //@ more {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free) {
   void* p = malloc(24);
   note_guarded(p);
@@ -35,7 +35,7 @@ static void* release_all(void* argument) {
 // Two threads free a block at the same time: one of them is told.
 //@ stderr tarn: free(0xADDR): double free of a block of 2000 bytes; freed before at {program}+0xADDR by thread
 //@ more <int>; allocated at {program}+0xADDR by thread <int>
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free_at_the_same_time) {
   pthread_t thread;
   note_guarded(NULL);
@@ -62,7 +62,7 @@ CASE(guard_double_free_forgotten) {
 // A block too large for the quarantine freed twice.
 //@ stderr tarn: free({p}): double free of a block of 8388608 bytes; freed before at {program}+0xADDR by thread
 //@ more {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free_large) {
   void* p = malloc(8 << 20);
   note_guarded(p);
@@ -73,7 +73,7 @@ CASE(guard_double_free_large) {
 // A block freed again when it is not in quarantine any more.
 //@ stderr tarn: free({p}): double free of a block of 5000 bytes; freed before at {program}+0xADDR by thread
 //@ more {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free_remembered) {
   void* p = malloc(5000);
   note_guarded(p);
@@ -90,7 +90,7 @@ static void* release(void* p) {
 // Freed once by each of two threads, neither of which owns it: seen at once, and both are named.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes; freed before at {program}+0xADDR by thread
 //@ more <int>; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free_two_threads) {
   void* p = malloc(64);
   note_guarded(p);
@@ -104,7 +104,7 @@ CASE(guard_double_free_two_threads) {
 // The program wrote over the freed block before it freed it again.
 //@ stderr tarn: free({p}): double free of a block of 128 bytes; freed before at {program}+0xADDR by thread
 //@ more {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(guard_double_free_wiped) {
   char* p = malloc(128);
   note_guarded(p);
@@ -116,7 +116,7 @@ CASE(guard_double_free_wiped) {
 // A write to a freed block, found when the block is to be used again.
 //@ stderr tarn: use after free: byte 16 of the block of 24 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(guard_use_after_free) {
   char* p = malloc(24);
   note_guarded(p);
@@ -129,7 +129,7 @@ CASE(guard_use_after_free) {
 // A write to a freed block, found when the program ends.
 //@ stderr tarn: use after free: byte 65535 of the block of 70000 bytes at {p} was written after it was freed
 //@ more at {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(guard_use_after_free_at_exit) {
   char* p = malloc(70000);
   note_guarded(p);
@@ -140,7 +140,7 @@ CASE(guard_use_after_free_at_exit) {
 // A write to a freed block in a forked child, which has its own copy of the quarantine.
 //@ stderr tarn: use after free: byte 2 of the block of 24 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 //@ exit 0
 CASE(guard_use_after_free_in_child) {
   char* p = malloc(24);
@@ -168,7 +168,7 @@ static void* release_noted(void* p) {
 // A write to a block that another thread allocated and a third one freed.
 //@ stderr tarn: use after free: byte 0 of the block of 64 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {freer}; allocated at {program}+0xADDR by thread {maker}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(guard_use_after_free_in_thread) {
   pthread_t thread;
   void* p;
@@ -182,7 +182,7 @@ CASE(guard_use_after_free_in_thread) {
 // A pointer from before a realloc that looked as if it had not moved.
 //@ stderr tarn: use after free: byte 1 of the block of 24 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(guard_use_after_realloc) {
   char* p = malloc(24);
   note_guarded(p);

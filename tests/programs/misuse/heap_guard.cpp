@@ -91,7 +91,7 @@ CASE(heap_guard_end) {
 // A block is written after it was freed; the heap's end shows it at the latest.
 //@ stderr tarn: use after free: byte 16 of the block of 64 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(heap_guard_use_after_free) {
   tarn::heap lane;
   auto* p = static_cast<char*>(hidden(lane.allocate(64)));
@@ -103,7 +103,7 @@ CASE(heap_guard_use_after_free) {
 // Later blocks drive the written one out of the quarantine.
 //@ stderr tarn: use after free: byte 8 of the block of 64 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(heap_guard_use_after_free_found_early) {
   auto* lane = new tarn::heap;  // never ends
   auto* p = static_cast<char*>(hidden(lane->allocate(64)));
@@ -116,7 +116,7 @@ CASE(heap_guard_use_after_free_found_early) {
 // A block is freed twice: both places are named.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes; freed before at {program}+0xADDR by thread {thread};
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(heap_guard_double_free) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(64));
@@ -128,7 +128,7 @@ CASE(heap_guard_double_free) {
 // Another thread frees first.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes; freed before at {program}+0xADDR by thread {other};
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(heap_guard_double_free_by_two) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(64));
@@ -143,7 +143,7 @@ CASE(heap_guard_double_free_by_two) {
 // The second free comes when the block no longer waits.
 //@ stderr tarn: free({p}): double free of a block of 96 bytes; freed before at {program}+0xADDR by thread {thread};
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(heap_guard_double_free_late) {
   tarn::heap lane;
   void* p = hidden(lane.allocate(96));

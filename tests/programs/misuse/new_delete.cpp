@@ -258,6 +258,7 @@ struct alignas(64) line {
 //@ broken-by nothing TARN_SAMPLE_GUARDS=0
 //@ stderr tarn: use after free: byte 40 of the block of 64 bytes at {p} is written at {program}+0xADDR by thread
 //@ more {thread}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>

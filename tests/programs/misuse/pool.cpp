@@ -90,7 +90,7 @@ CASE(pool_guard_after_inline) {
 //@ no-preload
 //@ stderr tarn: pool::deallocate({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR by
 //@ more thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(pool_guard_double_free) {
   tarn::pool<long[3]> triples({.name = "triples", .is_guarded = true});
   void* const triple = triples.allocate();
@@ -120,7 +120,7 @@ CASE(pool_guard_foreign) {
 //@ env TARN_GUARD=1
 //@ stderr tarn: pool::deallocate({p}): double free of a block of 24 bytes; freed before at {program}+0xADDR by
 //@ more thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 CASE(pool_guard_free_after_release) {
   tarn::pool<long[3]> triples;
   void* const triple = triples.allocate();
@@ -179,7 +179,7 @@ struct linked_node {
 //@ env TARN_GUARD=1
 //@ stderr tarn: use after free: byte 8 of the block of 24 bytes at {p} was written after it was freed at
 //@ more {program}+0xADDR by thread {thread}; allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
+//@ stderr tarn: end every use of the block before its free
 CASE(pool_guard_use_after_free) {
   tarn::lock_free_pool<linked_node> nodes;
   linked_node* const object = nodes.create();

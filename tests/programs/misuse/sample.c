@@ -13,6 +13,7 @@
 
 // A sampled block that is freed twice.
 //@ stderr tarn: free({p}): double free of the block of 24 bytes at {p}
+//@ stderr tarn: free each block once: remove one of these two frees
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -28,6 +29,7 @@ CASE(sample_double_free) {
 
 // A child uses a sampled block that its parent freed: it has the records, too.
 //@ stderr tarn: use after free: byte 1 of the block of 24 bytes at {p} is written at {program}+0xADDR by thread {child}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -50,6 +52,7 @@ CASE(sample_in_child) {
 
 // A pointer into a sampled block, freed.
 //@ stderr tarn: free({inside}): misaligned pointer: 8 bytes into the block of 24 bytes at {p}
+//@ stderr tarn: pass the address that the allocation returned
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -62,6 +65,8 @@ CASE(sample_misaligned) {
 
 // A write between the end of a sampled block and the end of its page is seen by free.
 //@ stderr tarn: free({p}): overrun: 2 bytes written past the end of the block of 29 bytes at {p}; the first is byte 29
+//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too
+//@ more large
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -75,6 +80,7 @@ CASE(sample_overrun_in_rest) {
 
 // A read behind a sampled block faults at once, also far behind it.
 //@ stderr tarn: overrun: byte 1999 of the block of 48 bytes at {p} is read at {program}+0xADDR by thread {thread}
+//@ stderr tarn: find the index or pointer that lies past the end of the block, or a size that is too small
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -86,6 +92,7 @@ CASE(sample_overrun_read) {
 
 // A write behind a sampled block faults at once.
 //@ stderr tarn: overrun: byte 32 of the block of 32 bytes at {p} is written at {program}+0xADDR by thread {thread}
+//@ stderr tarn: find the index or pointer that lies past the end of the block, or a size that is too small
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -109,6 +116,7 @@ static void* release(void* block) {
 
 // A sampled block that one thread makes, another frees, and a third uses.
 //@ stderr tarn: use after free: byte 7 of the block of 100 bytes at {p} is written at {program}+0xADDR by thread {user}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {freer} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -125,6 +133,8 @@ CASE(sample_threads) {
 
 // A write before a sampled block at the end of its page is seen by realloc.
 //@ stderr tarn: realloc({p}): underrun: 5 or more bytes written before the block of 24 bytes at {p}
+//@ stderr tarn: find the code that writes before the start of the block: an index is negative, or a pointer
+//@ more moved back too far
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -137,6 +147,7 @@ CASE(sample_underrun_in_rest) {
 
 // A read before a sampled block faults at once.
 //@ stderr tarn: underrun: byte 1 before the block of 24 bytes at {p} is read at {program}+0xADDR by thread {thread}
+//@ stderr tarn: find the index or pointer that lies before the start of the block
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -148,6 +159,7 @@ CASE(sample_underrun_read) {
 
 // malloc_usable_size of a sampled block that is free.
 //@ stderr tarn: malloc_usable_size({p}): use of the block of 24 bytes at {p} after it was freed
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -163,6 +175,7 @@ CASE(sample_usable_size_of_freed) {
 
 // A read of a sampled block that was freed faults at once.
 //@ stderr tarn: use after free: byte 3 of the block of 24 bytes at {p} is read at {program}+0xADDR by thread {thread}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -179,6 +192,7 @@ CASE(sample_use_after_free) {
 // A write to a sampled block of calloc that was freed, when others have been freed since.
 //@ stderr tarn: use after free: byte 0 of the block of 24 bytes at {p} is written at {program}+0xADDR by thread
 //@ more {thread}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>
@@ -197,6 +211,7 @@ CASE(sample_use_after_free_zeroed) {
 // A sampled block that realloc moved, used by its old address.
 //@ stderr tarn: use after free: byte 15 of the block of 16 bytes at {p} is written at {program}+0xADDR by thread
 //@ more {thread}
+//@ stderr tarn: end every use of the block before its free
 //@ stderr tarn:   freed by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
 //@ stderr tarn:     <stack>

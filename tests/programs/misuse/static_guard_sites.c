@@ -5,7 +5,7 @@
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 24 bytes; freed before at {program}+{freed} by thread {thread};
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ stderr tarn: free each block once: remove one of these two frees
 #include "../guarded.h"
 
 int main(void) {
