@@ -163,7 +163,7 @@ class cycle_classifier {
   own_code own_code_;
 };
 
-std::uint64_t rarest(const inversion& inversion) {
+std::uint64_t times_of_rarest_step(const inversion& inversion) {
   return std::min_element(inversion.steps.begin(), inversion.steps.end(),
                           [](const auto& a, const auto& b) { return a.times < b.times; })
       ->times;
@@ -200,16 +200,16 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
     if (locks.size() < max_inversions) locks.push_back(held_lock);
   }
   for (const lock_number lock : locks) {
-    const std::vector<lock_number> way = shortest_cycle(edges, lock);
-    if (way.empty()) continue;
-    add(way);
-    edges[way.front()].erase(way[1]);  // a cycle is reported only once
+    const std::vector<lock_number> shortest = shortest_cycle(edges, lock);
+    if (shortest.empty()) continue;
+    add(shortest);
+    edges[shortest.front()].erase(shortest[1]);  // a cycle is reported only once
   }
   std::vector<inversion> sorted;
   for (auto& [kind, inversion] : inversions) sorted.push_back(std::move(inversion));
   std::stable_sort(sorted.begin(), sorted.end(), [](const inversion& a, const inversion& b) {
-    return std::tuple(a.has_one_thread, a.steps.size(), rarest(b)) <
-           std::tuple(b.has_one_thread, b.steps.size(), rarest(a));
+    return std::tuple(a.has_one_thread, a.steps.size(), times_of_rarest_step(b)) <
+           std::tuple(b.has_one_thread, b.steps.size(), times_of_rarest_step(a));
   });
   return sorted;
 }

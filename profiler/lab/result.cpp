@@ -72,11 +72,11 @@ std::optional<double> result::ratio(std::size_t sweep, const std::string& divide
 }
 
 std::vector<double> result::ratios(std::size_t sweep, const std::string& dividend, const std::string& divisor) const {
-  std::vector<double> found_ratios;
+  std::vector<double> values;
   for (const std::uint64_t x : axes.at(sweep)) {
-    if (const std::optional<double> form = ratio(sweep, dividend, divisor, x)) found_ratios.push_back(*form);
+    if (const std::optional<double> value = ratio(sweep, dividend, divisor, x)) values.push_back(*value);
   }
-  return found_ratios;
+  return values;
 }
 
 std::optional<double> result::exponent(std::size_t sweep, const std::string& form) const {
@@ -99,23 +99,23 @@ std::optional<double> result::exponent(std::size_t sweep, const std::string& for
 }
 
 std::string result::where_slower(std::size_t sweep, const std::string& form) const {
-  std::vector<std::string> places, amounts;
+  std::vector<std::string> positions, slowdowns;
   for (const std::uint64_t x : axes.at(sweep)) {
     const std::optional<double> slowdown = ratio(sweep, form, best_other, x);
     if (!slowdown || *slowdown <= 1.1) continue;
-    places.push_back(std::to_string(x));
-    amounts.push_back(two_digits(*slowdown));
+    positions.push_back(std::to_string(x));
+    slowdowns.push_back(two_digits(*slowdown));
   }
-  if (places.empty()) return {};
+  if (positions.empty()) return {};
   return fmt::format(" {} is slower than the fastest other at {} {}: {} times its time.", form,
-                     definition->sweeps[sweep].axis.name, fmt::join(places, ", "), fmt::join(amounts, ", "));
+                     definition->sweeps[sweep].axis.name, fmt::join(positions, ", "), fmt::join(slowdowns, ", "));
 }
 
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0, count = 0;
-  for (const double form : values) {
-    if (form <= 0) continue;
-    sum += std::log(form);
+  for (const double value : values) {
+    if (value <= 0) continue;
+    sum += std::log(value);
     ++count;
   }
   return count == 0 ? 0 : std::exp(sum / count);

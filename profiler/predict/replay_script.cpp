@@ -90,7 +90,7 @@ class script_writer {
     }
     return op::nothing;
   }
-  // An arena's block is not copied: code that knows of its arena does not move what grows there.
+  // An arena's block is not copied, because code that is written for an arena does not move a growing buffer.
   static op copies(holder owner) {
     switch (owner) {
       case holder::library: return op::grow;
@@ -113,7 +113,7 @@ class script_writer {
     slot = {};
   }
 
-  // Makes a larger block beside the one at `step.from`, which a later step releases.
+  // Makes a larger block beside the one in `step.source_slot`, which a later step releases.
   void grow(std::vector<action>& actions, const replay_step& step) {
     slot_state& old = slots_[step.source_slot];
     const std::uint32_t old_bytes = old.content;
@@ -158,7 +158,7 @@ class script_writer {
   static bool fits(const slot_state& old, const replay_step& step) {
     return (old.owner == holder::library || old.owner == holder::library_new) && old.capacity >= step.bytes;
   }
-  // Keeps the block, because the buffer that grows has room already.
+  // Keeps the block of a growing buffer that has room already.
   void take_over(std::vector<action>& actions, const replay_step& step) {
     const slot_state old = slots_[step.source_slot];
     put(actions, op::take_over, step.slot, step.source_slot, old.capacity, 0);
@@ -166,7 +166,7 @@ class script_writer {
     note_owner(actions, step, old.owner, old.capacity, old.content);
   }
 
-  // Notes who holds the place now, and fills the block as a container would. A way that makes no block fills a kept
+  // Records the slot's new owner, and fills the block as a container would. A way that makes no block fills a kept
   // buffer instead.
   void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t capacity,
                   std::uint32_t old_bytes) {
