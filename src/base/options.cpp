@@ -275,22 +275,22 @@ void load_from_environment(options& target, const char* const* environment, repo
   for (; *environment != nullptr; ++environment) {
     std::string_view value(*environment);
     if (!starts_with(value, environment_name::prefix)) continue;
-    const std::string_view entry_name = cut(value, '=');
+    const std::string_view variable = cut(value, '=');
     char lower_name[max_option_name_bytes];
     std::size_t size = 0;
-    for (std::size_t index = environment_name::prefix.size(); index < entry_name.size() && size < sizeof lower_name;
+    for (std::size_t index = environment_name::prefix.size(); index < variable.size() && size < sizeof lower_name;
          ++index)
-      lower_name[size++] = lower(entry_name[index]);
+      lower_name[size++] = lower(variable[index]);
     const std::string_view name(lower_name, size);
     const auto id = find_option(name);
-    // Comparing the whole name again refuses TARN_Guard: names in the environment are upper case.
-    if (!id || !is_same_word(environment_name(info(*id)).view(), entry_name)) {
-      report_unknown(entry_name, name, report);
+    // The names of variables are upper case: comparing the whole name refuses TARN_Guard.
+    if (!id || !is_same_word(environment_name(info(*id)).view(), variable)) {
+      report_unknown(variable, name, report);
       continue;
     }
-    bool& was_seen = was_set[static_cast<std::size_t>(*id)];
-    if (was_seen) continue;
-    was_seen = true;
+    bool& is_set = was_set[static_cast<std::size_t>(*id)];
+    if (is_set) continue;  // of equal variables the first one counts, as in getenv()
+    is_set = true;
     text_buffer<128> reason;
     if (!parse_option(target, *id, value, reason)) report_malformed(target, info(*id), value, reason.view(), report);
   }

@@ -98,7 +98,7 @@ class ledger {
     total_ += bytes;
   }
 
-  // Removes [start, start + bytes) from the pieces that hold it. Returns false when a byte of it is in none.
+  // Removes [start, start + bytes) from the pieces that hold it. Returns false if one of its bytes is in no piece.
   bool remove(void* start_, std::size_t bytes) {
     char* const start = static_cast<char*>(start_);
     if (!holds(start, bytes)) {
@@ -111,19 +111,19 @@ class ledger {
     return true;
   }
 
-  // Returns whether the pieces that hold [start, start + bytes) have no gap, and are all writable (`is_writable`) or
-  // all not.
+  // Returns true if pieces cover [start, start + bytes) without a gap, and each of them is writable or none is, as
+  // `is_writable` says.
   bool is_mapped_as(void* start, std::size_t bytes, bool is_writable) const {
-    bool has_mode = true;
+    bool is_uniform = true;
     const bool is_covered = for_range(static_cast<char*>(start), bytes, [&](const piece& part) {
-      has_mode = has_mode && (part.state != kind::reserved) == is_writable;
+      is_uniform = is_uniform && (part.state != kind::reserved) == is_writable;
     });
-    return is_covered && has_mode;
+    return is_covered && is_uniform;
   }
 
   bool is_whole(void* start, std::size_t bytes) const {
-    const auto piece_found = pieces_.find(static_cast<char*>(start));
-    return piece_found != pieces_.end() && piece_found->second.bytes == bytes;
+    const auto position = pieces_.find(static_cast<char*>(start));
+    return position != pieces_.end() && position->second.bytes == bytes;
   }
 
   bool affords(std::size_t extra) const noexcept { return budget == 0 || counters.mapped_now() + extra <= budget; }

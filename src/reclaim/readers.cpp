@@ -11,9 +11,9 @@
 
 namespace tarn::detail {
 namespace {
-// This is not a version: slots that must not be used name it.
-constinit version_base nothing;
-constinit reader_slots no_slots = {{&nothing}};
+// A mark in slots that must not be used. It is no version.
+constinit version_base unusable;
+constinit reader_slots no_slots = {{&unusable}};
 }  // namespace
 constinit thread_local reader_slots* own_slots = &no_slots;
 }  // namespace tarn::detail
@@ -33,7 +33,7 @@ constinit platform::fork_section forking;
 constinit std::uint32_t forking_thread = 0;
 
 enum class barrier : int { unknown, works, refused };
-constinit barrier kind = barrier::unknown;  // protected by the lock until it is known, which is before the first read
+constinit barrier kind = barrier::unknown;  // set before the first read, under the lock; constant from then on
 constinit bool has_lost_barrier = false;    // protected by the lock
 
 void before_fork() noexcept {
@@ -49,8 +49,8 @@ void after_fork_in_parent() noexcept {
   }
 }
 
-// The child does not have the parent's readers, except for the forking thread, which has a new number. The slots of the
-// others keep what they name: see reader_block::is_inherited. This interleaving must not happen in the child:
+// Of the parent's readers the child has only the forking thread, which has a new number. The slots of the other threads
+// keep their versions: see reader_block::is_inherited. This interleaving must not happen in the child:
 //   1 parent: thread A reads version 1, and moves its snapshot to thread B, which forks
 //   2 child: the slot of A is emptied, and its block is free      3 child: version 2 replaces version 1, which is freed
 //   4 child: thread C takes the block, and reads version 2 through the same slot
@@ -63,7 +63,7 @@ void after_fork_in_child() noexcept {
       continue;
     }
     for (reader_slot& slot : block->slots) {
-      if (slot.load(std::memory_order_relaxed) == &detail::nothing) {
+      if (slot.load(std::memory_order_relaxed) == &detail::unusable) {
         slot.store(nullptr, std::memory_order_relaxed);
       }
     }
@@ -76,7 +76,8 @@ void after_fork_in_child() noexcept {
   }
 }
 
-// At load: a fork that is under way passes over handlers that come later, and its child keeps a lock that is held then.
+// Registers at load, because a fork that has already begun ignores handlers that are registered later: its child would
+// keep a lock that another thread of the parent held.
 [[gnu::constructor]] void register_fork_handlers() noexcept {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -113,7 +114,7 @@ reader_block& take_block(block_state new_state) {
   while (block != nullptr) {
     // acquire: the last owner no longer uses it.
     const block_state state = block->state.load(std::memory_order_acquire);
-    if (state == block_state::free || (state == block_state::left && block->names_nothing())) {
+    if (state == block_state::free || (state == block_state::left && block->is_quiescent())) {
       break;
     }
     block = block->next;
@@ -125,7 +126,7 @@ reader_block& take_block(block_state new_state) {
     throw std::bad_alloc();
   }
   if (new_state == block_state::left) {  // any thread may take the block when its slots are empty
-    block->slots[0].store(&detail::nothing, std::memory_order_relaxed);
+    block->slots[0].store(&detail::unusable, std::memory_order_relaxed);
   }
   block->thread.store(platform::thread_number(), std::memory_order_relaxed);
   platform::note_acquire(&block->state);
@@ -136,7 +137,7 @@ reader_block& take_block(block_state new_state) {
 // The thread's block, even when `own_slots` does not point to it.
 constinit thread_local reader_block* own_block = nullptr;
 
-struct ending : detail::thread_end_task {
+struct leave_task : detail::thread_end_task {
   // Slots that are still in use, by snapshots that end later, keep the block from being reused.
   static void end(detail::thread_end_task*) noexcept {
     own_slots = &detail::no_slots;
@@ -145,12 +146,12 @@ struct ending : detail::thread_end_task {
     own_block = nullptr;
   }
 };
-constinit thread_local ending duty{{nullptr, ending::end}};
+constinit thread_local leave_task at_end{{nullptr, leave_task::end}};
 
-/// Gives the thread a block, unless the thread is already past its end tasks. Throws std::bad_alloc.
-void sit_down() {
+/// Gives the calling thread a block of slots, unless its end tasks have already run. Throws std::bad_alloc.
+void register_thread() {
   own_block = &take_block(block_state::occupied);
-  if (!detail::at_thread_end(duty)) {
+  if (!detail::at_thread_end(at_end)) {
     platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
@@ -173,7 +174,7 @@ reader_slot& empty_slot() {
 
 }  // namespace
 
-bool reader_block::names_nothing() const noexcept {
+bool reader_block::is_quiescent() const noexcept {
   for (const reader_slot& slot : slots) {
     // acquire: the thread that emptied the slot no longer uses the version that it read.
     if (slot.load(std::memory_order_acquire) != nullptr) {
@@ -195,9 +196,9 @@ std::size_t reading_threads() noexcept {
   return count;
 }
 
-// A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. Readers without a
-// fence go on as before, so no slot can be trusted from then on.
-bool meet_all_readers() noexcept {
+// The program may later install a filter of system calls that refuses the barrier, and that cannot be removed. Readers
+// then still use no fence, so an empty slot no longer proves that nobody reads.
+bool synchronise_with_readers() noexcept {
   if (kind == barrier::works && !has_lost_barrier) {
     has_lost_barrier = !platform::barrier_in_all_threads();
   }
@@ -224,7 +225,7 @@ pinned_version pin_again(reader_slot& slot, const current_version& current) noex
 
 pinned_version pin_slow(const current_version& current) {
   if (reclaim::own_block == nullptr) {
-    reclaim::sit_down();
+    reclaim::register_thread();
   }
   reader_slot& slot = reclaim::empty_slot();
   if (reclaim::kind == reclaim::barrier::works) {
@@ -233,15 +234,15 @@ pinned_version pin_slow(const current_version& current) {
   platform::note_release(&slot);
   const version_base* version = current.load(std::memory_order_relaxed);
   for (;;) {
-    // seq_cst, here and at the writer's exchange and its read of the slots: all threads see one of the two first,
-    // which the barrier ensures elsewhere.
+    // seq_cst, as at the writer's exchange and its read of the slots: either the writer sees this slot, or this thread
+    // sees the writer's version. Where membarrier works, the barrier ensures that.
     slot.store(version, std::memory_order_seq_cst);
-    const version_base* const still = current.load(std::memory_order_seq_cst);
-    if (still == version) {
+    const version_base* const newest = current.load(std::memory_order_seq_cst);
+    if (newest == version) {
       platform::note_acquire(&current);
       return {version, &slot};
     }
-    version = still;
+    version = newest;
   }
 }
 

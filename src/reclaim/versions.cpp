@@ -89,7 +89,7 @@ bool versions::has_room() const noexcept {
 
 // The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
 version_base* versions::take_unread() noexcept {
-  if (retired_ == nullptr || !reclaim::meet_all_readers()) {
+  if (retired_ == nullptr || !reclaim::synchronise_with_readers()) {
     return nullptr;
   }
   for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {

@@ -288,7 +288,7 @@ void application_inside::body(worker_inside& me) {
 
   std::optional<tarn::heap> heap;
   std::optional<scoped_current> current;
-  const auto reason = what_it_throws([&] {
+  const auto reason = text_of_exception([&] {
     if (options_.has_own_heaps) {
       heap_options heap_settings = options_.heap;
       heap_settings.name = name.view().data();
@@ -339,7 +339,7 @@ void application_inside::body(worker_inside& me) {
 bool application_inside::work_until_the_end(worker_inside& me) {
   worker handle(me);
   for (unsigned restarts = 0;; ++restarts) {
-    const auto reason = what_it_throws([&] { work(handle); });
+    const auto reason = text_of_exception([&] { work(handle); });
     if (!reason) {
       return true;
     }

@@ -60,48 +60,48 @@ class owned_descriptor {
   }
 
  private:
-  static int checked(int opened) {
-    if (opened < 0) {
+  static int checked(int descriptor) {
+    if (descriptor < 0) {
       throw std::system_error(errno, std::generic_category(), "tarn::application");
     }
-    return opened;
+    return descriptor;
   }
 
   int number_;
 };
 
 /// Blocks the signals of an application and ignores SIGPIPE, until it is destroyed.
-class signals_taken {
+class blocked_signals {
  public:
   /// With `has_children`, it also blocks SIGCHLD.
-  explicit signals_taken(bool has_children) {
-    sigemptyset(&which_);
+  explicit blocked_signals(bool has_children) {
+    sigemptyset(&blocked_);
     for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
-      sigaddset(&which_, number);
+      sigaddset(&blocked_, number);
     }
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &pipe_before_);
     if (has_children) {
-      sigaddset(&which_, SIGCHLD);
-      struct sigaction as_usual = {};
-      as_usual.sa_handler = SIG_DFL;  // while ignored, children would vanish with their exit status
-      sigaction(SIGCHLD, &as_usual, &child_before_.emplace());
+      sigaddset(&blocked_, SIGCHLD);
+      struct sigaction default_action = {};
+      default_action.sa_handler = SIG_DFL;  // if SIGCHLD were ignored, the children's exit status would be lost
+      sigaction(SIGCHLD, &default_action, &child_before_.emplace());
     }
-    pthread_sigmask(SIG_BLOCK, &which_, &mask_before_);
+    pthread_sigmask(SIG_BLOCK, &blocked_, &mask_before_);
   }
-  ~signals_taken() {
-    give_back_children();
+  ~blocked_signals() {
+    restore_child_signal();
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
     sigaction(SIGPIPE, &pipe_before_, nullptr);
   }
-  signals_taken(const signals_taken&) = delete;
-  signals_taken& operator=(const signals_taken&) = delete;
+  blocked_signals(const blocked_signals&) = delete;
+  blocked_signals& operator=(const blocked_signals&) = delete;
 
-  const sigset_t& which() const noexcept { return which_; }
+  const sigset_t& set() const noexcept { return blocked_; }
 
   /// Restores the previous handling of SIGCHLD.
-  void give_back_children() noexcept {
+  void restore_child_signal() noexcept {
     if (child_before_) {
       sigaction(SIGCHLD, &*child_before_, nullptr);
       child_before_.reset();
@@ -115,7 +115,7 @@ class signals_taken {
   }
 
  private:
-  sigset_t which_, mask_before_;
+  sigset_t blocked_, mask_before_;
   struct sigaction pipe_before_ = {};
   std::optional<struct sigaction> child_before_;
 };
@@ -126,7 +126,7 @@ unsigned number_of_threads() noexcept;
 /// Returns the text of an exception that `function` throws. Passes on the exception with which a cancelled thread
 /// unwinds.
 template <class Function>
-std::optional<std::string> what_it_throws(Function&& function) {
+std::optional<std::string> text_of_exception(Function&& function) {
   try {
     function();
     return std::nullopt;
@@ -144,7 +144,7 @@ class application_inside {
   explicit application_inside(const application_options& options)
       : options_(options),
         blocked_signals_(options.processes != 0),
-        signals_(signalfd(-1, &blocked_signals_.which(), SFD_NONBLOCK | SFD_CLOEXEC)),
+        signals_(signalfd(-1, &blocked_signals_.set(), SFD_NONBLOCK | SFD_CLOEXEC)),
         wake_(new_event()),
         stop_(new_event()) {}
 
@@ -251,7 +251,7 @@ class application_inside {
   void add_channels(std::vector<pollfd>& polled) const;
 
   application_options options_;
-  signals_taken blocked_signals_;
+  blocked_signals blocked_signals_;
   owned_descriptor signals_, wake_, stop_;
   std::atomic<unsigned> stop_asked_{0};
   std::atomic<bool> is_reload_requested_{false};

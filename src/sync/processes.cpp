@@ -268,9 +268,9 @@ void application_inside::live_as(unsigned number, int channel) {
   own_number_ = number;
   parent_ = channel;
   first_worker_ = number * options_.workers;
-  blocked_signals_.give_back_children();
+  blocked_signals_.restore_child_signal();
   is_reload_requested_.store(false, std::memory_order_relaxed);
-  const auto reason = what_it_throws([&] {
+  const auto reason = text_of_exception([&] {
     wake_.replace(new_event());
     stop_.replace(new_event());
     if (on_process) {

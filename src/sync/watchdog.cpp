@@ -49,7 +49,7 @@ class application_inside::watchdog {
 std::optional<std::string> application_inside::run_watched(const char* callback,
                                                            const std::function<void()>& function) {
   const watchdog over_it(*this, callback);
-  return what_it_throws(function);
+  return text_of_exception(function);
 }
 
 // This thread owns the state of the application meanwhile: the start of the thread and the join hand it over.

@@ -44,7 +44,7 @@ std::string host() {
 const std::string& host() {
   return current.with([](const config& now) -> const std::string& { return now.hosts.front(); });
 }
-//- bad: the function must take the values as they are given
+//- bad: the function must accept the values as T&
 void change() {
   current.with([](config& now) { now.timeout = 5; });
 }

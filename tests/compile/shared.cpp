@@ -132,7 +132,7 @@ int look(const tarn::shared<table, std::shared_mutex>& shared_rows) {
 void look(const tarn::shared<int>& shared_rows) {
   shared_rows.with([](const int& n) { n = 1; });
 }
-//- bad: the function must take the values as they are given
+//- bad: the function must accept the values as T&
 void look(const tarn::shared<table>& shared_rows) {
   shared_rows.with([](table&) {});
 }

@@ -3,7 +3,7 @@
  * Claims: a block never goes to a pool that it is not from, or that is no more; when the threads have ended, the pool
  * that there is has all its blocks.
  *
- * Stands for shared_pools::place_in, give_back, add and remove (src/memory/pools/shared_pool.cpp). A pool ends while nobody is
+ * Stands for shared_pools::seat_in, give_back, add and remove (src/memory/pools/shared_pool.cpp). A pool ends while nobody is
  * in a call of it, as its users promise; the end of a thread is no such call. Each statement is one step.
  *
  * Mutants: ID_UNASKED takes what is in the seat for blocks of this pool; END_UNASKED returns them to whatever pool has

@@ -51,7 +51,7 @@ inline constexpr bool is_reached = false;
 template <class Function, class... Arguments>
 constexpr void result_stays_inside() {
   static_assert(std::is_invocable_v<Function, Arguments...>,
-                "the function must take the values as they are given: T&, or const T& where they are only read");
+                "the function must accept the values as T&, or as const T& where they can only be read");
   runs_before_it_returns<Function, Arguments...>();
   if constexpr (std::is_invocable_v<Function, Arguments...> && !is_coroutine<Function, Arguments...>) {
     static_assert(!may_refer<std::invoke_result_t<Function, Arguments...>>::value,

@@ -22,7 +22,7 @@ class busiest_heaps {
     } else if (rows_[--position].statistics.allocated_bytes > row.statistics.allocated_bytes) {
       return;
     }
-    // The registry names the newest heap first, so an equal moves back too.
+    // The registry lists the newest heap first, and of equal heaps the older one stands first here.
     for (; position > 0 && rows_[position - 1].statistics.allocated_bytes <= row.statistics.allocated_bytes;
          --position) {
       rows_[position] = rows_[position - 1];

@@ -32,9 +32,9 @@ void* no_memory() noexcept {
   heaps::find_block("free", block);  // reports it
   return block;
 }
-// Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
-// the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
-// is noticed here, before it is handed out again.
+// Turns a block of the heaps into one that malloc returns. In slabs of several units, free accepts an address in the
+// middle of a block if a block could start at its offset in the unit (see pages::may_start_at). The mistake is reported
+// here, before such an address is handed out again.
 [[gnu::always_inline]] inline void* checked_wide(void* block, size_class index) noexcept {
   if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
     return report_middle(block);
@@ -210,7 +210,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
   base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
 }
 
-// Always moves, so that uses of the old address show.
+// Resizes a sampled block. It always moves the block, so that a use of the old address is found.
 [[gnu::noinline]] void* resize_sampled(void* block, std::size_t bytes, const void* site) noexcept {
   const std::size_t before = guard::samples::usable_bytes("realloc", block);
   void* const moved = drop_in::allocate_slow(bytes, site);
@@ -223,15 +223,15 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
 }
 
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
-  const bool is_free = bytes == 0 && block != nullptr;  // as in glibc: null is then no failure
+  const bool is_freed = bytes == 0 && block != nullptr;  // as in glibc, where the null result is then no failure
   if (guard::is_enabled()) [[unlikely]] {
-    if (!is_free) {
+    if (!is_freed) {
       return or_no_memory(guard::reallocate(block, bytes, site));
     }
     guard::deallocate("free", block, guard::no_stated_size, site);
     return nullptr;
   }
-  if (is_free) {
+  if (is_freed) {
     drop_in::deallocate(block);
     return nullptr;
   }
@@ -249,7 +249,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   return or_no_memory(api::resize<moves>(detail::local, block, key, bytes));
 }
 
-// Is out of line, so that the smaller sizes save fewer registers.
+// This is not inline, so that smaller sizes save fewer registers.
 [[gnu::noinline]] void* allocate_large(std::size_t bytes) noexcept {
   if (void* const cached = threads::take_cached_large(detail::local, bytes)) [[likely]] {
     return cached;
@@ -260,7 +260,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
 }
 
-// Does malloc where no magazine has a block. Calls its functions last, so that it needs no stack frame.
+// Serves malloc when no magazine has a block. All its calls are tail calls, so that it needs no stack frame.
 [[gnu::noinline]] void* allocate_missed(std::size_t bytes, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
     return is_hardened() ? hardening::allocate(bytes, detail::block_alignment, site)
@@ -277,7 +277,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
 namespace tarn::drop_in {
 
 void* allocate_slow(std::size_t bytes, const void* site) noexcept {
-  // Like malloc for smaller sizes, this looks into the magazine first: where blocks are guarded, all are shut.
+  // As for smaller sizes, the magazine comes first; if blocks are guarded, all magazines are shut.
   if (is_wide(bytes)) [[likely]] {
     const size_class index = wide_class_of(bytes);
     if (void* const block = take_from(detail::local, index)) [[likely]] {

@@ -114,54 +114,54 @@ bool array_pool::purge_pages(char* start, std::size_t bytes) noexcept {
   return true;
 }
 
-// The arrays are in no list meanwhile. A process that another thread forks at this moment lacks them, which costs the
+// The arrays are in no list while this runs. If another thread forks meanwhile, its child loses them, which costs the
 // child a little memory.
 std::size_t array_pool::purge(bool must_empty) noexcept {
-  array_list unneeded_arrays;
-  std::size_t unneeded = 0;
+  array_list candidates;
+  std::size_t unneeded_count = 0;
   {
     const platform::locked hold(mutex_);
-    unneeded = must_empty ? free_.count : min_free_;
+    unneeded_count = must_empty ? free_.count : min_free_;
     min_free_ = free_.count;
-    if (!must_empty && unneeded < scattered_ + min_purged) {
+    if (!must_empty && unneeded_count < scattered_ + min_purged) {
       return 0;
     }
-    unneeded_arrays = free_;
+    candidates = free_;
     free_ = {};
   }
-  unneeded_arrays = sorted(unneeded_arrays);
+  candidates = sorted(candidates);
   array_list remaining;
-  while (unneeded_arrays.count > unneeded) {
-    remaining.push_back(unneeded_arrays.pop_front());
+  while (candidates.count > unneeded_count) {
+    remaining.push_back(candidates.pop_front());
   }
-  const std::size_t needed = remaining.count;
+  const std::size_t kept_count = remaining.count;
   const std::size_t page = platform::page_bytes();
-  std::size_t purged = 0;
-  while (unneeded_arrays.first != nullptr) {
-    char* const start = reinterpret_cast<char*>(unneeded_arrays.pop_front());
+  std::size_t purged_bytes = 0;
+  while (candidates.first != nullptr) {
+    char* const start = reinterpret_cast<char*>(candidates.pop_front());
     char* end = start + sizeof(magazine);
-    while (reinterpret_cast<char*>(unneeded_arrays.first) == end) {
-      end = reinterpret_cast<char*>(unneeded_arrays.pop_front()) + sizeof(magazine);
+    while (reinterpret_cast<char*>(candidates.first) == end) {
+      end = reinterpret_cast<char*>(candidates.pop_front()) + sizeof(magazine);
     }
-    char* first_page = base::align_up(start, page);
-    char* last_page = base::align_down(end, page);
-    if (first_page >= last_page || !purge_pages(first_page, static_cast<std::size_t>(last_page - first_page))) {
-      first_page = last_page = end;
+    char* pages_start = base::align_up(start, page);
+    char* pages_end = base::align_down(end, page);
+    if (pages_start >= pages_end || !purge_pages(pages_start, static_cast<std::size_t>(pages_end - pages_start))) {
+      pages_start = pages_end = end;
     }
-    purged += static_cast<std::size_t>(last_page - first_page);
+    purged_bytes += static_cast<std::size_t>(pages_end - pages_start);
     for (char* array = start; array != end; array += sizeof(magazine)) {
-      if (array < first_page || array >= last_page) {
+      if (array < pages_start || array >= pages_end) {
         remaining.push_back(::new (array) magazine);
       }
     }
   }
   const platform::locked hold(mutex_);
-  scattered_ = remaining.count - needed;
+  scattered_ = remaining.count - kept_count;
   while (remaining.first != nullptr) {
     free_.push_back(remaining.pop_front());
   }
   min_free_ = free_.count;
-  return purged;
+  return purged_bytes;
 }
 
 }  // namespace tarn::heaps

@@ -22,27 +22,27 @@ struct array_list {
   }
   magazine* pop_front() noexcept {
     magazine* const popped = first;
-    first = popped->next();  // NOLINT(clang-analyzer-core.CallAndMessage) callers look at `count` first
+    first = popped->next();  // NOLINT(clang-analyzer-core.CallAndMessage) callers check that the list is not empty
     last = first == nullptr ? nullptr : last;
     --count;
     return popped;
   }
 };
 
-/// Keeps the free arrays of the process. The pages of those that nobody needed for a while go back to the system, so
-/// they are remembered outside of their pages. Any thread may call any function.
+/// Keeps the free arrays of the process. Pages of arrays that were not needed for a while go back to the system, so
+/// records outside of these pages remember them. Any thread may call any function.
 class array_pool {
  public:
   constexpr array_pool() noexcept = default;
   array_pool(const array_pool&) = delete;
   array_pool& operator=(const array_pool&) = delete;
 
-  /// Returns memory for an array, perhaps with another one in it; null: no memory.
+  /// Returns memory for an array, which may still hold an old one; null without memory.
   void* allocate() noexcept;
   void deallocate(magazine* array) noexcept;
 
-  /// Gives the pages of free arrays back to the system: of those that nobody needed since the last call, or
-  /// (`must_empty`) of all. Returns the bytes.
+  /// Gives pages of free arrays back to the system: of the arrays that were not needed since the last call, or of all
+  /// free arrays (`must_empty`). Returns the bytes.
   std::size_t purge(bool must_empty) noexcept;
   /// Returns true if purge(false) should be called again.
   bool may_purge_later() noexcept;

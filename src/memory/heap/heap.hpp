@@ -292,7 +292,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   pages::slab* new_slab(size_class index) noexcept;
   pages::slab* adopt_slab(size_class index) noexcept;
   void lose(pages::slab* slab, bool is_empty) noexcept;
-  /// Returns the bytes of slabs that are in no block outside of the depots. Approximate, because others reclaim slabs.
+  /// Returns the free bytes of the slabs, with those in depots. Approximate, because other threads may reclaim slabs.
   std::uint64_t free_bytes() const noexcept {
     const std::uint64_t total_bytes = slab_bytes.get() + depot_bytes.get();
     const std::uint64_t used_bytes = taken_bytes.get();

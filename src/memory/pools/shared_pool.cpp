@@ -42,21 +42,21 @@ class [[nodiscard]] hold {
   spin_mutex& mutex_;
 };
 
-/// The seats of all threads that have none. They are never written.
-constinit pool_seat nobodys_seats[pool_seats] = {};
+/// Empty seats for threads that are not registered yet. They are never written.
+constinit pool_seat unregistered_seats[pool_seats] = {};
 
-/// A thread's seats, and what belongs to them.
-struct seated_thread : thread_end_task {
+/// A thread's seats, with their magazines.
+struct registered_thread : thread_end_task {
   pool_seat seats[pool_seats] = {};
   pool_magazine* magazines[pool_seats] = {};
   std::uint8_t batches[pool_seats] = {};  ///< blocks that the next refill takes
 };
-constinit thread_local seated_thread* self = nullptr;
+constinit thread_local registered_thread* self = nullptr;
 constinit thread_local bool is_over = false;
 
 }  // namespace
 
-constinit thread_local pool_seat* own_pool_seats = nobodys_seats;
+constinit thread_local pool_seat* own_pool_seats = unregistered_seats;
 
 /// The existing pools, by number.
 struct shared_pools {
@@ -85,9 +85,9 @@ struct shared_pools {
     *link = blocks.next_;
   }
 
-  // No lock may be held by a thread that the child does not have. Handlers run in the reverse order of their
-  // registration, so these take their locks before the engine's do. They are registered at load: a fork that is under
-  // way passes over handlers that come later.
+  // The forking thread holds all locks, so that no lock of the child belongs to a thread that it does not have.
+  // Handlers run in the reverse order of their registration, so these take their locks before the engine's handlers do.
+  // They are registered at load, because a fork that has already begun ignores handlers that are registered later.
   [[gnu::constructor]] static void register_fork_handlers() noexcept {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   }
@@ -130,8 +130,8 @@ struct shared_pools {
   }
 
   static void end(thread_end_task* task) noexcept {
-    auto* const thread = static_cast<seated_thread*>(task);
-    own_pool_seats = nobodys_seats;
+    auto* const thread = static_cast<registered_thread*>(task);
+    own_pool_seats = unregistered_seats;
     self = nullptr;
     is_over = true;
     for (std::size_t number = 0; number < pool_seats; ++number) {
@@ -141,20 +141,21 @@ struct shared_pools {
         global().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
       }
     }
-    global().deallocate(thread, sizeof(seated_thread), alignof(seated_thread));
+    global().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
   }
 
-  /// Returns false without memory, or when the thread is ending.
-  static bool sit_down() noexcept {
-    void* const memory = is_over ? nullptr : global().try_allocate(sizeof(seated_thread), alignof(seated_thread));
+  /// Gives the calling thread its seats. Returns false without memory, or when the thread is ending.
+  static bool register_thread() noexcept {
+    void* const memory =
+        is_over ? nullptr : global().try_allocate(sizeof(registered_thread), alignof(registered_thread));
     if (memory == nullptr) {
       return false;
     }
-    auto* const thread = ::new (memory) seated_thread;
+    auto* const thread = ::new (memory) registered_thread;
     thread->run = end;
     if (!at_thread_end(*thread)) {
       is_over = true;
-      global().deallocate(thread, sizeof(seated_thread), alignof(seated_thread));
+      global().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
       return false;
     }
     self = thread;
@@ -168,9 +169,9 @@ struct shared_pools {
     pool_magazine* magazine = nullptr;
     std::uint8_t* batch = nullptr;
   };
-  static seat_access place_in(const shared_blocks& pool) noexcept {
+  static seat_access seat_in(const shared_blocks& pool) noexcept {
     const std::size_t seat_number = pool.seat_;
-    if (seat_number == last_seat || pool.is_guarded_ || (self == nullptr && !sit_down())) {
+    if (seat_number == last_seat || pool.is_guarded_ || (self == nullptr && !register_thread())) {
       return {};
     }
     pool_magazine*& magazine = self->magazines[seat_number];
@@ -214,7 +215,7 @@ void* shared_blocks::allocate_slow() {
 void* shared_blocks::try_allocate_slow() noexcept { return try_allocate_slow(__builtin_return_address(0)); }
 void* shared_blocks::try_allocate_slow(const void* site) noexcept {
   void* block = nullptr;
-  const auto [seat, magazine, batch] = shared_pools::place_in(*this);
+  const auto [seat, magazine, batch] = shared_pools::seat_in(*this);
   if (seat != nullptr) {
     const hold guard(lock_);
     seat->top = magazine->bottom() + depot_.take_many(magazine->bottom(), std::min<std::size_t>(*batch, half), site);
@@ -234,7 +235,7 @@ void* shared_blocks::try_allocate_slow(const void* site) noexcept {
 
 void shared_blocks::deallocate_slow(void* block) noexcept { deallocate_slow(block, __builtin_return_address(0)); }
 void shared_blocks::deallocate_slow(void* block, const void* site) noexcept {
-  const auto [seat, magazine, batch] = shared_pools::place_in(*this);
+  const auto [seat, magazine, batch] = shared_pools::seat_in(*this);
   if (seat == nullptr) {
     const hold guard(lock_);
     depot_.give_many(&block, 1, site);
