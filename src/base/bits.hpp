@@ -13,11 +13,10 @@ consteval std::size_t operator""_MiB(unsigned long long count) { return count <<
 consteval std::size_t operator""_GiB(unsigned long long count) { return count << 30; }
 }  // namespace units
 
-// std::has_single_bit is not used: it is a call where the processor need not have popcnt.
+// std::has_single_bit is not used, because it is a function call on processors without popcnt.
 constexpr bool is_power_of_two(std::size_t number) noexcept { return number != 0 && (number & (number - 1)) == 0; }
 
-/// Returns `number` rounded up to a multiple of `alignment`, a power of two. The caller knows that it does not
-/// overflow.
+/// Returns `number` rounded up to a multiple of `alignment`, a power of two. The sum must not overflow.
 constexpr std::size_t align_up(std::size_t number, std::size_t alignment) noexcept {
   return (number + alignment - 1) & ~(alignment - 1);
 }

@@ -30,7 +30,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* state) noexcept {
 
 void call_stack::note(const void* first) noexcept {
   count = 0;
-  // In a static program the unwinder takes a lock under which it calls malloc, and which a forked child may find taken.
+  // The unwinder of a static program takes a lock and calls malloc under it. In a forked child that lock may be held by
+  // a thread that the child does not have.
   if (!is_static_program()) {
     walk now{this, first};
     _Unwind_Backtrace(visit, &now);

@@ -1,4 +1,4 @@
-// Notes a call stack as return addresses, and prints it.
+// Records a call stack as return addresses, and prints it.
 //
 // Works inside malloc: it allocates nothing and takes no lock (the unwinder of GCC's runtime library finds its tables
 // by _dl_find_object). In a library it is linked statically, so a C program does not get another library.
@@ -15,8 +15,8 @@ struct call_stack {
   const void* frames[max_frames];  ///< return addresses, the innermost first
   std::uint32_t count = 0;
 
-  /// Notes the callers of this function, from the frame that returns to `first` on. If no frame does, and in
-  /// a static program, it notes `first` alone. Costs about a microsecond.
+  /// Records the callers of this function, from the frame that returns to `first` on. If no frame does, and in
+  /// a static program, it records `first` alone. Costs about a microsecond.
   void note(const void* first) noexcept;
 
   /// Writes one line for each frame: "tarn:     /srv/server+0x11c9".

@@ -143,7 +143,7 @@ void fault_ended_heap(const ended_access& access) noexcept {
       .escaped(access.heap_name)
       .append("\", which ended in thread ");
   message.decimal(access.ended_by).append(", is ").append(access.verb).append(" at address ").pointer(access.address);
-  // append_site shows the instruction before the one that it is told.
+  // append_site shows the instruction before its argument, which is mostly a return address.
   append_site(message.append(" at "), static_cast<const char*>(access.instruction) + 1);
   message.append(" by thread ").decimal(access.thread);
   die(message,

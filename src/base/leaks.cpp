@@ -28,7 +28,7 @@ void leak_report::print(const char* kind, const char* name, const void* address)
   if (total_.blocks == 0) {
     return;
   }
-  // There are few places, so this is an insertion sort; it needs neither exceptions nor the C++ runtime.
+  // The places are few, so an insertion sort suffices. It needs neither exceptions nor the C++ runtime.
   for (std::size_t index = 1; index < count_; ++index) {
     const source moved = sources_[index];
     std::size_t target = index;

@@ -6,12 +6,12 @@
 
 namespace tarn::base {
 
-/// Gathers blocks by the call that allocated them. It needs no further memory. Threads: one at a time.
+/// Groups blocks by the call that allocated them. It allocates nothing. Threads: one at a time.
 class leak_report {
  public:
   void add(std::size_t bytes, const void* site, std::uint32_t thread) noexcept;
-  /// Writes a line for all and one for each place to standard error, the most bytes first; writes nothing when there
-  /// were none. `kind` is pool or heap. It is not const, because it sorts.
+  /// Writes one line with the sum and one line for each place to standard error, those with the most bytes first.
+  /// Writes nothing without blocks. `kind` is pool or heap. It is not const, because it sorts.
   void print(const char* kind, const char* name, const void* address) noexcept;
 
  private:

@@ -10,8 +10,8 @@ struct list_links {
   Element* next = nullptr;
 };
 
-/// Invariant: front() has no previous, back() has no next, and each element is its neighbours' neighbour. The list
-/// owns nothing.
+/// Invariant: front() has no previous element, back() has no next one, and for each element e, e.next.previous is e.
+/// The list does not own its elements.
 template <class Element>
 class list {
  public:

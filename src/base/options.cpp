@@ -22,7 +22,8 @@ char lower(char letter) noexcept {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-// Removes the part before the next `mark` from `unread` and returns it; all of `unread` if there is no mark.
+// Removes the part before the next `mark` from `unread`, and the mark, and returns that part. Without a mark, it
+// removes and returns all of `unread`.
 std::string_view cut(std::string_view& unread, char mark) noexcept {
   std::size_t length = 0;
   while (length < unread.size() && unread[length] != mark) ++length;
@@ -31,7 +32,8 @@ std::string_view cut(std::string_view& unread, char mark) noexcept {
   return part;
 }
 
-// Removes the decimal digits at the start of `unread`. Returns none without a digit, or for a number above 2^64 - 1.
+// Removes the decimal digits at the start of `unread` and returns their number. Returns nothing without a digit, or for
+// a number above 2^64 - 1.
 std::optional<std::uint64_t> take_number(std::string_view& unread) noexcept {
   std::uint64_t number = 0;
   std::size_t digits = 0;
@@ -119,8 +121,8 @@ void append_reason(text& reason, const option_info& option) noexcept {
   }
 }
 
-// Computes the edit distance; two exchanged neighbouring letters count as one slip. Names here are short. A longer
-// `left` is nobody's slip and gets a distance above every limit.
+// Returns the edit distance of two short names, in which two exchanged neighbouring letters count as one slip. A `left`
+// that is longer than every name gets a distance above every limit.
 std::size_t slips_between(std::string_view left, std::string_view right) noexcept {
   if (left.size() > max_option_name_bytes || right.size() > max_option_name_bytes) return max_option_name_bytes;
   unsigned char rows[3][max_option_name_bytes + 1] = {};

@@ -35,7 +35,7 @@ struct option_info {
   option_id id;
   std::string_view name;  // purge_delay_ms; TARN_PURGE_DELAY_MS in the environment
   option_kind kind;
-  std::string_view default_text;  // as a user writes it; empty: none
+  std::string_view default_text;  // in the form that a user writes; empty: none
   std::uint64_t minimum;
   std::uint64_t maximum;
   std::string_view choices;  // for a choice, in the order of its enum: "off|text|json"
@@ -98,7 +98,7 @@ struct options {
   char stats_file[max_path_bytes + 1] = {};
 };
 
-// Returns TARN_ and the upper-case name. It is cheap enough to compute where it is needed.
+// The option's name in the environment: TARN_ and the name in upper case. It is cheap to compute.
 struct environment_name {
   static constexpr std::string_view prefix = "TARN_";
   char bytes[prefix.size() + max_option_name_bytes] = {};
@@ -116,7 +116,7 @@ struct environment_name {
 // Returns the option called `name` (lower case, no prefix), or none.
 std::optional<option_id> find_option(std::string_view name) noexcept;
 
-// Returns the option whose name is most similar to `name`, or none when no name is close enough for a likely slip.
+// Returns the option with the most similar name, or none if no name is so similar that `name` is probably a slip.
 std::optional<option_id> nearest_option(std::string_view name) noexcept;
 
 // Sets the field of `id` in `target` from `value` and returns true. For a malformed value it returns false, leaves
@@ -126,13 +126,13 @@ std::optional<option_id> nearest_option(std::string_view name) noexcept;
 // Appends the value of the option `id` in `source`, as a user writes it.
 void append_value(text& line, const options& source, option_id id) noexcept;
 
-// Called with each complaint: one line with its newline.
+// Called with each message about a wrong entry: one line with its newline.
 using report_function = void (*)(std::string_view line) noexcept;
 
 // Sets `target` from the TARN_* entries of `environment` (like `environ`: "NAME=value" pointers with a null at the
 // end; may itself be null). A malformed value or an unknown name is reported and changes nothing. Of two entries with
-// one name the first counts, as with getenv. Does nothing in a set-uid or set-gid program (AT_SECURE), whose
-// environment belongs to a stranger.
+// the same name the first one counts, as with getenv. Does nothing in a set-uid or set-gid program (AT_SECURE), whose
+// environment another user may have set.
 void load_from_environment(options& target, const char* const* environment, report_function report) noexcept;
 
 // The options of this process. They are defaults until load_from_environment was called on them. They are written

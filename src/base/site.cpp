@@ -11,11 +11,10 @@
 
 #include <fcntl.h>
 
-// _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler.
-// dladdr and dl_iterate_phdr take the loader's lock, which another thread may hold forever while it waits for us
-// (also in a forked child), and reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35;
-// elsewhere only the address is shown.
-// A static program of C has no loader; the linker tells where its ELF header is.
+// _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler. dladdr
+// and dl_iterate_phdr take the loader's lock, and wait forever if its holder waits for this thread or is not in a
+// forked child. Reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35; without it only the
+// address is shown. A static C program has no loader, so the linker provides the address of the ELF header.
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 #endif
@@ -26,7 +25,7 @@ namespace {
 
 constexpr std::size_t max_path_shown = 160;
 
-// The end of a long path says more than its beginning.
+// Appends a path. A long one loses its beginning, because its end says more.
 void append_path(text& output, std::string_view path) noexcept {
   if (path.size() > max_path_shown) {
     output.append("...");
@@ -49,7 +48,7 @@ void append_program(text& output) noexcept {
 bool is_static_program() noexcept { return &__ehdr_start != nullptr && getauxval(AT_BASE) == 0; }
 
 text& append_site(text& output, const void* return_address) noexcept {
-  // The line is that of the call, not of the code behind it, which may be another line or even another function.
+  // Shows the call itself: the code behind it may belong to another line, or even to another function.
   const auto address = reinterpret_cast<std::uintptr_t>(return_address) - 1;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   dl_find_object object;

@@ -6,11 +6,11 @@
 namespace tarn::base {
 
 /// Appends the place of a call, given its return address: the path of the module and the call's offset in it, as
-/// `addr2line -e MODULE OFFSET` takes them. Appends the bare address where no module is loaded (any more). Takes no
-/// lock and allocates nothing, so that it works in any state of a faulty program.
+/// `addr2line -e MODULE OFFSET` takes them. Appends the bare address if no loaded module has it. Takes no lock and
+/// allocates nothing, so that it works in any state of a faulty program.
 text& append_site(text& output, const void* return_address) noexcept;
 
-/// Returns whether the calling program has no loader, and so has this code inside.
+/// Returns true in a static program, which has no loader and contains this code.
 bool is_static_program() noexcept;
 
 }  // namespace tarn::base

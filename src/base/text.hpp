@@ -41,7 +41,7 @@ class text {
   void clear() noexcept { size_ = 0, is_truncated_ = false; }
 
   // Writes everything to `descriptor`, and repeats only after an interruption or a short write. Errors are ignored,
-  // because nobody is left to tell. It is not a cancellation point.
+  // because there is no other place to report them. It is not a cancellation point.
   void write_to(int descriptor) const noexcept;
 
  private:

@@ -38,12 +38,12 @@ const char* call_name(long number) noexcept {
 // It works as follows. Before each system call the kernel reads a byte of the thread, `gate`. While the gate is shut,
 // the kernel sends SIGSYS instead of making the call, unless the call comes from the few instructions below.
 //
-//   1. A call meets a shut gate: SIGSYS, and `handle` runs.
+//   1. The program makes a call while the gate is shut. The kernel sends SIGSYS, and `handle` runs.
 //   2. `handle` opens the gate, tells the listener, makes the call with the arguments that it finds in the
 //      registers, and puts the result where the caller will look for it.
-//   3. It shuts the gate and returns by `tarn_call_watch_return`, whose rt_sigreturn is let through.
+//   3. It shuts the gate and returns by `tarn_call_watch_return`, whose rt_sigreturn the kernel lets through.
 //
-// That return equals the C library's byte for byte, because unwinders recognise a signal frame by it. So it has no
+// The bytes of that return equal the C library's, because unwinders recognise a signal frame by them. So it has no
 // unwind information.
 extern "C" {
 extern const char tarn_call_watch_first[], tarn_call_watch_last[];
@@ -89,16 +89,16 @@ struct kernel_action {
 constexpr unsigned long has_restorer = 0x04000000;
 constexpr kernel_mask bit(int signal) noexcept { return kernel_mask{1} << (signal - 1); }
 
-// The kernel ends a process whose gate is shut while SIGSYS is blocked. A handler may block it for as long as it
-// runs, and its return is a system call. So signals wait until the thread is not watched any more, or makes a call,
-// which is made with the program's own mask. Signals that an instruction causes cannot wait.
+// The kernel ends a process that makes a call while its gate is shut and SIGSYS is blocked. A signal handler may block
+// SIGSYS while it runs, and its return is a system call. So signals wait until the thread is no longer watched, or
+// makes a call; that call is made with the program's own mask. Signals that an instruction causes cannot wait.
 constexpr kernel_mask all_signals = ~kernel_mask{0};
 constexpr kernel_mask watched_mask =
     all_signals & ~(bit(SIGSYS) | bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP));
 constinit thread_local kernel_mask mask = 0;  // the program's own, while the thread is watched
 constinit thread_local bool is_left = false;  // set by a call that returned twice
 
-// The action for SIGSYS before ours.
+// The action for SIGSYS that the program had before.
 using handler = void (*)(int, siginfo_t*, void*);
 constinit std::atomic<handler> before = nullptr;
 
@@ -135,8 +135,8 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   constexpr int of_dispatch = 2;  // SYS_USER_DISPATCH, which the C library's header lacks
   if (info->si_code != of_dispatch) return pass_on(signal, info, context);
   const long number = registers[REG_RAX];
-  // Another signal's handler returns, which the program did not ask for. It returns from the frame that it knows, and
-  // this handler with it.
+  // The handler of another signal returns. That is no call of the program, so it is not reported: the return leaves the
+  // frame of that handler, and this one with it.
   if (number == SYS_rt_sigreturn) tarn_call_watch_return_from(reinterpret_cast<void*>(registers[REG_RSP]));
 
   gate = is_open;
@@ -168,7 +168,7 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   gate = is_shut;
 }
 
-// Each time, because the program may have taken it meanwhile.
+// Installs the handler of SIGSYS at each call, because the program may have replaced it.
 bool take_signal() noexcept {
   const kernel_action ours{handle, SA_SIGINFO | has_restorer, tarn_call_watch_return, all_signals};
   kernel_action previous{};

@@ -8,11 +8,11 @@ namespace tarn::platform {
 using call_listener = void (*)(long number, long first, long second, const void* caller) noexcept;
 
 /// Calls `new_listener` before each system call of the calling thread, from now on. Returns false where the system has
-/// no dispatch. Takes SIGSYS, and passes it on when it means something else.
+/// no dispatch. Installs a handler of SIGSYS, which passes other SIGSYS on to the program's handler.
 bool watch_calls(call_listener new_listener) noexcept;
 void unwatch_calls() noexcept;
 
-/// The calling thread's calls are not observed in this scope.
+/// Stops observing the calling thread's calls for a scope.
 class unwatched {
  public:
   unwatched() noexcept;
@@ -24,7 +24,7 @@ class unwatched {
   char before_;
 };
 
-/// "read"; null for a number that was not known when this was compiled.
+/// Returns the name of a system call, such as "read"; null for a number that was unknown when this was compiled.
 const char* call_name(long number) noexcept;
 
 }  // namespace tarn::platform

@@ -203,7 +203,7 @@ ledger& mapped() {
   static auto* const only = [] {
     auto* const instance = new ledger;
     failures();
-    // A child of fork must not find these locked by a thread that it does not have.
+    // The forking thread holds these locks, so that no lock of the child belongs to a thread that it does not have.
     pthread_atfork([] { mapped().mutex.lock(), failures().lock().lock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); });
@@ -348,7 +348,7 @@ void unmap(void* start, std::size_t bytes) noexcept {
   counters.unmapped(bytes);
 }
 
-// The tests that count mappings see each one end.
+// Tests that count mappings must see the end of each one, so no address is kept.
 bool keep_addresses(void*, std::size_t) noexcept { return false; }
 void give_addresses(void* start, std::size_t bytes) noexcept {
   violated("give_addresses", start, bytes, "no addresses that were kept");

@@ -10,7 +10,7 @@
 
 namespace tarn::platform::fake {
 
-/// Resets everything below to its start, and the counts to 0. Mappings and the time stay.
+/// Resets everything below to its initial state, and the counts to 0. Mappings and the time stay.
 void reset() noexcept;
 
 // ------------------------------------------------------------------ failing
@@ -34,9 +34,9 @@ void map_near(void* address) noexcept;
 void refuse_growth(bool is_refused) noexcept;
 /// Makes purge() have no effect from now on, as with locked memory.
 void refuse_purges(bool is_refused) noexcept;
-/// purge() calls this first from now on, in its caller's thread. Null: nothing.
+/// Makes purge() call this function first, from now on, in its caller's thread. Null removes it.
 void call_at_purge(void (*call)()) noexcept;
-/// sleep_while() calls this first from now on, in its caller's thread. Null: nothing.
+/// Makes sleep_while() call this function first, from now on, in its caller's thread. Null removes it.
 void call_at_sleep(void (*call)()) noexcept;
 
 // ------------------------------------------------------------------ what there is
@@ -60,13 +60,13 @@ std::uint64_t huge_advices(bool asks_for_huge) noexcept;
 
 // ------------------------------------------------------------------ helpers
 
-/// start_helper() starts none, and remembers what it would have called, until this calls it. False: there is none.
+/// Calls the function that start_helper() was last given: the fake start_helper() only remembers it. Returns false if
+/// there is none.
 bool run_helper() noexcept;
 
 // ------------------------------------------------------------------ the machine
 
-/// The clock stands still except for these functions, sleep_ms() and sleep_while(), which return at
-/// once.
+/// Only these functions move the clock, and sleep_ms() and sleep_while(), which return at once.
 void set_now_ms(std::uint64_t now) noexcept;
 void advance_ms(std::uint64_t amount) noexcept;
 

@@ -7,7 +7,8 @@
 
 namespace tarn::platform::files {
 
-/// A call that makes a file longer than that is sent SIGXFSZ, which ends the process.
+/// Returns true if a file of so many bytes is longer than the limit. The kernel would send SIGXFSZ to the thread that
+/// makes it so long, which ends the process.
 inline bool exceeds_limit(std::uint64_t bytes) noexcept {
   rlimit limit;
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;

@@ -33,15 +33,16 @@ outcome sync(int descriptor) noexcept;
 /// Sleeps until the descriptor can be read or written, or has failed.
 outcome wait(int descriptor, short events) noexcept;
 
-/// Allocates the first `bytes` on the disk; new parts read as zero. When it fails, a part may be allocated.
+/// Allocates the first `bytes` bytes on the disk; new parts read as zero. When it fails, a part may be allocated.
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept;
-/// Does the same for a file that others write into meanwhile, and does not touch its content. Where the file system
-/// cannot allocate, it only sets the length.
+/// Does the same for a file that other threads write at the same time, and keeps its content. If the file system cannot
+/// allocate, it only sets the length.
 outcome extend(int descriptor, std::uint64_t bytes) noexcept;
 /// Sets the length of the file, and frees what is behind it.
 outcome cut(int descriptor, std::uint64_t bytes) noexcept;
 outcome remove(const char* path) noexcept;
-/// Takes the lock of the file, unless somebody holds it. It ends with the descriptor, however the process ends.
+/// Takes the lock of the file, and fails if another descriptor has it. The lock ends with the descriptor, however the
+/// process ends.
 outcome lock(int descriptor) noexcept;
 
 /// Makes a shared mapping; returns its address, or errno negated.

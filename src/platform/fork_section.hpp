@@ -1,9 +1,9 @@
-// Which locks the handlers of a fork take, and whether they take them at all.
+// Decides whether the handlers of a fork take their locks.
 //
-// A handler before the fork takes locks, so that the child's copy of what they guard is whole; the handlers after it
-// release them. Two cases must not take them:
-//   - The process has one thread. Nobody else can hold a lock. The thread itself can: a signal interrupts it inside
-//     malloc, and the handler of the signal forks. The child returns from that handler, too, and finishes the call.
+// The handler before the fork takes locks, so that the child's copy of the guarded data is consistent; the handlers
+// after the fork release them. They must not take the locks in two cases:
+//   - The process has one thread. Only this thread can hold a lock: a signal interrupted it inside malloc, and the
+//     signal's handler forks. The child returns from that handler, too, and finishes the call.
 //   - A handler of a fork forks. Its thread has the locks already, and keeps them until the outer fork is over.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace tarn::platform {
 
-/// One for each set of locks that is taken around a fork. The three handlers of pthread_atfork ask it.
+/// Serves one set of locks that is taken around a fork; its functions are called by the three handlers of
+/// pthread_atfork.
 class fork_section {
  public:
   constexpr fork_section() noexcept = default;
@@ -43,8 +44,8 @@ class fork_section {
     return true;
   }
 
-  /// After the fork, in the child: true if the caller must reset the locks. That is final: where the fork was a
-  /// handler's, the child needs no lock for what is left of the outer one.
+  /// After the fork, in the child: true if the caller must reset the locks. It does that only once: if a handler of a
+  /// fork forked, the child needs no lock for the rest of the outer fork.
   [[nodiscard]] bool leave_in_child() noexcept {
     if (!is_mine()) {
       return false;
@@ -55,7 +56,7 @@ class fork_section {
   }
 
  private:
-  // relaxed: the word is written by the holder of the locks only, so only its own thread finds itself.
+  // relaxed: only the holder of the locks writes the word, so only the holder can find its own number there.
   bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == thread_token(); }
 
   std::atomic<std::uintptr_t> owner_{0};  ///< thread_token of the thread that holds the locks and forks

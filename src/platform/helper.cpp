@@ -35,8 +35,8 @@ using namespace base::units;
 
 constexpr std::size_t stack_bytes = 64_KiB;
 
-// Holds what the compiler and the C library expect at the thread pointer of x86-64. Behind it lies
-// the C library's own record of the thread, which reads as zero here.
+// The data that the compiler and the C library expect at the thread pointer of x86-64. The C library's own record of
+// the thread follows it, and reads as zero here.
 struct control_block {
   control_block* self;      // %fs:0, for addresses of thread-local variables
   void* dynamic_variables;  // null: there are none
@@ -47,18 +47,19 @@ struct control_block {
 };
 static_assert(offsetof(control_block, canary) == 0x28);
 
-// The kernel writes the helper's number here, and 0 when the helper is gone and its stack free.
+// The kernel writes the helper's number here, and 0 when the helper has ended and its stack is free.
 constinit std::atomic<pid_t> number{0};
 static_assert(sizeof(number) == sizeof(pid_t));
 
-// The helper's number still when the kernel has written 0 above: the process counts the thread for a moment longer.
+// Keeps the helper's number after the kernel has written 0 above, because the kernel counts the thread for a moment
+// longer.
 constinit std::atomic<pid_t> last_number{0};
 
 constinit char* memory = nullptr;  // guard page, stack, thread-local variables, control block
 using helper_task = void (*)() noexcept;
 constinit helper_task task = nullptr;
 
-// The calling thread's. Clang 16 has no __builtin_thread_pointer() for x86-64.
+// Returns the calling thread's control block. Clang 16 has no __builtin_thread_pointer() for x86-64.
 const control_block* thread_pointer() noexcept {
   const control_block* self;
   asm("mov %%fs:0, %0" : "=r"(self));
@@ -129,15 +130,15 @@ void forget_helper() noexcept {
   last_number.store(0, std::memory_order_relaxed);
 }
 
-// The kernel stores the number before the helper runs, and 0 when the helper has left its code for good. The thread
-// itself goes a moment later, and nothing wakes who waits for that. A child that runs no handlers of a fork has copies
-// of the numbers, which the kernel never clears there; so each round asks whether this process has such a thread.
+// The kernel stores the number before the helper runs, and 0 when the helper has executed its last instruction. The
+// thread disappears a moment later, and nothing signals that. A child that runs no handlers of a fork has copies of the
+// numbers, which the kernel never clears there; so each round asks whether this process has such a thread.
 bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
   const int saved = errno;
   std::uint64_t last_ms = 0;
   bool has_ended = false;
   for (;;) {
-    // acquire: the helper has done all that it does.
+    // acquire: everything that the helper did is complete.
     const pid_t helper = number.load(std::memory_order_acquire);
     pid_t thread = helper != 0 ? helper : last_number.load(std::memory_order_relaxed);
     has_ended = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;

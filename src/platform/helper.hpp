@@ -1,25 +1,24 @@
-// A helper: a thread for a moment, started from inside malloc or free.
+// A helper: a short-lived thread that is started from inside malloc or free.
 //
-// pthread_create() cannot be called there: it allocates, it takes locks of the C library that
-// the caller may hold (free() runs under its lock of thread stacks), and it makes every atomic
-// of a single-threaded program slower forever (__libc_single_threaded). A helper is a thread
-// of the kernel alone. It has a stack and a thread control block of its own, so that errno and
-// the stack protector work; it blocks all signals; and the C library does not know it.
+// pthread_create() cannot be called there: it allocates, it takes locks of the C library that the caller may hold
+// (free() runs under its lock of thread stacks), and it makes every atomic of a single-threaded program slower forever
+// (__libc_single_threaded). Only the kernel knows a helper as a thread; the C library does not. The helper has a stack
+// and a thread control block of its own, so that errno and the stack protector work, and it blocks all signals.
 //
-// The work must therefore use no thread_local variable, allocate nothing, and call nothing of
-// the C library but system calls. The other rules are in docs/design/giving-back.md.
+// The work must therefore use no thread_local variable, allocate nothing, and call no function of the C library except
+// system calls. The other rules are in docs/design/giving-back.md.
 #pragma once
 
 #include <cstdint>
 
 namespace tarn::platform {
 
-/// Starts a thread that calls `work` once and ends. One at a time: false while the last one has
-/// not ended, when the system refuses a thread, and in sanitizer builds, whose runtimes must know
-/// all threads. Any thread. About 15 µs.
+/// Starts a thread that calls `work` once and ends. There is one at a time: returns false while the last one has not
+/// ended, if the system refuses a thread, and in sanitizer builds, whose runtimes must know all threads. Any thread may
+/// call it. Costs about 15 µs.
 [[nodiscard]] bool start_helper(void (*work)() noexcept) noexcept;
 
-/// In a forked child, where no helper lives.
+/// Forgets the parent's helper, in a forked child.
 void forget_helper() noexcept;
 
 /// Waits until this process has no thread that is a helper, for about `max_ms`. Returns false if it still has one.

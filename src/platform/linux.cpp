@@ -126,8 +126,8 @@ bool make_inaccessible(void* start, std::size_t bytes) noexcept {
 bool purge(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(counters.madvise);
-  // MADV_FREE is not used: its pages stay in the resident set until the machine is short of memory, and people read
-  // the resident set.
+  // MADV_FREE is not used: its pages stay in the resident set until the machine is short of memory, and tools show the
+  // resident set as the memory of the process.
   if (madvise(start, bytes, MADV_DONTNEED) != 0) {
     return false;  // locked memory (mlockall) cannot be given back
   }
@@ -147,7 +147,7 @@ bool prefault(void* start, std::size_t bytes) noexcept {
     return false;
   }
 #endif
-  // Kernels before 5.14 come here. Writing back what was read keeps the contents.
+  // Kernels before 5.14 lack MADV_POPULATE_WRITE. Writing back the byte that was read keeps the content.
   volatile char* const bytes_of = static_cast<volatile char*>(start);
   for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
     bytes_of[offset] = bytes_of[offset];

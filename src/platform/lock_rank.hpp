@@ -1,8 +1,8 @@
 // The order in which a thread takes the engine's locks.
 //
-// Two threads that take two locks in different orders wait for each other forever, once in a million runs, and
-// sooner around a fork, where all locks are taken. So each lock has a rank, and a thread takes locks by rising rank
-// only. Builds with TARN_CHECKS verify this at each lock.
+// Two threads that take two locks in different orders may wait for each other forever. That is rare, and less rare
+// around a fork, where all locks are taken. So each lock has a rank, and a thread takes locks by rising rank only.
+// Builds with TARN_CHECKS verify this at each lock.
 #pragma once
 
 #include <cstdint>

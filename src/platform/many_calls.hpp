@@ -37,7 +37,7 @@ struct call {
   outcome result = 0;  ///< as that of the calls in files.hpp: errno negated on failure
 };
 
-/// Threads: one at a time. Nothing here throws.
+/// Makes calls that may be in flight at the same time. Threads: one at a time. No function throws.
 class many_calls {
  public:
   many_calls() = default;
@@ -55,7 +55,7 @@ class many_calls {
 /// Allows at most `max_calls` calls in flight, and as many slots, which the end of the object closes. Returns null
 /// where the system has no io_uring or does not allow it, and where Tarn was built without liburing.
 std::unique_ptr<many_calls> open_ring(unsigned max_calls) noexcept;
-/// Does the same with a system call each.
+/// Makes one system call for each call.
 std::unique_ptr<many_calls> plain_calls(unsigned max_calls);
 
 /// The real ring, which files_fake.cpp wraps.

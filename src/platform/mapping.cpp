@@ -13,13 +13,13 @@
 namespace tarn::platform::mapping {
 namespace {
 
-/// The kernel puts mappings next to each other; what is reserved lies somewhere below them.
-/// Not further, because sanitizers know only part of the address space.
+/// Reserved addresses lie at most so many bytes below the kernel's other mappings. A larger distance could leave the
+/// part of the address space that sanitizers know.
 constexpr std::size_t max_distance = std::size_t{64} << 30;
 
-/// A process may have 65,530 mappings by default (vm.max_map_count). One between guards takes two of them, because
-/// neighbours share a guard. With more than this number the guards of the next ones are accessible, so that the kernel
-/// merges neighbours into one mapping, and the program has the other half for itself.
+/// A process may have 65,530 mappings by default (vm.max_map_count). A mapping between guards counts twice, because
+/// neighbours share a guard. Beyond this number of mappings, guards are accessible, so that the kernel merges
+/// neighbours, and half of the limit is left for the program.
 constexpr std::size_t max_guarded = 16'384;
 
 constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -42,7 +42,7 @@ bool protect(call_counters& counters, void* start, std::size_t bytes) noexcept {
   return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-// Inaccessible address space for `bytes` at `alignment` and its guards: the lower guard's start.
+// Maps inaccessible address space for `bytes` at `alignment` and its guards. Returns the start of the lower guard.
 char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   const std::size_t slack = alignment - page_bytes();
   if (bytes > SIZE_MAX / 2 || slack > SIZE_MAX / 4) {
@@ -69,8 +69,8 @@ char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t al
 // relaxed: a count that is a little too high or low changes nothing.
 void mapping_is_gone(call_counters& counters) noexcept { counters.mappings.fetch_sub(1, std::memory_order_relaxed); }
 
-// Unmaps the guards of a mapping between which nothing is left. Each goes apart, because another thread may have mapped
-// something there.
+// Unmaps the two guards of a mapping that is gone already. They are unmapped separately, because another thread may
+// have mapped something between them.
 void unmap_guards(call_counters& counters, char* start, std::size_t bytes) noexcept {
   unmap_range(counters, start - guard_bytes, start);
   unmap_range(counters, start + bytes, start + bytes + guard_bytes);
@@ -83,8 +83,8 @@ void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, vo
   if (outer == nullptr) {
     return nullptr;
   }
-  // Where the process has as many mappings as the kernel allows, three cannot be made of one,
-  // but one without guards still can.
+  // If the process has as many mappings as the kernel allows, a mapping cannot be split into three, but one without
+  // guards can still be made.
   const bool is_guarded = counters.mappings.fetch_add(1, std::memory_order_relaxed) < max_guarded;
   if ((is_guarded && protect(counters, outer + guard_bytes, bytes)) ||
       protect(counters, outer, bytes + 2 * guard_bytes)) {
@@ -103,8 +103,8 @@ void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept {
 
 namespace {
 
-// Gives up the place to which pages did not move. For want of mappings (ENOMEM) the kernel refuses before it takes away
-// what is there. It refuses for any other reason afterwards, when another thread may have mapped something there.
+// Gives up the target of a move that failed. If mappings ran out (ENOMEM), the kernel has not unmapped the target yet,
+// and this does. In any other case it has, and another thread may have mapped something there.
 void give_up_target(call_counters& counters, void* target, std::size_t bytes, int error) noexcept {
   if (error == ENOMEM) {
     destroy(counters, target, bytes);
@@ -120,8 +120,8 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
   char* const old_end = static_cast<char*>(start) + old_bytes;
   char* const new_end = static_cast<char*>(start) + new_bytes;
   if (new_bytes > old_bytes) {
-    // The guard grows, and its lower part becomes usable: at no time is there room that
-    // another thread's mapping could take.
+    // The guard grows, and then its lower part becomes usable. So the addresses are never free, and no other thread can
+    // map something there.
     call_counters::count(counters.mremap);
     const std::size_t growth = new_bytes - old_bytes;
     if (mremap(old_end, guard_bytes, guard_bytes + growth, 0) == MAP_FAILED) {
@@ -133,7 +133,7 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
     }
     return true;
   }
-  // A new guard over the first bytes that go; it drops their pages, too.
+  // Maps a new guard over the first bytes that are cut off, which also drops their pages.
   call_counters::count(counters.mmap);
   if (mmap(new_end, guard_bytes, PROT_NONE, anonymous | MAP_FIXED, -1, 0) == MAP_FAILED) {
     return false;
@@ -155,9 +155,9 @@ bool move(call_counters& counters, void* start, std::size_t bytes, void* target,
   return true;
 }
 
-// The pages go to `target` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and what was moved would not merge
-// with the rest of `target` into one mapping, which alone can be moved again. The first step also takes nothing away if
-// the kernel refuses it.
+// Moves pages to `target` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and moved pages would not merge with
+// the rest of `target`; but only a single mapping can be moved again. If the kernel refuses the first step, nothing has
+// changed.
 bool move_part(call_counters& counters, void* start, std::size_t bytes, void* target,
                std::size_t target_bytes) noexcept {
   // MREMAP_DONTUNMAP would unlock the whole mapping to which a locked part belongs. The kernel refuses this advice for

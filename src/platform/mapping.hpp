@@ -1,8 +1,8 @@
-// Mappings between guards, as linux.cpp and fake.cpp both make them: the system calls, and
-// nothing else. platform.hpp says what the functions promise.
+// Mappings between guards, for linux.cpp and fake.cpp: only the system calls. platform.hpp states the contract of the
+// functions.
 //
-// A guard is address space that nobody may touch. It costs no memory. On both sides of a
-// mapping it keeps what runs over the end of one from what lies beyond.
+// A guard is inaccessible address space, which costs no memory. It lies on both sides of a mapping, so that a write
+// past the end of one mapping does not reach the next one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tarn::platform::mapping {
 
-/// `wish`: where to look for room first.
+/// Makes a mapping between guards. `wish` is the address to try first.
 void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept;
 void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept;
 bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;

@@ -10,7 +10,7 @@
 namespace tarn::platform {
 
 /// A mutex that works before main and around fork. Builds with TARN_CHECKS end the process at the first lock that is
-/// taken against the order of ranks, whether or not two threads met.
+/// taken against the order of ranks, even if no other thread holds a lock.
 class mutex : public spin_mutex {
  public:
   constexpr explicit mutex(lock_rank rank) noexcept : rank_(rank) {}
@@ -43,8 +43,8 @@ class mutex : public spin_mutex {
     }
   }
 
-  /// Locks, and lets this thread lock again and unlock as often: other fork handlers run while it is held, and may
-  /// allocate (memory/thread/fork.cpp).
+  /// Locks for the time of a fork. This thread may lock it again, and unlock it as often, because other fork handlers
+  /// run meanwhile and may allocate (memory/thread/fork.cpp).
   void lock_for_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) == thread_token()) {
       return;  // a fork handler forks

@@ -12,7 +12,7 @@ namespace tarn::platform {
 /// Returns the bytes in a page: a power of two, constant for the life of the process.
 std::size_t page_bytes() noexcept;
 
-/// The inaccessible bytes on both sides of each mapping: whatever runs over its end faults.
+/// The number of inaccessible bytes on both sides of each mapping, where an access past its end faults.
 inline constexpr std::size_t guard_bytes = std::size_t{64} << 10;
 
 /// Maps `bytes` of zeroed, readable and writable memory at a multiple of `alignment` (a power of two, at least a
@@ -20,11 +20,11 @@ inline constexpr std::size_t guard_bytes = std::size_t{64} << 10;
 /// used until it is touched.
 void* map(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Unmaps a mapping of `map`, the whole of it.
+/// Unmaps a whole mapping of `map`.
 void unmap(void* start, std::size_t bytes) noexcept;
 
-/// Makes a mapping of `map` inaccessible, the whole of it, and gives its memory back, but no mapping gets its addresses
-/// before give_addresses(). Returns false, and changes nothing, when the system refuses.
+/// Makes a whole mapping of `map` inaccessible and gives its memory back, but keeps its addresses from other mappings
+/// until give_addresses(). Returns false, and changes nothing, when the system refuses.
 [[nodiscard]] bool keep_addresses(void* start, std::size_t bytes) noexcept;
 void give_addresses(void* start, std::size_t bytes) noexcept;
 
@@ -42,8 +42,8 @@ void give_addresses(void* start, std::size_t bytes) noexcept;
 /// whole, but not after it has grown.
 [[nodiscard]] bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept;
 
-/// Returns inaccessible address space, for good, at a random distance from all else; null when there is none. It
-/// counts as address space, never as committed memory.
+/// Reserves inaccessible address space, which is never given back, at a random distance from other mappings. Returns
+/// null when there is none. It counts as address space, never as committed memory.
 void* reserve(std::size_t bytes) noexcept;
 
 /// Makes a part of reserve's address space readable and writable. Returns false when the system refuses.

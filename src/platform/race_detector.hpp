@@ -1,13 +1,13 @@
-// Tells ThreadSanitizer about the order that this library makes.
+// Tells ThreadSanitizer about the order of accesses that this library ensures.
 //
 // A program is often compiled for ThreadSanitizer while libtarn.a is not. The sanitizer then sees the inline paths of
-// the headers, but none of the library's atomic operations. Without a word it would report each block that one thread
-// frees and another one gets as a data race. So every operation of the library that orders two threads' accesses also
-// notes it at the address on which the threads meet: with the address of an atomic, the note joins what the sanitizer
-// sees of that atomic in inline code.
+// the headers, but not the library's atomic operations. So it would report a data race for each block that one thread
+// frees and another one gets. Therefore every operation of the library that orders two threads' accesses also makes a
+// note at the address that the threads share. If that is the address of an atomic, the note combines with the accesses
+// to that atomic that the sanitizer sees in inline code.
 //
-// Outside of ThreadSanitizer the functions are absent, and a note is one load and a branch. A library that is itself
-// compiled for the sanitizer makes no notes: they would hide an order that is missing.
+// Without ThreadSanitizer the functions are absent, and a note is one load and a branch. A library that is itself
+// compiled for the sanitizer makes no notes, because they would hide a missing order.
 #pragma once
 
 #include "platform/sanitizer.hpp"
@@ -30,7 +30,7 @@ inline void note_acquire([[maybe_unused]] const volatile void* address) noexcept
 #endif
 }
 
-/// Orders this thread's accesses so far before those that other threads make after an acquire at `address`.
+/// Orders this thread's earlier accesses before those that other threads make after an acquire at `address`.
 inline void note_release([[maybe_unused]] const volatile void* address) noexcept {
 #if !TARN_HAS_SANITIZER
   if (__tsan_release != nullptr) [[unlikely]] {

@@ -73,8 +73,8 @@ std::uint64_t random_number_without_getrandom() noexcept {
   if (const auto* const seed = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
     std::memcpy(key, seed, sizeof key);
   }
-  // The number of the call and of the process make the results differ; the times and the address of the stack add what
-  // entropy they have.
+  // The numbers of the call and of the process make the results differ. The times and the address of the stack add some
+  // entropy.
   const std::uint64_t message[] = {calls.fetch_add(1, std::memory_order_relaxed), static_cast<std::uint64_t>(getpid()),
                                    nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_REALTIME),
                                    reinterpret_cast<std::uintptr_t>(&key)};

@@ -6,13 +6,13 @@
 
 namespace tarn::platform {
 
-/// A number that nobody outside of the process can guess, another one at each call. It reveals no other secret of the
-/// process: not AT_RANDOM, from which the C library makes the stack protector's canary and the key of its pointers.
-/// One system call that never waits; errno is unchanged.
+/// Returns a number that no other process can guess, a new one at each call. It reveals no other secret of the process,
+/// such as AT_RANDOM, from which the C library makes the stack protector's canary and the key of its pointers. It makes
+/// one system call that never waits; errno is unchanged.
 std::uint64_t random_number() noexcept;
 
-/// What random_number() returns where getrandom(2) is refused, or the kernel has no entropy yet: a keyed hash of the
-/// time under AT_RANDOM. Whoever knows the result cannot compute the key.
+/// Returns the result of random_number() for a system that refuses getrandom(2) or has no entropy yet: a hash of the
+/// time, keyed by AT_RANDOM. The key cannot be computed from the result.
 std::uint64_t random_number_without_getrandom() noexcept;
 
 /// SipHash-2-4 (Aumasson and Bernstein, 2012): a pseudorandom function of `bytes` under a secret key.

@@ -1,5 +1,5 @@
-// io_uring, by liburing. The library is loaded by name with the first ring, so a program that is linked with Tarn
-// needs it neither to link nor to run. Nearly all of liburing is inline in its header; four functions are not.
+// io_uring, by liburing. The first ring loads the library by name, so a program that is linked with Tarn needs it
+// neither to link nor to run. Only four functions are in the library; the rest of liburing is inline in its header.
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -61,12 +61,14 @@ class ring final : public many_calls {
       is_open_ = liburing.init(limit, &ring_, &parameters) == 0;
       if (is_open_) break;
     }
-    // Linux 5.19 has everything that is used here if it has this. A filter may refuse one call and allow the other.
+    // A kernel that can register slots (Linux 5.19) has everything that is used here. A filter of system calls may
+    // still refuse one call and allow another.
     return is_open_ && liburing.register_slots(&ring_, limit) >= 0 && is_answering();
   }
 
   void start(call& operation) noexcept override {
-    // The kernel gives these to a thread of its own, which costs twice a plain call (docs/design/io.md).
+    // The kernel passes calls with these flags to a thread, which costs twice as much as a plain call
+    // (docs/design/io.md).
     constexpr int by_thread = O_CREAT | O_TRUNC;
     if (operation.kind == call_kind::status ||
         (operation.kind == call_kind::open && (operation.flags & by_thread) != 0)) {

@@ -1,4 +1,4 @@
-// Tells whether a sanitizer is compiled in. It has a malloc of its own, and makes system calls of its own.
+// Tells whether a sanitizer is compiled in, which has its own malloc and makes its own system calls.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

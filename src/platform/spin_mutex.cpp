@@ -31,7 +31,7 @@ void spin_mutex::lock_contended() noexcept {
     }
     pause();
   }
-  // From here on the word says that a thread may sleep, so that unlock wakes it.
+  // The word is `contended` from here on: a thread may sleep, and unlock must wake it.
   while (state_.exchange(contended, std::memory_order_acquire) != open) {
     platform::wait(word(state_), contended);
   }

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cerrno>
 
-// The linker's: the dynamic section of the program or library that this code is in.
+// Defined by the linker: the dynamic section of the program or library that contains this code.
 [[gnu::weak, gnu::visibility("hidden")]] extern ElfW(Dyn) _DYNAMIC[];
 
 namespace tarn::platform {

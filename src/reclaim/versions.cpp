@@ -69,25 +69,28 @@ versions::~versions() {
           retired->is_inherited |= retired == read;
         }
       });
-      if (reclaim::is_barrier_lost()) {  // the versions were kept in case that somebody reads; by now nobody may
+      if (reclaim::is_barrier_lost()) {  // the versions were kept for possible readers; at destruction there may be
+                                         // none
         for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
           retired->is_read = false;
         }
         unread = unlink_unread();
       }
-    }  // what is left now stays for ever: a snapshot of the parent process may be in use
+    }  // the rest is never freed: a snapshot of the parent process may be in use
   }
   destroy_all(unread);
 }
 
-// By default each thread may keep one version, so that readers that a busy machine interrupts refuse no publish.
+// By default each thread may keep one version, so that a publish is not refused because a busy machine interrupted some
+// readers.
 bool versions::has_room() const noexcept {
   constexpr std::size_t beside_one_each = 16;
   return retired_count_ < (max_retired_ != 0 ? max_retired_ : beside_one_each) ||
          (max_retired_ == 0 && retired_count_ < beside_one_each + reclaim::reading_threads());
 }
 
-// The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
+// Returns the versions that nobody reads. The caller holds the lock, and destroys the result after releasing it,
+// because T's destructor may run any code.
 version_base* versions::take_unread() noexcept {
   if (retired_ == nullptr || !reclaim::synchronise_with_readers()) {
     return nullptr;
