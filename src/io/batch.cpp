@@ -166,7 +166,7 @@ class batch_round {
   std::size_t collected_ = 0;
 };
 
-// Does another thread's part. Without memory or descriptors for it, the other threads do everything.
+// Takes part in a round, in another thread. If there is no memory or descriptor for it, the other threads do its work.
 void help(batch_round& round, const batch_options& options, std::size_t operations) noexcept {
   std::unique_ptr<batch_work> work;
   try {

@@ -17,7 +17,8 @@ using files::outcome;
 
 namespace {
 
-// The page size. As many files of this size as are in flight stay in the second-level cache (docs/design/io.md).
+// The bytes of a small file's buffer. The buffers of all files in flight fit in the second-level cache
+// (docs/design/io.md).
 constexpr std::size_t page = 8 * 1024;
 // A ring costs as much as a hundred calls, and gains nothing for so few operations.
 constexpr std::size_t min_for_ring = 8;
@@ -47,7 +48,7 @@ struct batch_work::job {
   batch_result* result = nullptr;
   std::size_t done_bytes = 0;  // bytes read or written
   int slot = 0;                // this job's slot
-  bool has_no_places = false;  // a pipe
+  bool has_no_places = false;  // a pipe, which has no offsets
   bool is_open = false;        // this job opened it and must close it
   char* small = nullptr;       // receives the first `page` bytes of a file
   struct statx status {};
@@ -78,7 +79,7 @@ batch_work::batch_work(const batch_options& options, std::size_t operations, boo
   }
 }
 
-// Waits for the calls first: the system may still write into the jobs.
+// Waits for the calls in flight first, because the system may still write into the jobs.
 batch_work::~batch_work() {
   calls_.reset();
   for (const int folder : folders_) files::close(folder);

@@ -15,8 +15,8 @@ namespace tarn::io {
 ///
 ///   read_file    open into a slot → read until the end → close
 ///   write_file   open → write until all is written → close
-///   read, write  of the caller's descriptor, the same
-///   open, status a call
+///   read, write  the same on the caller's descriptor
+///   open, status one call
 class batch_work {
  public:
   /// With `keeps_text`, a text stays with its result. Otherwise it lives until `report` returns.
@@ -48,7 +48,7 @@ class batch_work {
   bool begin(batch_result& result);  // returns false when it is done already
   batch_result* step();              // returns the result whose last call this was, or null
 
-  // Each starts the next call of a job; false means that there is none, and the job is done.
+  // Each of these starts the next call of a job, and returns false if there is none because the job is done.
   bool first(job& now);
   void name(job& now);
   bool follow(job& now);

@@ -26,14 +26,14 @@ namespace {
 // Counts the forks of this process and of its ancestors.
 constinit std::atomic<unsigned> forks{0};
 
-// At load: a fork that is under way passes over handlers that come later.
+// Registers at load, because a fork that has already begun ignores handlers that are registered later.
 [[gnu::constructor]] void count_forks() noexcept {
   ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 }
 
 // Numbers a thread when it appends for the first time. Numbers begin with 1.
 [[gnu::noinline]] unsigned number_thread() noexcept {
-  // A SIGBUS that is blocked ends the process, whatever handler it has: a truncated file must not.
+  // A blocked SIGBUS ends the process in spite of its handler. A truncated file must not end it, so unblock the signal.
   sigset_t bus;
   ::sigemptyset(&bus);
   ::sigaddset(&bus, SIGBUS);
@@ -53,8 +53,8 @@ unsigned own_lane() noexcept {
 
 }  // namespace
 
-// Written by the thread that has `is_busy`, and by no other. `write_position` is null in a lane that has no chunk; the
-// file of a lane that has one stays, as reopen() passes through all lanes before it destroys a file.
+// Only the thread that has set `is_busy` writes a lane. `write_position` is null in a lane without a chunk. The file of
+// a lane with a chunk stays, because reopen() enters all lanes before it destroys a file.
 struct alignas(128) journal::lane {
   std::atomic<bool> is_busy{false};
   char* write_position = nullptr;  // where the next line begins; there is a mark of 0, if there is room for one
@@ -94,7 +94,7 @@ struct journal::state {
 
   state(std::string path, const journal_options& options);
 
-  /// Stays as long as the calling thread has a lane.
+  /// Returns the current file, which stays as long as the calling thread is in a lane.
   journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
   bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
@@ -116,7 +116,7 @@ journal::state::state(std::string path_, const journal_options& options_)
   lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, own_file->chunks() / 2)));
   last_lane = lanes.size() - 1;
   skip_lines(own_file->continues().next_line);
-  // The first lane writes on where the file ends.
+  // The first lane continues where the file ends.
   if (const journal_file::continuation& unfinished = own_file->continues(); unfinished.slot_number != 0) {
     lane& first = lanes.front();
     first.begin_chunk(*own_file, unfinished.slot, unfinished.slot_number);
@@ -129,7 +129,7 @@ journal::state::state(std::string path_, const journal_options& options_)
   file.store(own_file.get(), std::memory_order_release);
 }
 
-// No line number below this one is given out.
+// Ensures that no line gets a number below this one.
 void journal::state::skip_lines(std::uint64_t min_line) noexcept {
   std::uint64_t next = next_line.load(std::memory_order_relaxed);
   while (next < min_line && !next_line.compare_exchange_weak(next, min_line, std::memory_order_relaxed)) {
@@ -142,7 +142,7 @@ inline void journal::state::check_process() const {
   }
 }
 
-// Everybody who is inside has a lane of his own, so a thread that is stopped in the middle keeps nobody from appending.
+// Each thread that is inside has a lane of its own, so a thread that is stopped in the middle blocks no other.
 inline journal::lane& journal::state::enter() {
   check_process();
   lane& preferred = lanes[own_lane() & last_lane];
@@ -158,19 +158,19 @@ journal::lane& journal::state::enter_another() noexcept {
 }
 
 bool journal::state::try_to_enter(lane& tried) noexcept {
-  // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
+  // acquire: this thread sees the stores of the last one in the lane. Otherwise two lines could begin at one address.
   const bool is_mine = !tried.is_busy.exchange(true, std::memory_order_acquire);
   if (is_mine) platform::note_acquire(&tried.is_busy);
   return is_mine;
 }
 
 void journal::state::leave(lane& left) noexcept {
-  // release: pairs with the acquire of who enters this lane next. The line is written by inline code of the program.
+  // release: pairs with the acquire of the next thread in this lane. Inline code of the program wrote the line.
   platform::note_release(&left.is_busy);
   left.is_busy.store(false, std::memory_order_release);
 }
 
-// The next chunk for a lane that has none, or whose chunk is full or was lost.
+// Takes the next chunk, for a lane that has none, or whose chunk is full or was lost.
 void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
   if (own_lane.reserved != 0) {
     // Returns the unused line numbers if no other lane has reserved more, so that one thread's numbers have no gaps.
@@ -178,7 +178,7 @@ void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
     next_line.compare_exchange_strong(expected, own_lane.next, std::memory_order_relaxed);
   }
   own_lane.leave_chunk();
-  // First: a truncation in the middle of this is then seen by the line that comes.
+  // Comes first, so that the next line notices a truncation that happens during this function.
   own_lane.restorations = target.settled_restorations();
   std::uint64_t slot;
   const std::uint64_t number = target.take_chunk(slot);
@@ -188,7 +188,7 @@ void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
 
   chunk_header head{number, own_lane.next, target.session(), 0};
   head.check = check_of(head, target.key());
-  store_word(own_lane.begin, 0);           // 1. no chunk: its lines, the oldest, are gone
+  store_word(own_lane.begin, 0);           // 1. no chunk: its lines, the oldest ones, are dropped
   store_word(own_lane.write_position, 0);  // 2. the end, before anybody can take old bytes for a line
   std::memcpy(own_lane.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number,
               sizeof head - sizeof number);
@@ -236,8 +236,7 @@ void journal::entry::begin() noexcept {
   buffer = own_lane.write_position + sizeof(line_header);
   room = static_cast<std::size_t>(own_lane.end - buffer);
   tick = tarn::detail::clock_tick();
-  // Asks for the cache lines of the lines to come, for writing: otherwise the next thread's entry into a lane waits
-  // until they are there.
+  // Prefetches the cache lines of the next lines for writing. Otherwise the next entry into a lane waits for them.
   constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
   for (std::size_t number = 0; number < lines_ahead; ++number) {
     __builtin_prefetch(own_lane.write_position + (first_ahead + number) * cache_line, 1);
@@ -262,8 +261,8 @@ std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   char* const behind = own_lane.write_position + step(size);
   if (behind != own_lane.end) store_word(behind, 0);
   store_word(own_lane.write_position, mark);
-  // Was the file truncated? After all stores: each of them may have been the one that met it. The number is gone
-  // although nothing has faulted where somebody made the file as long again as it was.
+  // Checks for a truncation after all stores, because each of them may have touched a lost page. The chunk's number is
+  // also gone, without any fault, if somebody truncated the file and made it as long as before.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool is_counted = target.restorations() != own_lane.restorations;
   if (is_counted || load_word(own_lane.begin) != own_lane.number) [[unlikely]] {
@@ -298,11 +297,11 @@ bool journal::reopen() {
   shared_state.skip_lines(next->continues().next_line);
   if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
   shared_state.chunk_bytes.store(next->chunk_bytes(), std::memory_order_relaxed);
-  // release: who sees the file sees what is in it.
+  // release: a thread that sees the file's address sees its content.
   shared_state.file.store(next.get(), std::memory_order_release);
   for (lane& writer_lane : shared_state.lanes) {
-    // A thread that entered before has left when this one has the lane. A thread that enters after it sees the new
-    // file, because the exchanges of one lane follow each other. A lane that is idle forgets the old file here.
+    // When this thread is in the lane, every thread that entered it earlier has left. A thread that enters later sees
+    // the new file, because the exchanges of one lane have an order. An idle lane drops the old file here.
     while (!state::try_to_enter(writer_lane)) ::sched_yield();
     if (writer_lane.file == &before) writer_lane.leave_chunk();
     state::leave(writer_lane);

@@ -39,7 +39,7 @@ std::uint64_t random_key() noexcept {
   return key;
 }
 
-// A new file, and `is_new`, or the one that is there.
+// Opens the file, or creates one and sets `is_new`.
 file open_or_create(std::string path, unsigned mode, bool& is_new) {
   const bool is_a_path = path.find('\0') == std::string::npos;
   const files::outcome created = is_a_path ? files::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, mode) : -EINVAL;
@@ -110,12 +110,12 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   }
   busy_slots_ = std::vector<std::atomic<bool>>(chunks_);
   map(options);
-  // Nothing is in a new file, and to look for it would bring all of it into memory.
+  // A new file is empty, and reading it would bring all of it into memory.
   if (!is_new) recover();
 }
 
-// An empty file, or one of a process that died before it had written the header. Another program's file may begin with
-// zeros, too: it is looked through to its end.
+// Returns true for an empty file, and for one whose process died before it had written the header. It reads the file to
+// its end, because another program's file may begin with zeros, too.
 bool journal_file::is_all_zeros() {
   constexpr header nothing{};
   if (std::memcmp(&header_, &nothing, sizeof header_) != 0) return false;
@@ -144,7 +144,7 @@ void journal_file::create(const journal_options& options) {
   header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, min_chunks, max_chunks);
   header_.key = random_key();
   header_.check = check_of(header_);
-  // Every page has its place on the disk from the start, so that a full disk is an error here.
+  // Allocates all pages on the disk now, so that a full disk is an error here and not at an append.
   const files::outcome allocate_result =
       files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk);
   if (allocate_result < 0) {
@@ -152,7 +152,7 @@ void journal_file::create(const journal_options& options) {
     throw error(static_cast<int>(-allocate_result), target_.name(),
                 "has no room for a journal of " + std::to_string(header_.chunks * options.chunk) + " bytes");
   }
-  // In one call: no process dies in the middle of it.
+  // Writes the header in one call, so that the death of the process cannot leave half of it.
   const std::string_view bytes_of_header(reinterpret_cast<const char*>(&header_), sizeof header_);
   if (const files::outcome seek_result = files::seek(target_.descriptor(), 0, SEEK_SET); seek_result != 0) {
     throw error(static_cast<int>(-seek_result), target_.name(), "cannot be written at its start");
@@ -177,10 +177,11 @@ void journal_file::map(const journal_options& options) {
   }
 }
 
-// Goes on where the journal ends. The chunk with the highest first line has the highest lines of all (numbers are
-// reserved in the order in which chunks are taken), so only that one is walked. If it ends well it is written on.
+// Finds where the journal ends. The chunk with the highest first line has the highest line numbers, because numbers are
+// reserved in the order in which chunks are taken; so only that chunk is read. If its last line is whole, the journal
+// continues in it.
 void journal_file::recover() {
-  // A page of each chunk is enough.
+  // Reads only the first page of each chunk.
   files::advise(start_, bytes_, MADV_RANDOM);
   std::uint64_t newest_slot = 0, newest_first_line = 0, newest_number = 0, highest = 0, last_session = 0;
   for (std::uint64_t slot = 0; slot < chunks_; ++slot) {
@@ -208,7 +209,7 @@ void journal_file::recover() {
     continues_ = {newest_slot, newest_number, walk.offset(), next_line, reserved, reserved};
     busy_slots_[newest_slot].store(true, std::memory_order_relaxed);
   } else {
-    // A chunk that does not end well may hold more lines than were seen: none of their numbers comes again.
+    // A chunk that ends with a torn line may hold more lines than were seen, whose numbers must not be used again.
     continues_.next_line = walk.is_torn() ? next_line : reserved;
   }
 }
@@ -224,7 +225,7 @@ std::uint64_t journal_file::take_chunk(std::uint64_t& slot) noexcept {
 }
 
 void journal_file::leave_chunk(std::uint64_t slot) noexcept {
-  // release: the next lane that takes this slot writes after all that was written here.
+  // release: the next lane that takes this slot writes after all stores of this one.
   platform::note_release(&busy_slots_[slot]);
   busy_slots_[slot].store(false, std::memory_order_release);
 }
@@ -235,7 +236,7 @@ bool journal_file::repair(watched_mapping&, void* owner, std::uintptr_t) {
 }
 
 void journal_file::restore() noexcept {
-  // A handler that appends in the middle of a restoration would wait for it in its own thread.
+  // Blocks all signals: a handler that appends would wait for the restoration that its own thread has interrupted.
   sigset_t every, before;
   ::sigfillset(&every);
   ::pthread_sigmask(SIG_BLOCK, &every, &before);
@@ -248,8 +249,8 @@ void journal_file::restore() noexcept {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// The number of restorations is odd while one goes on, as in a sequence lock. The wait ends: a restoration has all
-// signals blocked, so it does not run in a handler on top of this thread.
+// The number of restorations is odd during one, as in a sequence lock. The wait ends, because a restoration blocks all
+// signals: this thread cannot have interrupted it.
 unsigned journal_file::settled_restorations() const noexcept {
   for (;;) {
     if (const unsigned count = restorations(); count % 2 == 0) return count;
@@ -272,7 +273,7 @@ int journal_file::try_to_restore() noexcept {
   // This comes before the file has pages again. So a thread that stores into a new page, and then reads the number of
   // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
-  // Allocates the pages also of a file that is long enough: it may have holes, and the disk may be full.
+  // Allocates the pages even if the file is long enough, because it may have holes, and the disk may be full.
   if (const files::outcome allocate_result = files::extend(target_.descriptor(), bytes_); allocate_result < 0) {
     return static_cast<int>(-allocate_result);
   }

@@ -1,10 +1,10 @@
 // The file of a journal, mapped: how it is created, recovered, and restored after somebody truncated it.
 //
-// A truncation takes the pages away under the writers, and the next store is a SIGBUS. The handler gives the file its
-// length and its header back, so that the store can be repeated. What was in the pages is gone, the heads of the
-// chunks too, so a line that goes on in such a chunk would never be read. Writers notice it after each line: the
-// chunk's number in the file is no longer theirs, or `restorations()` has changed. The line is then erased and written
-// again, into a new chunk. Why nothing is missed and nothing is there twice: tests/models/journal_truncated.pml.
+// A truncation removes pages that threads write, and the next store causes a SIGBUS. The handler restores the length of
+// the file and its header, so that the store can be repeated. The content of the pages is lost, and so are the headers
+// of chunks; a line that continues in such a chunk would never be read. Writers notice that after each line: the number
+// in the chunk's header is not the expected one, or `restorations()` has changed. They then erase the line and write it
+// again into a new chunk. tests/models/journal_truncated.pml shows that no line is lost or written twice.
 #pragma once
 
 #include <tarn/io/journal.hpp>
@@ -22,8 +22,9 @@
 
 namespace tarn::io {
 
-/// For signal handlers and the dead, not for other threads: the compiler keeps the order of the stores around it. A
-/// reader in another process needs no more than that either, as it believes checksums, but release costs nothing here.
+/// Stores a word so that the compiler keeps the order of the stores around it. That suffices for a signal handler, and
+/// for the file of a process that dies here. A reader in another process checks checksums; for it the store is also a
+/// release, which costs nothing on x86-64.
 inline void store_word(char* address, std::uint64_t word) noexcept {
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(address)).store(word, std::memory_order_release);
 }
@@ -33,7 +34,8 @@ inline std::uint64_t load_word(char* address) noexcept {
 
 class journal_file {
  public:
-  /// Where the newest chunk goes on, and the first line number that was never given out. `slot_number` 0: nowhere.
+  /// The position after the last line of the newest chunk, and the first line number that was never used. `slot_number`
+  /// 0: no chunk continues.
   struct continuation {
     std::uint64_t slot = 0;
     std::uint64_t slot_number = 0;
@@ -60,24 +62,24 @@ class journal_file {
     return start_ + journal_format::header_bytes + slot * chunk_bytes_;
   }
 
-  /// A chunk that no lane writes into: its number, and its slot in `slot`.
+  /// Takes a chunk that no lane writes into. Returns its number, and its slot in `slot`.
   std::uint64_t take_chunk(std::uint64_t& slot) noexcept;
   void leave_chunk(std::uint64_t slot) noexcept;
 
-  /// Grows by one before a restoration gives the file pages again, and by one after it, so it is odd meanwhile, as in
-  /// a sequence lock.
+  /// Returns a count that grows by one before a restoration gives the file pages again, and by one after it. So it is
+  /// odd during a restoration, as in a sequence lock.
   unsigned restorations() const noexcept { return restorations_.load(std::memory_order_acquire); }
-  /// Waits until no restoration goes on and returns restorations(): a truncation from now on changes it.
+  /// Waits until no restoration is running, and returns restorations(). Each later truncation changes that number.
   unsigned settled_restorations() const noexcept;
-  /// Gives the file back what a truncation took. Where that cannot be, lines go on into memory. Makes system calls
-  /// only; any number of threads, and signal handlers.
+  /// Restores the length and the header of a truncated file. If that fails, further lines go into memory. It calls only
+  /// system calls; any number of threads, and signal handlers, may call it.
   void restore() noexcept;
-  /// errno of the restoration that failed; 0: lines are in the file.
+  /// Returns the errno of the restoration that failed; 0 if lines go into the file.
   int detached() const noexcept { return detached_.load(std::memory_order_relaxed); }
-  /// The path leads to this file, not to one that took its place.
+  /// Returns true if the path still leads to this file, and not to a new one.
   bool has_its_path() const noexcept;
   void sync();
-  /// Others may lock the file from now on.
+  /// Releases the lock of the file, so that another process may open it.
   void unlock() noexcept;
 
  private:

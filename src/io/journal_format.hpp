@@ -1,20 +1,21 @@
-// Describes a journal's file, once for those who write it and those who read it.
+// The format of a journal's file, for its writer and its reader.
 //
 //   header, 4 KiB │ chunk │ chunk │ …                           all chunks of one size
 //   chunk:  chunk_header │ line │ line │ … │ 0                  a mark of 0 where the next line would begin
 //   line:   mark │ tick │ check │ text, filled up to 8 bytes
 //
-// A chunk belongs to one thread at a time, which fills it from the start to the end. Numbers of words are the machine's
-// (little-endian wherever Tarn runs). Everything that a reader believes is covered by a checksum with the journal's
-// key, a random number: what a program logs cannot look like a line that was not logged.
+// A chunk belongs to one thread at a time, which fills it from the start to the end. Words have the machine's byte
+// order (little-endian wherever Tarn runs). Checksums with the journal's key, a random number, cover everything that a
+// reader uses, so that no logged text can look like another line.
 //
-// Why a line survives, in the order of the stores (append in journal.cpp; modelled in tests/models/journal.pml). The
-// system stops a process between two instructions, and stores that were done are in the page, whoever dies:
-//   1. mark = part           from here on a reader sees a torn line where it saw the end
+// A line survives because of the order of its stores (append in journal.cpp; modelled in tests/models/journal.pml). A
+// process dies between two instructions, and the stores before that point are in the page:
+//   1. mark = part           from here on a reader sees a torn line instead of the end
 //   2. text, tick, check
-//   3. mark of the next = 0  the end, where a chunk that is used again has old bytes
-//   4. mark = whole          the line is there; append returns
-// Dead between 1 and 4: a torn line, the last of its chunk. Never is a mark `whole` before all that it speaks for.
+//   3. mark of the next = 0  marks the end, because a chunk that is used again has old bytes there
+//   4. mark = whole          the line is complete, and append returns
+// If the process dies between 1 and 4, the last line of the chunk is torn. A mark is `whole` only after all stores of
+// its line.
 #pragma once
 
 #define XXH_INLINE_ALL  // nothing of it is linked
@@ -58,7 +59,8 @@ struct line_header {
 
 enum condition : std::uint8_t { absent = 0, part = 0x5a, whole = 0xa5 };
 
-/// `session` counts the openings of a journal: ticks of two of them cannot be compared.
+/// Makes the mark of a line. `session` counts how often the journal was opened; ticks of two sessions cannot be
+/// compared.
 constexpr std::uint64_t mark_of(condition state, std::uint32_t session, std::size_t bytes) noexcept {
   return std::uint64_t{state} | (std::uint64_t{session} & 0xffffffu) << 8 | std::uint64_t{bytes} << 32;
 }
@@ -71,7 +73,7 @@ constexpr std::size_t bytes_of(std::uint64_t mark) noexcept { return mark >> 32;
 /// Returns the distance from the start of a line to the start of the next one.
 constexpr std::size_t step(std::size_t bytes) noexcept { return (sizeof(line_header) + bytes + 7) / 8 * 8; }
 
-/// Lines are never more than this in a chunk, and are numbered in advance.
+/// Returns the most lines that a chunk can have. So many line numbers are reserved with a chunk.
 constexpr std::uint64_t max_lines(std::size_t chunk_bytes) noexcept { return chunk_bytes / sizeof(line_header); }
 
 inline std::uint64_t check_of(const header& head) noexcept { return XXH3_64bits(&head, offsetof(header, check)); }
@@ -87,24 +89,25 @@ inline bool is_chunk_of(const chunk_header& head, std::uint64_t slot, std::uint6
   return head.number != 0 && head.check == check_of(head, key) && (head.number - 1) % chunks == slot;
 }
 
-/// Key, number, mark and tick come last, so that nothing waits for the processor's clock, and by a factor that can be
-/// undone, so that each of them gives another check.
+/// Returns the checksum of a line. Key, number, mark and tick are added last, so that hashing the text need not wait
+/// for the processor's clock, and by an invertible multiplication, so that each value of them gives another checksum.
 inline std::uint64_t check_of(const char* text, std::size_t bytes, std::uint64_t mark, std::uint64_t tick,
                               std::uint64_t number, std::uint64_t key) noexcept {
   const std::uint64_t seed = (key + number * 0x9e3779b97f4a7c15u) ^ mark;
   return (XXH3_64bits(text, bytes) ^ seed ^ tick) * 0xd6e8feb86659fd93u;
 }
 
-/// Null, or why a file that begins so is no journal. Does not know how long the file is.
+/// Returns null, or the reason why a file with this header is no journal. It does not check the length of the file.
 const char* wrong_with(const header& first) noexcept;
 
-/// The lines of one chunk, from its first byte on, as far as they can be told apart.
+/// Walks the lines of one chunk from its first byte on, as far as they can be told apart.
 class chunk_walk {
  public:
   /// `chunk` has `chunk_bytes` bytes, and may change meanwhile.
   chunk_walk(const char* chunk, std::size_t chunk_bytes) noexcept : chunk_(chunk), end_(chunk_bytes) {}
 
-  /// Stands before a line, whole or torn. False at the end, and where nothing can be believed any more: is_lost().
+  /// Moves to the next line, whole or torn. Returns false at the end, and where the rest cannot be trusted: is_lost()
+  /// is then true.
   bool next() noexcept {
     if (is_part_) return false;  // the thread that had this chunk wrote no more
     offset_ += step_;

@@ -24,7 +24,7 @@ const char* journal_format::wrong_with(const header& first) noexcept {
 
 namespace {
 
-// Reads so many bytes at `offset`, or those that there are.
+// Reads `bytes` bytes at `offset`, fewer at the end of the file. Returns their number.
 std::size_t read_at(const file& source, char* buffer, std::size_t bytes, std::uint64_t offset) {
   std::size_t count = 0;
   while (count < bytes) {
@@ -38,7 +38,7 @@ std::size_t read_at(const file& source, char* buffer, std::size_t bytes, std::ui
   return count;
 }
 
-// A line and what it is sorted by.
+// A line with its sort key.
 struct placed {
   std::uint64_t session;
   std::uint64_t tick;
@@ -101,7 +101,7 @@ journal_reader::journal_reader(std::string path) {
     }
     std::string chunk(first.chunk_bytes, '\0');
     const std::size_t bytes_read = read_at(source, chunk.data(), chunk.size(), offset);
-    // Is it still the same chunk? If not, its lines are overwritten: the oldest, and gone.
+    // If the header has changed meanwhile, the chunk was taken again, and its lines, the oldest ones, are overwritten.
     if (bytes_read < sizeof second_head ||
         read_at(source, reinterpret_cast<char*>(&second_head), sizeof second_head, offset) < sizeof second_head ||
         std::memcmp(&head, &second_head, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
@@ -111,7 +111,7 @@ journal_reader::journal_reader(std::string path) {
     chunks_.push_back(std::move(chunk));
     heads.push_back(head);
   }
-  // Now that no chunk moves any more, the views.
+  // The chunks no longer move, so that views of them stay valid.
   for (std::size_t index = 0; index < chunks_.size(); ++index) whole_walk.chunk(chunks_[index], heads[index]);
   std::stable_sort(whole_walk.entries.begin(), whole_walk.entries.end(), [](const placed& left, const placed& right) {
     return std::pair(left.session, left.tick) < std::pair(right.session, right.tick);

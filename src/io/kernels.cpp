@@ -110,7 +110,7 @@ const char* find_portable(const char* bytes, std::size_t size, const char* text,
       if (std::memcmp(position + 1, text + 1, length - 2) == 0) return position;
       compared_in_vain += length;
     }
-    // More than four compared bytes for each one searched cost more than memmem. A short text may have some more.
+    // More than four compared bytes for each searched byte cost more than memmem; a short text is allowed some more.
     if (compared_in_vain > 4 * offset + 4096) break;
   }
   return offset + length > size ? nullptr : find_portable(bytes + offset, size - offset, text, length);

@@ -36,7 +36,7 @@ lines::~lines() { leave_buffer(); }
 void lines::leave_buffer() noexcept {
   if (reader_ == nullptr || begin_ == nullptr) return;
   const std::string_view last_line = ends_.remainder();
-  // This reads nothing: the buffer holds that much.
+  // This makes no system call, because the buffer holds these bytes.
   reader_->skip(static_cast<std::uint64_t>(last_line.data() - begin_));
   begin_ = nullptr;
 }

@@ -15,7 +15,7 @@ namespace files = platform::files;
 
 namespace {
 
-// Zeros instead of everything from the page that was touched on: nothing behind the first lost page is there.
+// Maps zeros from the touched page to the end of the mapping: all pages behind the first lost one are lost, too.
 bool read_as_zeros(watched_mapping& mapping, void*, std::uintptr_t address) {
   const std::uintptr_t page = address & ~(platform::page_bytes() - 1);
   return ::mmap(reinterpret_cast<void*>(page), mapping.end() - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
@@ -30,7 +30,7 @@ mapped_file::mapped_file(file source) : source_(std::move(source)) {
   struct stat status;
   const files::outcome status_result = files::status(source_.descriptor(), &status);
   if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has a status that cannot be read");
-  // A descriptor that stands in the middle is still mapped whole. Files of /proc say 0 and are not empty.
+  // The whole file is mapped, whatever the descriptor's position is. Files of /proc report 0 bytes, but have content.
   if (S_ISREG(status.st_mode) && status.st_size > 0) map(static_cast<std::size_t>(status.st_size));
   if (mapping_ == nullptr) read_all();
 }

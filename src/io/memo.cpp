@@ -13,8 +13,8 @@
 
 namespace tarn::detail {
 
-/// The waits for other threads' questions in all memos, and the memos. Its lock is held for steps that wait for
-/// nothing, and across a fork.
+/// The memos of the process, and their threads that wait for another thread's load. No code waits while it holds the
+/// lock; a fork holds it, too.
 class memo_waits {
  public:
   struct wait {
@@ -67,14 +67,14 @@ class memo_waits {
   }
 
  private:
-  // Follows the chain of waits: from a question to the thread that answers it, and on to the question that this thread
-  // waits for. The thread that completes a circle arrives last, and sees the others under the lock. A wait whose
-  // question has landed is over, although its thread may not have woken. Without that check, this interleaving would
-  // be taken for a circle:
-  //   1  thread A waits for a question of B       2  B answers it, and asks another one
-  //   3  that loader waits for a question that A asks, outside of the wait of step 1, before A has woken
-  // B sees that the question has landed, because it has landed it itself; and any other thread sees it because B comes
-  // here, under the lock, after that. So relaxed suffices.
+  // Follows the chain of waits: from a load to the thread that runs it, and on to the load that this thread waits for.
+  // The thread that closes a circle comes last, and sees the other waits under the lock. A wait whose load has landed
+  // is over, although its thread may not have woken yet. Without that check, this interleaving would look like a
+  // circle:
+  //   1  thread A waits for a load of B       2  B finishes it, and starts another load
+  //   3  that load waits for a load that A started before step 1, while A has not woken yet
+  // B sees that its load has landed, because it did that itself. Any other thread sees it, because B comes here later,
+  // under the lock. So relaxed suffices.
   bool is_circle(const memo_load& requested_load, std::thread::id caller) const noexcept {
     for (const memo_load* load = &requested_load; load != nullptr && !has_landed(*load);
          load = wanted_by(load->thread_)) {
@@ -100,7 +100,8 @@ class memo_waits {
 namespace {
 constinit memo_waits all_waits;
 
-// At load: a fork that is under way passes over handlers that come later, and its child keeps a lock that is held then.
+// Registers at load, because a fork that has already begun ignores handlers that are registered later: its child would
+// keep a lock that another thread of the parent held.
 [[gnu::constructor]] void register_fork_handlers() noexcept {
   ::pthread_atfork([] { all_waits.before_fork(); }, [] { all_waits.after_fork_in_parent(); },
                    [] { all_waits.after_fork_in_child(); });
@@ -119,7 +120,7 @@ void memo_load::wait() {
 }
 
 void memo_load::land() noexcept {
-  // release: who waits sees the answer.
+  // release: a thread that waited sees the answer.
   platform::note_release(&has_landed_);
   has_landed_.store(1, std::memory_order_release);
   has_landed_.notify_all();

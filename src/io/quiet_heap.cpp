@@ -1,7 +1,8 @@
-// Hears heap calls: this file defines malloc, new and their kin, and passes each call on to whoever would have
-// had it (the C library, the drop-in, any other). They are weak, so that a program which brings its own has its own. A
-// linker takes a malloc from any archive that has one: this is in libtarn-quiet.a, which is for programs that use a
-// quiet_region, and in builds with checks only. A sanitizer has its own malloc, and a hook in it.
+// Detects heap calls: this file defines malloc, new and related functions, and passes each call on to the allocator
+// that the program would use without it (the C library, the drop-in or another one). The definitions are weak, so that
+// a program may define its own. A linker takes malloc from any archive that defines it; therefore this file is in
+// libtarn-quiet.a, which only programs with a quiet_region link, and only in builds with checks. A sanitizer has its
+// own malloc with a hook.
 #include "io/quiet_heap.hpp"
 
 #if TARN_CHECKS
@@ -35,7 +36,7 @@ namespace {
 constinit std::atomic<heap_listener> listener = nullptr;
 constinit thread_local bool was_here = false;
 
-// Keeps the work of a heap call itself unheard: its system calls, and the malloc in an operator new.
+// Stops detection inside a heap call: its system calls, and the malloc in an operator new, are no violations.
 class heard_call {
  public:
   heard_call(const char* name, const void* caller) noexcept : was_heard_(is_heard) {
@@ -89,7 +90,7 @@ namespace {
 
 using tarn::quiet_heap::heard_call;
 
-// dlsym may allocate before there is anything to allocate with.
+// Serves dlsym, which may allocate before the next allocator is known.
 alignas(16) char early_blocks[4096];
 std::size_t early_used = 0;
 constinit thread_local bool is_looking = false;
@@ -104,7 +105,7 @@ bool is_early(const void* block) noexcept {
   return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(early_blocks) < sizeof early_blocks;
 }
 
-// The function that would have been called.
+// The next allocator's function.
 template <class Function>
 Function* next(std::atomic<Function*>& cached, const char* name) noexcept {
   Function* looked_up = cached.load(std::memory_order_relaxed);
@@ -125,8 +126,8 @@ Function* next(std::atomic<Function*>& cached, const char* name) noexcept {
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments bring theirs
-// A function under its linker name, which the listener knows as `label`. `except` is noexcept where the C library has
-// it so.
+// Defines a function under its linker name and reports it as `label`. `except` is noexcept where the C library's
+// declaration is.
 #define TARN_HEARD(result, name, label, parameters, arguments, except)                    \
   extern "C" __attribute__((weak, visibility("default"))) result name parameters except { \
     static constinit std::atomic<result(*) parameters> looked_up = nullptr;               \
@@ -167,8 +168,8 @@ TARN_HEARD(void*, memalign, "memalign", (size alignment, size bytes), (alignment
 TARN_HEARD(int, posix_memalign, "posix_memalign", (void** block, size alignment, size bytes), (block, alignment, bytes),
            noexcept)
 
-// operator new and delete by the names that the Itanium C++ ABI gives them, as they are not to be looked up by others.
-// An alignment and std::nothrow are passed on as what they are made of: a number and an address.
+// operator new and delete under their names in the Itanium C++ ABI, so that dlsym can look them up. An alignment is
+// passed on as a number, and std::nothrow as an address.
 TARN_NEW(_Znwm, "new", (size bytes), (bytes))
 TARN_NEW(_Znam, "new[]", (size bytes), (bytes))
 TARN_NEW(_ZnwmRKSt9nothrow_t, "new", (size bytes, const void* tag), (bytes, tag))

@@ -1,4 +1,4 @@
-// Calls of the global heap, heard by the quiet regions of a thread. Only in builds with checks.
+// Detects calls of the global heap for the quiet regions of a thread. Only in builds with checks.
 #pragma once
 
 namespace tarn::quiet_heap {
@@ -7,10 +7,10 @@ namespace tarn::quiet_heap {
 using heap_listener = void (*)(const char* name, const void* caller) noexcept;
 
 void listen(heap_listener new_listener) noexcept;
-/// Is true while the listener hears the heap calls of the calling thread.
+/// True while the listener is told of the heap calls of the calling thread.
 extern constinit thread_local bool is_heard;
 
-/// Returns true if the program's malloc is one that can be heard.
+/// Returns true if calls of the program's malloc can be detected.
 bool is_ours() noexcept;
 
 }  // namespace tarn::quiet_heap

@@ -112,7 +112,8 @@ quiet_region::~quiet_region() {
   }
 }
 
-// Returns whether it reported. The innermost region that reports does so for those around it.
+// Returns true if it reported. Only the innermost region that reports prints the violation, also for the regions around
+// it.
 bool quiet_region::hear(const noise& violation, bool is_reported) noexcept {
   if (log_ != nullptr) {
     if (log_->count_ < noise_log::capacity) log_->first_violations_[log_->count_] = violation;

@@ -25,7 +25,7 @@ bool reader::fill() {
 bool reader::fill_more(std::size_t needed) {
   const std::size_t buffered_bytes = static_cast<std::size_t>(filled_ - position_);
   if (buffered_bytes == 0 && needed <= capacity_) return fill();
-  // Make room for what is wanted, and for a call that is worth its cost.
+  // Make room for the wanted bytes, and for a system call of useful size.
   grow(std::max(needed, buffered_bytes + 1));
   if (position_ != buffer_.get()) {
     std::memmove(buffer_.get(), position_, buffered_bytes);

@@ -44,7 +44,7 @@ std::optional<std::uint64_t> find(const mapped_file& file, std::string_view patt
   for (std::size_t position = begin; position <= file.size() && match == std::string_view::npos;
        position += window_bytes) {
     file.prepare(position, window_bytes);
-    // Keep as much more as a text can begin here and end there.
+    // Add the bytes of the next window that a text may need which begins in this one.
     const std::string_view bytes =
         file.view().substr(position, window_bytes + (pattern.empty() ? 0 : pattern.size() - 1));
     match = find(bytes, pattern);

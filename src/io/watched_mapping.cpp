@@ -32,7 +32,7 @@ void watched_mapping::watch(const void* start, std::size_t bytes, cure handler, 
   owner_ = owner;
   has_faulted_.store(false, std::memory_order_relaxed);
   end_.store(address + bytes, std::memory_order_relaxed);
-  // release: a handler that sees the start sees all that belongs to it.
+  // release: a handler that sees the start sees the rest of the record.
   start_.store(address, std::memory_order_release);
 }
 
@@ -63,7 +63,7 @@ void watched_mapping::handle(int signal, siginfo_t* info, void* context) {
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
     before.sa_handler(signal);
   } else {
-    ::sigaction(SIGBUS, &before, nullptr);  // and the access comes again, with the ending that it always had
+    ::sigaction(SIGBUS, &before, nullptr);  // the access is repeated, and faults as it would without this handler
   }
 }
 

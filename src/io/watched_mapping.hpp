@@ -1,5 +1,5 @@
-// Mappings of files in which SIGBUS has a cure. Pages of a file that becomes shorter are gone, and the system sends
-// SIGBUS to the thread that touches them: here the owner of the mapping may make the access possible again.
+// Mappings of files whose SIGBUS is handled. When a file becomes shorter, its last pages are gone, and the system sends
+// SIGBUS to a thread that touches them. The owner of the mapping may then make the access possible again.
 #pragma once
 
 #include <signal.h>
@@ -14,18 +14,19 @@ namespace tarn::io {
 /// time.
 class watched_mapping {
  public:
-  /// Called inside the signal handler, in the thread that touched `address`; true: the access may be repeated. Makes
-  /// system calls only.
+  /// Called in the signal handler, by the thread that touched `address`. Returns true if the access may be repeated. It
+  /// may only make system calls.
   using cure = bool (*)(watched_mapping& mapping, void* owner, std::uintptr_t address);
 
-  /// An unused record. The first call of a process installs the handler. Other SIGBUS go where they went before.
+  /// Returns an unused record. The first call of a process installs the handler, which passes other SIGBUS on to the
+  /// earlier one.
   static watched_mapping& take();
   void watch(const void* start, std::size_t bytes, cure handler, void* owner) noexcept;
-  /// To be called before the range is unmapped: after that its addresses are somebody else's.
+  /// Call it before the range is unmapped, because another mapping may get its addresses afterwards.
   void forget() noexcept;
 
   std::uintptr_t end() const noexcept { return end_.load(std::memory_order_relaxed); }
-  /// A page was gone since watch().
+  /// Returns true if a page was gone since watch().
   bool has_faulted() const noexcept { return has_faulted_.load(std::memory_order_relaxed); }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace tarn::io {
 
-// Measured from 256 KiB to everything at once: from 4 MiB on nothing is gained (docs/design/io.md). A larger window
-// would only count more pages of a large file as this process's before it needs them.
+// Sizes from 256 KiB to the whole file were measured: beyond 4 MiB nothing is gained (docs/design/io.md). A larger
+// window would only count more pages as the memory of this process before it needs them.
 #if TARN_SMALL
 inline constexpr std::size_t window_bytes = 8 * 1024;
 #else

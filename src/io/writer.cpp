@@ -61,8 +61,8 @@ writer::~writer() {
   }
 }
 
-// Writes the buffer and then the parts in one call. Returns when some of the parts is out, and keeps the rest; throws
-// when nothing is.
+// Writes the buffer and then the parts in one call. Returns once some of the parts are written, and keeps the rest in
+// the buffer; throws if none was.
 void writer::write_slow(std::span<const std::string_view> parts) {
   std::array<std::string_view, max_pieces + 1> pieces;
   const std::span parts_to_write = std::span(pieces).first(parts.size() + 1);
@@ -79,7 +79,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   } while (first_ != position_ || (out == 0 && left != 0));
   position_ = first_ = buffer_.get();
   if (out == left) return;
-  // An error came in the middle of the parts. It will come again at the next flush.
+  // An error occurred in the middle of the parts. The next flush reports it.
   char* target = reserve(left - out);
   for (const std::string_view part : parts) {
     const std::size_t written = std::min(out, part.size());

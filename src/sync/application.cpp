@@ -15,8 +15,8 @@
 namespace tarn::detail {
 namespace {
 
-// Binds the calling thread to one of the processors that it may use; `number` counts these and wraps around. Where
-// the kernel refuses, the thread keeps all of them.
+// Binds the calling thread to one of the processors that it may use; `number` counts these and wraps around. If the
+// kernel refuses, the thread keeps all of them.
 void bind_to_processor(unsigned number) noexcept {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) {

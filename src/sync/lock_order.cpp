@@ -44,13 +44,13 @@ struct held_locks {
   bool is_busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
   held_lock locks[limit] = {};
 };
-// Without a constructor and a destructor, because handles may live in thread_local objects.
+// It has no constructor and no destructor, because handles may live in thread_local objects.
 constinit thread_local held_locks thread_locks;
 static_assert(std::is_trivially_destructible_v<held_locks>);
 
-/// Runs at the end of a thread: nobody can release a lock that the thread still holds. Handles in thread_local
-/// objects have been destroyed by then, because the thread arranged this task while it made the first of them. In the
-/// main thread, static handles have not.
+/// Runs at the end of a thread and reports a lock that the thread still holds, because nothing can release it any more.
+/// Handles in thread_local objects are destroyed by then, because the thread registered this task when it made the
+/// first of them. In the main thread, static handles still exist.
 struct leaving : thread_end_task {
   static void look(thread_end_task*) noexcept {
     if (thread_locks.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
@@ -63,7 +63,7 @@ constinit thread_local leaving last_look{{nullptr, leaving::look}, false};
 
 }  // namespace
 
-/// The graph. Ids are never reused, so an edge to a destroyed lock leads nowhere.
+/// The graph of lock orders. Ids are never reused, so an edge to a destroyed lock is harmless.
 class lock_order {
  public:
   static lock_order& the() {
@@ -128,8 +128,8 @@ class lock_order {
     std::unordered_set<std::uint64_t> before;
   };
 
-  // At load: a fork that is under way passes over handlers that come later. The graph is there then, too, because a
-  // handler must not allocate where a signal handler forks inside malloc.
+  // Registers at load, because a fork that has already begun ignores handlers that are registered later. It also makes
+  // the graph, because a fork handler must not allocate: a signal handler may fork inside malloc.
   [[gnu::constructor]] static void register_fork_handlers() noexcept {
     the();
     pthread_atfork([] { the().before_fork(); }, [] { the().after_fork_in_parent(); },

@@ -52,7 +52,7 @@ std::optional<std::string> application_inside::run_watched(const char* callback,
   return text_of_exception(function);
 }
 
-// This thread owns the state of the application meanwhile: the start of the thread and the join hand it over.
+// While this thread runs, it alone uses the state of the application; its start and its join hand the state over.
 void application_inside::watch() {
   pthread_setname_np(pthread_self(), "tarn-watchdog");
   watchdog_number_ = platform::thread_number();
