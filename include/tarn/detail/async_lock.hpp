@@ -32,7 +32,8 @@ class async_waiter {
   async_waiter* before_ = nullptr;
 };
 
-/// Any number of threads may use it. It holds the Mutex for a few instructions, never while it resumes somebody.
+/// A lock with a list of waiters. Any number of threads may use it. It holds the Mutex for a few instructions, never
+/// while it resumes a waiter.
 template <class Mutex>
 class async_lock {
  public:
@@ -40,7 +41,7 @@ class async_lock {
   async_lock(const async_lock&) = delete;
   async_lock& operator=(const async_lock&) = delete;
 
-  /// Never overtakes: while somebody waits, the lock is not free.
+  /// Takes the lock if it is free. It overtakes no waiter, because the lock is never free while one waits.
   bool try_lock() noexcept {
     const std::lock_guard hold(mutex_);
     return !is_locked_ && (is_locked_ = true);
@@ -81,7 +82,8 @@ class async_lock {
     return true;
   }
 
-  /// Hands the lock to the waiter that has waited longest; returns null when nobody waits, and the lock is then free.
+  /// Hands the lock to the waiter that has waited longest, and returns it. Returns null, and frees the lock, if there
+  /// is no waiter.
   [[nodiscard]] async_waiter* hand_on() noexcept {
     const std::lock_guard hold(mutex_);
     async_waiter* const next = first_;

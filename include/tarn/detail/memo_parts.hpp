@@ -1,4 +1,4 @@
-// The parts of a memo that do not depend on its types: the clock, versions of files, who waits for whom, forks.
+// The parts of a memo that do not depend on its types: the clock, versions of files, waits between threads, forks.
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,23 @@ namespace tarn::detail {
 /// Returns milliseconds of a monotonic clock.
 std::uint64_t memo_now_ms() noexcept;
 
-/// Tells two versions of a file apart.
+/// The status of a file. Two versions of a file have different stamps.
 struct file_stamp {
   std::uint64_t device = 0, inode = 0, bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;  ///< both 0: there is no such file
   bool operator==(const file_stamp&) const = default;
 };
 file_stamp stamp_of(const char* path) noexcept;
-/// Returns false if a change of the file may have left the stamp as it is: times of files have a step of milliseconds.
+/// Returns false if the file may have changed after the stamp without another stamp, because the times of files have a
+/// resolution of milliseconds.
 bool is_settled(const file_stamp& stamp) noexcept;
 
-/// A question that one thread asks, while others may wait for its answer.
+/// A load by one thread, whose answer other threads may wait for.
 class memo_load {
  public:
   bool is_asked_by_caller() const noexcept { return thread_ == std::this_thread::get_id(); }
-  /// Waits for land(). Throws std::logic_error where that would never end: when the thread that asks is the caller, or
-  /// waits, in whatever memo and through whatever threads, for a question that the caller asks.
+  /// Waits for land(). Throws std::logic_error if the wait would never end: if the caller itself runs the load, or the
+  /// loading thread waits, directly or through other threads and memos, for a load that the caller runs.
   void wait();
   void land() noexcept;
 
@@ -35,7 +36,7 @@ class memo_load {
   std::atomic<std::uint32_t> has_landed_{0};
 };
 
-/// What a memo does in the child of a fork, which has none of the parent's other threads.
+/// Repairs a memo in the child of a fork, which has none of the parent's other threads.
 class memo_in_child {
  public:
   memo_in_child(const memo_in_child&) = delete;

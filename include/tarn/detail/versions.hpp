@@ -13,7 +13,7 @@ namespace tarn {
 
 /// A thread that still reads a replaced version.
 struct parked_reader {
-  std::uint32_t thread;  ///< id as tools show it
+  std::uint32_t thread;  ///< its number as tools show it
   std::string name;      ///< name of the thread
   std::uint64_t version;
   std::chrono::milliseconds since;  ///< time since the version was replaced
@@ -25,12 +25,13 @@ namespace detail {
 /// destroyed; `retired_count_` counts them, except for those that are kept only because a slot that was inherited by
 /// fork names them.
 ///
-/// Versions end in any order, unless they are generations: readers of a generation may also reach what was unlinked
-/// in it and in later ones, but nothing that was unlinked before it became current. So a generation is destroyed, with
-/// what was unlinked in it, when neither it nor an older one is read.
+/// Versions end in any order, unless they are generations. Readers of a generation may reach data that was unlinked in
+/// it and in later ones, but no data that was unlinked before it became current. So a generation is destroyed, with the
+/// data that was unlinked in it, when neither it nor an older one is read.
 class alignas(64) versions {
  public:
-  /// Gives what was unlinked to the generation that ends; `next` has it until then. It runs under the lock.
+  /// Passes the unlinked data from `next`, which has collected it so far, to the generation that ends. It runs under
+  /// the lock.
   using give_unlinked = void (*)(version_base& next, version_base& previous) noexcept;
 
   /// `max_retired` as in reload_options. With `give`, the versions are generations. `kind` and `name` are for
@@ -57,10 +58,10 @@ class alignas(64) versions {
   /// Does the same with one of several current versions, which share the retired ones and the numbers. The result is
   /// `changed`, too, when there is no version.
   [[nodiscard]] outcome replace(current_version& target, version_base* next, std::uint64_t expected) noexcept;
-  /// Gives the first version of one more current version a number, before anybody can read it. replace() takes a
-  /// version without a number for any.
+  /// Gives the first version of a further `current_version` a number, before any thread can read it. replace() accepts
+  /// a version without a number as any.
   void assign_number(version_base& first) noexcept;
-  /// Retires the version of `target`, however many are retired. There is none then.
+  /// Retires the version of `target`, however many are retired already. `target` then has no version.
   void retire(current_version& target) noexcept;
   /// Destroys versions that nobody reads; returns how many are left.
   std::size_t collect() noexcept;

@@ -1,5 +1,5 @@
-// Computes what the run that just ended would have needed from the start: values for the options `initial`,
-// `increment` and `limit`, so that the next run takes its memory at once and asks the system for nothing later.
+// Computes values for the options `initial`, `increment` and `limit` from the memory that a run has used, so that the
+// next run takes its memory at the start and asks the system for nothing later.
 #pragma once
 
 #include <cstddef>

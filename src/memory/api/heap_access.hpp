@@ -8,8 +8,8 @@ namespace tarn {
 struct heap_access {
   static detail::heap_front* front_of(const heap& face) noexcept { return face.front_; }
 
-  /// Returns the public object of a heap that nobody constructed, and makes it at the first request. Returns null
-  /// when there is no memory. Any thread.
+  /// Returns the public object of a heap that is no heap object, and makes it at the first request. Returns null
+  /// without memory. Any thread may call it.
   static heap* face_of(detail::heap_front* front) noexcept;
 };
 

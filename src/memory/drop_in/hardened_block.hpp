@@ -1,4 +1,4 @@
-// Defines how a block of a hardened heap looks (memory/drop_in/hardening.hpp).
+// The layout of a block of a hardened heap (memory/drop_in/hardening.hpp).
 //
 //   in use   the program's bytes | canary, 8 bytes | slack | tail, 8 bytes
 //   free     0 | mark | zero, up to max_zeroed_bytes | tail, 8 bytes
@@ -7,8 +7,8 @@
 // that a second free is seen even if the mark is overwritten or its page has gone back to the system. Where the slack
 // has no room for the whole canary, the tail follows its first bytes, or the program's bytes at once.
 //
-// Memory of a hardened heap that was never handed out is zero, and so is what the system gives back later: a free block
-// may have lost its mark and its tail to zeroes.
+// Memory of a hardened heap that was never handed out is zero, and so are pages that went back to the system. So a free
+// block may have zeroes instead of its mark and its tail.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,8 @@ using heaps::quarantine;
 
 // ------------------------------------------------------------------ faults
 
-// Returns where a block was freed last; null: nothing is remembered. Other threads may change what is read, but the
-// process is about to end.
+// Returns the call that freed the block last; null if it is not remembered. Other threads may change the entries during
+// the search, which is harmless because the process is about to end.
 const void* freed_at(const void* block) noexcept {
   const void* site = nullptr;
   heaps::registry::for_all([&](const heap& visited) {
@@ -51,7 +51,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 
 [[gnu::cold, gnu::noinline, noreturn]] void fault_changed(void* block) noexcept {
   const hardened_block shape(block, class_at(block));
-  // Two threads freed the block: one has not sent it yet, or somebody else has it in use.
+  // Two threads freed the block: one of them has not sent it yet, or the block is in use again.
   if (heaps::is_marked_remotely(block) || shape.requested() != hardened_block::unknown) {
     fault_freed_twice("free", block);
   }
@@ -174,8 +174,9 @@ void retire_unusual(heap& self, void* block, size_class index, const void* site)
   }
 }
 
-// Neighbours of a filled magazine that change places. More would scatter what a program allocates together over many
-// cache lines: with all of them a program that fills a dictionary takes half of its time more.
+// The number of neighbours in a filled magazine that are shuffled. A larger number would scatter blocks that a program
+// allocates together over many cache lines: with all of them, a program that fills a dictionary takes 1.5 times as
+// long.
 constexpr std::uint32_t shuffled_blocks = 8;
 
 // Brings the blocks of a magazine that was just filled into a random order, within groups. Returns how many there are.
@@ -458,7 +459,7 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   if (is_small && result != block && self->delayed != nullptr) {
     self->delayed->note(block, site);
   }
-  if (is_small && bytes > before) {  // the canary and the tail may lie in what is the program's now
+  if (is_small && bytes > before) {  // the canary and the tail may lie in bytes that belong to the program now
     const std::size_t raw_before = pages::shapes.classes[index].block_bytes;
     std::memset(static_cast<char*>(result) + before, 0, (bytes < raw_before ? bytes : raw_before) - before);
   }

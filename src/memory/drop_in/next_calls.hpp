@@ -22,7 +22,8 @@
   CALL(setns, (int space, int kind), (space, kind))                                     \
   CALL(capset, (void* header, const void* capabilities), (header, capabilities))
 
-/// Only in dynamic programs. A static one that calls them changes its user or group afterwards, as a rule.
+/// These are wrapped in dynamic programs only: a static program that calls them mostly changes its user or group
+/// afterwards.
 #define TARN_GROUP_CALLS(CALL)                                          \
   CALL(setgroups, (size_t count, const gid_t* groups), (count, groups)) \
   CALL(initgroups, (const char* user, gid_t group), (user, group))

@@ -412,7 +412,7 @@ namespace {
     return first_changed(entry) != nullptr;
   };
   if (waiting.find_waiting(broken, changed)) {
-    fault_changed(broken, first_changed(broken));  // without the lock, as a handler of SIGABRT may free
+    fault_changed(broken, first_changed(broken));  // the lock is released, because a handler of SIGABRT may free blocks
   }
 }
 

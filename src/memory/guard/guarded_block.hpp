@@ -81,8 +81,8 @@ struct guarded {
   }
   /// Returns the start of the canary behind the program's bytes: [slack, slack_end).
   char* slack() const noexcept {
-    // Where a block begins at a possible start of a heap's block, which needs an alignment of 1 KiB or more
-    // (pages::may_start_at), the inline path of free has put its mark into the second word by now.
+    // If this block begins where a heap's block could start, which needs an alignment of 1 KiB or more
+    // (pages::may_start_at), the inline path of free has already written its mark into the second word.
     const std::size_t skipped = head->shift() >= 10 && bytes() < 2 * sizeof(void*) ? 2 * sizeof(void*) : bytes();
     return user + skipped;
   }

@@ -1,5 +1,5 @@
-// Holds the last freed blocks of the guard, unused, so that a late write shows. For some more blocks it remembers who
-// freed them.
+// Keeps the last freed blocks of the guard from being reused, so that a late write is found. For some earlier blocks it
+// remembers the calls that freed them.
 #pragma once
 
 #include <cstddef>

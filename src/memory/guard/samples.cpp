@@ -34,7 +34,7 @@ void note(base::call_stack& stack, const void* site) noexcept {
   is_noting = false;
 }
 
-/// With at most one sample in this time, a sample of 20 microseconds costs at most half a percent.
+/// The least time between two samples. A sample takes 20 microseconds, so sampling costs at most half a percent.
 constexpr std::uint64_t min_gap_ms = 4;
 
 /// The slots that may be used next, the one that was freed first in front. Under `lock`.
@@ -137,14 +137,14 @@ bool choose() noexcept {
     blocks_left = INT32_MAX;
     return false;
   }
-  // Never less than half of the interval: a program that allocates little is never sampled.
+  // The distance is at least half of the interval, so that a program that allocates little is never sampled.
   blocks_left = static_cast<std::int32_t>(interval / 2 + draw() % interval);
   const bool is_first = !has_drawn;
   has_drawn = true;
   return !is_first && take_turn();
 }
 
-// Counts a call as a heap does that counts its calls.
+// Counts a call in a heap that counts its calls.
 void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*which) noexcept {
   heaps::heap* const caller = threads::ready(detail::local);
   if (caller == nullptr || !caller->policy.counting()) {
@@ -210,7 +210,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   }
   char* const first = slot_start(number_of(*slot));
   const std::size_t step = alignment < 16 ? 16 : alignment;
-  // With interval 1 the places alternate, so that a test knows them.
+  // With interval 1 blocks alternate between the start and the end of a slot, so that a test knows the position.
   const bool is_at_end = interval == 1 ? number_of(*slot) % 2 == 0 : (draw() & 1) != 0;
   slot->user = is_at_end ? base::align_down(first + slot_bytes - (bytes == 0 ? 1 : bytes), step) : first;
   slot->bytes = bytes;

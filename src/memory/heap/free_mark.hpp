@@ -1,9 +1,9 @@
 // Marks free blocks, so that a second free is noticed.
 //
-// Where marking is on (the drop-in), a block that is back in its own heap carries a mark in its second word until the
-// heap hands it out again. The owner's free notices it at once. A remote free does not read the block, because its
-// cache line is often in another core's cache. There the owner notices the mark when it collects the block; it
-// fetches many such lines at the same time.
+// If marking is on (in the drop-in), a block that has returned to its own heap carries a mark in its second word until
+// the heap hands it out again. The owner's free checks the mark at once. A remote free does not read the block, because
+// its cache line is often in another core's cache; the owner checks the mark when it collects the block, and fetches
+// many such lines at the same time.
 //
 // The mark depends on the address and on a number drawn at process start, so that no live block carries it by
 // accident.
@@ -18,13 +18,13 @@ namespace tarn::heaps {
 /// looks like a mark. A block that carries an older value counts as unmarked.
 inline constexpr std::uintptr_t mark_high_bits = std::uintptr_t{0xa5} << 56;
 inline constinit std::uintptr_t free_mark = mark_high_bits | 0x9e3779b97f4a7c;
-/// True if this process's free marks blocks.
+/// Marking is on in this process.
 inline constinit bool marks_blocks = false;
 /// Draws the number and switches marking on, at the first call. The process must have one thread.
 void draw_mark() noexcept;
 
-/// A hardened heap keeps at least this much of each free block zero, from its start on, and the last word; all of a
-/// smaller block. It does not apply to words that carry a mark.
+/// A hardened heap keeps the first so many bytes of each free block zero, and the last word, except for words that
+/// carry a mark. A smaller block is zero as a whole.
 inline constexpr std::size_t max_zeroed_bytes = std::size_t{4} << 10;
 
 [[gnu::always_inline]] inline std::uintptr_t& mark_of(void* block) noexcept {
@@ -37,8 +37,8 @@ inline constexpr std::size_t max_zeroed_bytes = std::size_t{4} << 10;
   mark_of(block) = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
 }
 
-// In a hardened heap a remote free leaves a mark of its own, which the owner replaces when it collects the block. So
-// two threads that free a block at the same moment, neither of which sees the other one's mark in time, are found:
+// In a hardened heap a remote free leaves a mark of its own, which the owner replaces when it collects the block. This
+// detects two threads that free a block at the same moment, so that neither sees the other one's mark in time:
 //   two remote frees     the exchange shows the mark of the first one to the second
 //   the owner is later   its store hides the remote mark, and the collector misses that
 //   the owner is first   the exchange shows the mark of the owner, or the owner's malloc finds the remote mark
@@ -50,16 +50,17 @@ inline constexpr std::uintptr_t remote_mark_bit = std::uintptr_t{1} << 55;
 inline bool is_marked_remotely(void* block) noexcept {
   return (mark_of(block) ^ remote_mark_bit) == (free_mark ^ reinterpret_cast<std::uintptr_t>(block));
 }
-/// Reports a block that was freed remotely and has no longer the mark of that: it was written, or freed by its owner,
-/// too. It is set before the first block of a hardened heap.
+/// Reports a block that was freed remotely but no longer has the remote mark: it was written, or its owner freed it,
+/// too. The function is set before the first block of a hardened heap.
 using lost_mark_function = void (*)(void* block) noexcept;
 inline constinit lost_mark_function report_lost_mark = nullptr;
 
-/// Marks a block that another thread than its owner frees. False: the block has a mark, so that it is free already.
+/// Marks a block that is freed by another thread than its owner. Returns false if the block already has a mark, and so
+/// is free.
 inline bool mark_remotely(void* block) noexcept {
   const std::uintptr_t owners = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
   const std::uintptr_t remote = owners ^ remote_mark_bit;
-  // acq_rel: whoever finds the mark may read what this thread wrote before, such as the place of the free.
+  // acq_rel: a thread that finds the mark may read earlier writes of this thread, such as the place of the free.
   const std::uintptr_t before = __atomic_exchange_n(&mark_of(block), remote, __ATOMIC_ACQ_REL);
   return before != owners && before != remote;
 }

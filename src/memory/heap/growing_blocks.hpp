@@ -1,6 +1,6 @@
-// Remembers the last few blocks that realloc made larger, and how large such blocks become.
-// Several threads use a shared heap, so all of it is relaxed atomics. A stale or lost entry costs a little time or
-// memory. (docs/design/realloc.md)
+// Remembers the last few blocks that realloc made larger, and how large such blocks become. All members are relaxed
+// atomics, because several threads use a shared heap. A stale or lost entry costs a little time or memory.
+// (docs/design/realloc.md)
 #pragma once
 
 #include <atomic>
@@ -59,8 +59,8 @@ class growth_history {
     }
   }
 
-  /// Returns the power of two to which at least seven eighths of the last blocks went on to grow that grew to about
-  /// `bytes`; 0 if there is none, or these are too few to tell.
+  /// Of the last blocks that grew to about `bytes`, at least seven eighths grew further, to the power of two that this
+  /// returns. Returns 0 if there is none, or if these blocks are too few for a prediction.
   std::size_t likely(std::size_t bytes) const noexcept {
     const std::size_t first = bracket_of(bytes);
     const unsigned grown = count(first);

@@ -28,7 +28,7 @@ std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
   return now >= 4 ? now : full < 4 ? full : 4;
 }
 
-/// Zeroes what a hardened heap expects to be zero in blocks that it takes from a slab for the first time.
+/// Zeroes the bytes that a hardened heap expects to be zero, in blocks that it takes from a slab for the first time.
 void clear_fresh(pages::slab& home, void* const* blocks, std::size_t count) noexcept {
   if (home.cleared == home.capacity) {
     return;

@@ -10,7 +10,7 @@
 // the program, in a magazine (front or depot), in the remote batch of some heap, among
 // the remote frees of its slab, or free in its slab.
 //
-// Only the owner touches anything but the inbox, the atomics, and large blocks, which the lock of the space guards.
+// Other threads than the owner only use the inbox, the atomics, and large blocks, which the lock of the space guards.
 // The owner is the heap's thread, or the thread that has set `state` to tending.
 // List links: they belong to the registry's list of heaps without an owner.
 #pragma once
@@ -52,7 +52,8 @@ class owner_counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// Heaps whose use has peaked below this are never shrunk. A hardened heap keeps what it knows of freed blocks longer.
+/// Heaps that never used this many bytes are not shrunk. The bound of a hardened heap is higher, so that it remembers
+/// freed blocks longer.
 inline constexpr std::uint64_t min_shrunk_bytes = std::uint64_t{64} << 10;
 inline constexpr std::uint64_t min_shrunk_hardened_bytes = std::uint64_t{32} << 20;
 
@@ -77,14 +78,14 @@ class class_set {
 };
 static_assert(detail::class_count <= 128);
 
-/// Others check whether the owner sleeps once they have filled words whose blocks have this many bytes.
+/// Senders check whether the owner sleeps once they have filled words whose blocks have this many bytes.
 inline constexpr std::uint64_t first_reclaim_bytes = std::uint64_t{TARN_SMALL ? 16 : 1024} << 10;
 
 /// An owner sleeps if it has made no slow call for so long. A thread that only waits for a processor seldom waits
 /// longer.
 inline constexpr std::uint64_t asleep_ms = 20;
 
-/// Holds what the slow paths of one size class need.
+/// The data of one size class for the slow paths.
 struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
@@ -101,7 +102,7 @@ struct class_state {
   /// Returns the start of the front magazine; the entry before it is null.
   void** bottom() const noexcept { return front->end() - capacity; }
   std::size_t front_count() const noexcept { return capacity / 4; }
-  /// A class that often needs what it has given up is worth a front magazine of full size.
+  /// Returns true if the class often needed blocks again that it had given up; its front magazine then has full size.
   bool is_lively() const noexcept { return returns >= 2; }
   void note_need() noexcept {
     returns = static_cast<std::uint8_t>(returns + (has_given_up && returns < 2));
@@ -112,10 +113,10 @@ struct class_state {
 enum class ownership : std::uint32_t {
   occupied,  ///< a thread or a heap object owns it
   idle,      ///< the thread has ended; another thread can adopt the heap
-  tending,   ///< idle, and some thread acts for it for a moment
+  tending,   ///< idle, and another thread acts for it briefly
 };
 
-/// Names who takes an inbox in.
+/// The role of the thread that takes an inbox in.
 enum class taker {
   owner,
   visitor,  ///< acts for an owner that sleeps, and leaves the front magazines alone
@@ -151,8 +152,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_from = min_shrunk_bytes;  ///< a shrink needs at least this peak_in_use
   std::uint64_t shrink_noted_ms = 0;             ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
-  std::uint64_t new_bytes = 0;    ///< taken in runs that nobody had touched, since idle blocks were given up for it
-  bool is_growing = false;        ///< the last run was such a one
+  std::uint64_t new_bytes = 0;    ///< bytes of untouched runs that were taken since the last release of idle blocks
+  bool is_growing = false;        ///< the last run was untouched
   site_table* sites = nullptr;    ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
   std::size_t eager_bytes = 0;    ///< bytes that release() keeps
   quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
@@ -205,7 +206,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// threads must not use the heap yet.
   void add_trait(heap_trait added) noexcept;
 
-  /// Has malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
+  /// Makes malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
   void share_blocks() noexcept;
   /// Returns the class from which malloc takes a block of class `requested_class`, whose magazine is empty.
   size_class class_to_fill(size_class requested_class) noexcept;
@@ -265,19 +266,19 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Runs flush_all and empties the inbox and the batch: afterwards a valid idle heap holds only slabs in which the
   /// program has blocks. The owner calls it; then the heap has no owner.
   void retire() noexcept;
-  /// Takes the inbox in if the heap is idle. Any thread.
+  /// Takes the inbox in if the heap is idle. Any thread may call it.
   void tend() noexcept;
-  /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it pays
-  /// most while the owner sleeps.
+  /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it is most
+  /// useful while the owner sleeps.
   void reclaim_for_owner() noexcept;
   /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots, and gives
-  /// back the pages in which only free blocks lie. `stop` ends that early. For an owner that makes slow calls and takes
-  /// nothing in, it only takes the inbox in. True: another visit may have work. Any thread, where
-  /// platform::prepare_barriers() has returned true.
+  /// back the pages in which only free blocks lie. `stop` ends that early. For an owner that makes slow calls but never
+  /// takes its inbox in, it only takes the inbox in. Returns true if another visit may have work. Any thread may call
+  /// it after platform::prepare_barriers() has returned true.
   bool visit(bool (*stop)() noexcept) noexcept;
   /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
-  /// Undoes everything, so that the record can serve another owner. Callers run release() first.
+  /// Restores the initial state, so that the record can serve another owner. Callers run release() first.
   void reset() noexcept;
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }

@@ -3,15 +3,15 @@
 //
 // Runs lie in bins by their length, eight bins for each power of two. A bin has two slots of one word each:
 //
-//   owner's  the owner puts runs in, with a store; anybody takes them out, with a compare-and-swap
-//   shared   anybody puts runs in and takes them out, with a compare-and-swap
+//   owner's  the owner puts runs in, with a store; any thread takes them out, with a compare-and-swap
+//   shared   any thread puts runs in and takes them out, with a compare-and-swap
 //
 // Threads that hold several blocks of about 1 MiB at a time would still meet at the central space for most of them. So
 // there are four *spare* slots for runs of any bin of up to 18 units, which work like the shared ones. They are in use
 // once a bin had to refuse such a run.
 //
-// Nobody but the owner stores into an empty slot of the owner, so the store overwrites nothing. A slot never passes a
-// run on without a compare-and-swap of its whole word, so no run leaves it twice.
+// Only the owner stores into an empty slot of the owner, so the store overwrites nothing. A run leaves a slot only by a
+// compare-and-swap of the whole word, so no run leaves it twice.
 //
 // A bin is shut until the owner has missed a run of its length, and the space has granted the bytes. It shuts again
 // when the slots were found empty twice in a row. A visit marks the runs that it finds, and takes those that the last
@@ -43,7 +43,7 @@ struct large_runs {
 
 class large_cache : large_runs {
  public:
-  /// Returns a run of at least `units`, hardly more, that nobody uses. Null: there is none. Owner only.
+  /// Takes an unused run of `units` or slightly more units. Returns null if there is none. Owner only.
   pages::slab* take(std::size_t units) noexcept {
     if (!serves(units)) [[unlikely]] {
       return nullptr;
@@ -71,7 +71,8 @@ class large_cache : large_runs {
   /// Returns false if the cache has been empty since the last visit that emptied it. Any thread.
   bool may_hold() const noexcept { return open_.load(std::memory_order_relaxed) != 0; }
 
-  /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `is_by_owner` is true for the owner.
+  /// Keeps an unused run. Returns false if its bin is shut or full. Any thread may call it; `is_by_owner` is true for
+  /// the owner.
   bool put(pages::slab& run, bool is_by_owner) noexcept {
     if (!serves(run.units)) [[unlikely]] {
       return false;
@@ -83,7 +84,7 @@ class large_cache : large_runs {
     const word entry = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
     if (is_by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
       platform::note_release(&owners_[bin]);
-      // release: who takes the run out sees its description.
+      // release: a thread that takes the run out sees its description.
       owners_[bin].store(entry, std::memory_order_release);
       return true;
     }
@@ -97,7 +98,8 @@ class large_cache : large_runs {
   void open(std::size_t units, pages::space& space) noexcept;
 
   /// Takes out the runs that the last visit has marked (`must_empty`: all runs), calls `give` with each, and shuts the
-  /// bins that were not used. True: runs or open bins are left. Any thread; several at once only shorten the delay.
+  /// bins that were not used. Returns true if runs or open bins are left. Any thread may call it; calls by several
+  /// threads at once only shorten the delay.
   template <class Give>
   bool visit(bool must_empty, pages::space& space, Give give) noexcept {
     for (std::uint64_t left = used_bins_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
@@ -119,7 +121,7 @@ class large_cache : large_runs {
   struct content {
     std::size_t runs, units;
   };
-  /// Returns what lies in the cache now. Any thread.
+  /// Returns the present content of the cache. Any thread may call it.
   content count() const noexcept;
 
  private:

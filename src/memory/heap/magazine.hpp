@@ -36,8 +36,8 @@ constexpr std::size_t capacity_of(size_class index) noexcept {
   return least < magazine_slots - 1 ? least : magazine_slots - 1;
 }
 
-/// Returns the capacity that a front magazine has at first: about 8 KiB of blocks. What lies in front cannot be taken
-/// from a thread that sleeps, so a class gets more only when it has needed again what it gave up.
+/// Returns the first capacity of a front magazine: about 8 KiB of blocks. Other threads cannot reclaim its blocks while
+/// the owner sleeps, so the capacity grows only when the class has needed blocks again that it had given up.
 constexpr std::size_t first_capacity_of(size_class index) noexcept {
   const std::size_t fit = (std::size_t{8} << 10) / detail::size_of(index);
   return fit < 1 ? 1 : fit < capacity_of(index) ? fit : capacity_of(index);

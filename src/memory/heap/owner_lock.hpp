@@ -5,9 +5,9 @@
 //   2 reads visited                   4 a barrier in all threads
 //                                     5 reads working
 //
-// The processor may delay 1 beyond 2. The barrier of the visitor ends that: if the owner passes it before 1, then 2
-// comes after 3 and the owner waits; if it passes it after 1, then the visitor sees the owner in 5 and goes away.
-// (tests/models/owner_lock.pml)
+// The processor may delay 1 beyond 2, but not beyond the barrier of the visitor. If the owner passes the barrier before
+// 1, then 2 comes after 3 and the owner waits. If it passes it after 1, then the visitor sees the owner in 5 and
+// leaves. (tests/models/owner_lock.pml)
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,13 @@ namespace tarn::heaps {
 
 class owner_lock {
  public:
-  /// Owner only, and not twice.
+  /// Enters a slow path. Owner only, and never inside another slow path.
   void enter() noexcept {
     TARN_CHECK(!is_working_.load(std::memory_order_relaxed) && "a slow path does not enter another one");
     is_working_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order; the head says what else does
-    // acquire: what the last visitor did is complete.
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // keeps the compiler's order; the visitor's barrier does the rest
+    // acquire: the changes of the last visitor are complete.
     if (visited_.load(std::memory_order_acquire) != 0) [[unlikely]] {
       wait();
     }
@@ -34,12 +35,12 @@ class owner_lock {
   }
   void leave() noexcept {
     platform::note_release(this);
-    // release: a visitor that finds the owner gone sees what it did.
+    // release: a visitor that does not see the owner at work sees all of its changes.
     is_working_.store(false, std::memory_order_release);
   }
 
-  /// Returns true if the caller may visit until end_visit(). Any thread; its cost is a barrier in all threads, and it
-  /// returns false where the kernel refuses that.
+  /// Returns true if the caller may visit until end_visit(); false if the owner is at work, another thread visits, or
+  /// the kernel refuses the barrier. Any thread may call it. Cost: a barrier in all threads.
   bool try_visit() noexcept;
   /// Returns true if the owner waits for the end of the visit.
   bool is_wanted() const noexcept { return is_owner_waiting_.load(std::memory_order_relaxed); }

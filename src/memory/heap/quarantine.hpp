@@ -1,7 +1,7 @@
-// Holds freed blocks of a hardened heap back, so that they are used again later and in a random order.
+// Delays the reuse of freed blocks of a hardened heap, and makes its order random.
 //
-// Each class has some slots. A block that is freed takes a random slot, and the block that was there becomes free. So a
-// slot's block waits for as many frees of its class as there are slots, on average.
+// Each class has some slots. A freed block takes a random slot, and the block that was in the slot becomes free. So a
+// block waits, on average, for as many frees of its class as the class has slots.
 //
 // For faults it remembers where the last blocks of all classes were freed.
 #pragma once
@@ -36,7 +36,7 @@ inline constexpr slot_table slots;
 /// Larger blocks are not held back.
 inline constexpr size_class last_delayed = detail::class_of(slot_table::max_bytes_of_class);
 
-/// Only the owner of its heap uses it.
+/// The freed blocks of one heap that wait. Only the owner of the heap uses it, except for recall().
 class quarantine {
  public:
   /// Must be made in zeroed memory, so that pages which it does not use stay untouched.
@@ -51,7 +51,7 @@ class quarantine {
     return before;
   }
 
-  /// Remembers who freed a block.
+  /// Remembers the call that freed a block.
   [[gnu::always_inline]] void note(const void* block, const void* site) noexcept {
     recent_[come_++ % remembered] = {block, site};
   }
@@ -60,7 +60,7 @@ class quarantine {
     const void* block;
     const void* site;
   };
-  /// Returns the last free of a block; null: it is not remembered. Other threads may write what it reads.
+  /// Returns the last free of a block; null if it is not remembered. Other threads may write the entries meanwhile.
   const recent_free* recall(const void* block) const noexcept {
     for (std::uint32_t distance = 1; distance <= remembered; ++distance) {
       const recent_free& entry = recent_[(come_ - distance) % remembered];

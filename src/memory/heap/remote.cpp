@@ -140,19 +140,21 @@ void heap::receive(const freed_blocks& blocks) noexcept {
   }
 }
 
-// A slab or a batch is in the inbox. A batch counts as a slab, because it keeps slabs from going back.
+// Called when a slab or a batch was put into the inbox. A batch counts as a slab, because it keeps slabs from going
+// back.
 void heap::note_posted() noexcept {
   tend_if_idle();
   note_retained((posts.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
 }
 
-// Many heaps with a little each are as much as one with much: this one stands for all.
+// A little memory in each of many heaps is as much as a lot in one. So this heap's bytes are multiplied by the number
+// of heaps.
 void heap::note_retained(std::size_t bytes) noexcept { pages::space::note_retained(bytes * registry::heap_count()); }
 
 // -------------------------------------------------------------- collecting
 
-// A marked block lies in a magazine of its owner: it was freed twice. With `must_set` this marks the other blocks, so
-// that the owner's next free notices a mistake.
+// Reports a marked block: it lies in a magazine of its owner, so it was freed twice. With `must_set` this marks the
+// other blocks, so that the owner's next free notices a mistake.
 void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept {
   const std::size_t block_bytes = detail::size_of(home.index);
   char* const first = home.start + word * 64 * block_bytes;
@@ -170,7 +172,7 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
   }
 }
 
-// With `must_set` the blocks, of a hardened heap, get the owner's mark.
+// Reports a block of a hardened heap without the remote mark. With `must_set` the blocks get the owner's mark.
 void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept {
   const std::size_t block_bytes = detail::size_of(home.index);
   for (std::uint64_t left = freed; left != 0; left &= left - 1) {

@@ -1,8 +1,9 @@
-// Batches of blocks that one owner gets as they are: its magazines take them, as if it had freed the blocks itself.
+// Batches that are handed over whole: the magazines of the owner take the blocks, as if the owner had freed them
+// itself.
 //
-// A batch costs less than the bits of its blocks: there is one atomic operation for all of them, and what comes back
-// is handed out again first. But it takes memory of its own, and while it waits no slab with one of its blocks can go
-// back. So few of them wait for one owner, and what more is sent goes by the bits.
+// A batch costs less than the bits of its blocks, because it takes one atomic operation, and its blocks are reused
+// first. But it takes memory of its own, and while it waits, no slab with one of its blocks can go back. So only a few
+// batches wait for one owner; further blocks are sent as bits.
 #include "memory/heap/remote_batch.hpp"
 
 #include <new>

@@ -11,14 +11,14 @@
 
 namespace tarn::heaps {
 
-/// Holds the blocks of all owners in the order of their frees. Blocks and bytes in it are bounded for any number of
-/// owners. Where all of its blocks, or many, have one owner, it goes to that owner as it is. It is made of an array of
-/// the magazines.
+/// Holds the blocks of all owners in the order of their frees. The number of its blocks and bytes is bounded, however
+/// many owners there are. If all or many of its blocks have one owner, they are handed over whole. A batch has the
+/// memory of a magazine.
 struct remote_batch : pages::inbox_node {
   static constexpr std::size_t capacity = (sizeof(magazine) - sizeof(pages::inbox_node)) / sizeof(void*);
   /// A batch with blocks of this many bytes is full.
   static constexpr std::ptrdiff_t bytes_limit = 64 << 10;
-  /// What one block takes of the limit, at least, so that no batch gets more blocks than it can hold.
+  /// A block counts as at least this many bytes, so that no batch gets more blocks than it can hold.
   static constexpr std::ptrdiff_t min_block_bytes = bytes_limit / static_cast<std::ptrdiff_t>(capacity) + 1;
   /// An owner of fewer blocks in a batch of several owners gets no batch of its own.
   static constexpr std::size_t min_batch_blocks = TARN_SMALL ? 2 : 8;
@@ -35,8 +35,8 @@ static_assert(sizeof(remote_batch) == sizeof(magazine));
 /// blocks must be marked, or every free be checked.
 inline bool may_hand_over() noexcept { return detail::checks_frees || marks_blocks; }
 
-/// Holds what a block of each class takes of the limit. Keys that name no class never fit, so that one comparison tells
-/// both.
+/// The bytes that a block of each class counts for the limit. A key without a class never fits, so that one comparison
+/// checks both.
 struct room_table {
   std::uint32_t bytes[pages::mark_mask + 1];
   consteval room_table() noexcept : bytes{} {

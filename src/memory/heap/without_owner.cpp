@@ -19,7 +19,7 @@ constexpr std::uint32_t max_refused_visits = 16;
 
 // ---------------------------------------------------------- without a thread
 
-// The owner gives the heap up. A block must not be stranded in the inbox of an idle heap:
+// Ends the ownership of the heap. No block may stay in the inbox of an idle heap:
 //
 //   owner                        sender
 //   1 collects the inbox
@@ -124,9 +124,10 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 // --------------------------------------------------- for an owner that sleeps
 
 // The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines,
-// which a visitor leaves alone. Threads that act for a heap without a thread do not enter either. So the visitor reads
-// the state during its visit: while it is `occupied`, the owner would have to enter in retire() before anybody could
-// act for the heap. acquire: if the heap was adopted, what was done for it before is complete.
+// which a visitor leaves alone. Threads that act for a heap without a thread do not enter the lock either. So the
+// visitor reads the state during its visit: while it is `occupied`, the owner would have to enter in retire() before
+// another thread could act for the heap. acquire: if the heap was adopted, the changes of the earlier thread are
+// complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (space != &central() || policy.shared() || policy.exact() ||
       state.load(std::memory_order_relaxed) != ownership::occupied) {
@@ -160,7 +161,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   return !has_finished;
 }
 
-// False: the owner waits, or the visit has to end for another reason.
+// Returns false if the visit ended early, because the owner waits or `stop` asked for it.
 bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
@@ -181,13 +182,15 @@ bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
   return true;
 }
 
-// Only its owner reads an inbox. So blocks that others free for a sleeping thread would wait until it wakes, and
-// their memory too. Senders therefore count the words that they fill. When they have filled many, and the owner made
-// no slow call since the last such check, a sender takes the slabs out of the inbox, as the owner would. It returns
-// the slabs whose blocks all wait to the space. Such a slab has no free block, so it is in none of the owner's lists;
-// and while it is out of the inbox no other thread can reach it. The other slabs go back to the inbox.
+// Only the owner reads its inbox. So blocks that other threads free for a sleeping owner would wait until it wakes, and
+// so would their memory. Senders therefore count the bytes of the words that they fill. When these are many, and the
+// owner made no slow call since the last check, a sender takes the slabs out of the inbox, as the owner would. It
+// returns slabs whose blocks are all remotely freed to the space. Such a slab has no free block, so it is in none of
+// the owner's lists; and while it is out of the inbox no other thread can reach it. The other slabs go back to the
+// inbox.
 //
-// This covers heaps over central() only, and no heap that counts its frees by class: only the owner may count those.
+// This is done only for heaps over central(), and not for heaps that count their frees by class, which only the owner
+// may do.
 void heap::note_waiting(std::size_t bytes) noexcept {
   // relaxed: the sum only tells when a check is worth its cost.
   const std::uint64_t limit = reclaim_bytes.load(std::memory_order_relaxed);

@@ -39,7 +39,7 @@ struct inbox_node {
 
 /// The structure is aligned, because other threads write it while the owner works on the rest of its slab.
 struct alignas(64) remote_frees : inbox_node {
-  /// Tells the caller of free_remotely what it found and what the caller has to do.
+  /// The result of free_remotely: the bits that it found, and the next step of the caller.
   struct sent {
     std::uint64_t before;  ///< the bits that were already set
     bool must_post;        ///< the caller must put the slab into its owner's inbox
@@ -80,7 +80,7 @@ struct alignas(64) remote_frees : inbox_node {
     // before it is announced, so a word has at most one such sender. A collector that has not taken all of its words
     // yet took their announcements before, and a word that it has yet to take is not announced again. So if every
     // word is announced, there is neither; and the count is exact, as no word is taken from then on.
-    // acquire: what the senders did to the slab comes before.
+    // acquire: the senders' accesses to the slab are complete.
     const std::uint64_t every_word = ~std::uint64_t{0} >> (64 - word_count);
     return waiting_.load(std::memory_order_acquire) == every_word && remote_count(word_count) == blocks;
   }

@@ -70,7 +70,7 @@ class space {
   /// Sets a function that a thread calls, without a lock, when it frees a run and leaves much free memory behind:
   /// purge() should be called later. Set it before there are threads.
   static void call_when_retaining(void (*function)() noexcept) noexcept;
-  /// Calls that function if `bytes` of free memory, which somebody keeps in front of a space, are much. Any thread.
+  /// Calls that function if a cache in front of a space keeps much free memory (`bytes`). Any thread may call it.
   static void note_retained(std::size_t bytes) noexcept;
   /// Caches may always keep this much.
   static constexpr std::size_t min_cached = std::size_t{32} << 20;

@@ -46,9 +46,9 @@ std::size_t lock_free_store::chunk_bytes(std::uint32_t number) const noexcept {
   return blocks * (block_bytes + sizeof(std::atomic<std::uint32_t>));
 }
 
-// Any number of threads may come here at once. Each asks the upstream, one installs its chunk, and the others return
-// theirs. Whoever finds a chunk installed counts it, because the thread that installed it may have been stopped. So
-// nobody waits for another thread here (tests/models/lock_free_growth.pml).
+// Several threads may grow the pool at once. Each asks the upstream, one installs its chunk, and the others return
+// theirs. A thread that finds a chunk installed counts it, because the thread that installed it may have been stopped.
+// So no thread waits for another one here (tests/models/lock_free_growth.pml).
 bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   if (guarded != nullptr) {
     return false;

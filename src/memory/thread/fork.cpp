@@ -1,6 +1,6 @@
-// A fork happens while this thread holds every lock of the allocator, so that the child's copy of what they guard is
-// whole. The locks are taken in the order of their ranks, as everywhere (platform/lock_rank.hpp). The lock of the
-// single slabs' records is left out: whoever takes it holds the lock of a space.
+// The forking thread holds every lock of the allocator, so that the child's copy of the guarded data is consistent. The
+// locks are taken in the order of their ranks, as everywhere (platform/lock_rank.hpp). The lock of the single slabs'
+// records is left out, because a thread takes it only while it holds the lock of a space.
 //
 // Handlers before a fork run in the reverse order of pthread_atfork, and those after it in the same order. No other
 // handler should run while the locks are held, so ours are installed before all others: by the first constructor of
@@ -8,21 +8,21 @@
 // sound for everybody: a handler that takes a lock of its own while ours are held waits for a thread that allocates
 // under that lock.
 //
-// Where the engine comes late (a plugin with libtarn.a inside), handlers that were installed before may still use it.
-// The forking thread may take the locks that it holds again, in the parent and in the child, until the handler here
-// opens them. A call that such a handler makes ends before the fork or begins after it, so the child's copy is still
-// whole.
+// If the engine is loaded late (by a plugin with libtarn.a inside), handlers that were installed earlier may still use
+// it. Therefore the forking thread may take the locks that it holds again, in the parent and in the child, until the
+// handler here releases them. A call by such a handler ends before the fork or begins after it, so the child's copy is
+// still consistent.
 //
 // A process with one thread takes no lock, so that a signal handler may fork wherever it interrupted malloc; nothing
-// is reset in its child (platform/fork_section.hpp), but for what the purge helper left (idle_purge.cpp). A signal
+// is reset in its child (platform/fork_section.hpp) except for the state of the purge helper (idle_purge.cpp). A signal
 // handler of a process with several threads must not fork: the thread may hold one of the locks. glibc has the same
 // limit. _Fork() calls no handlers; its child must not allocate unless the parent had one thread.
 //
-// No lock guards a heap that another thread was using at that moment, perhaps in the middle of an operation. In the
-// child it stays as it is forever. Its blocks stay valid and may be freed, but it belongs to a thread that does not
-// exist there, so no thread allocates from it, collects its inbox or adopts it. The child therefore visits no
-// thread's heap, because after a fork each visit of a page costs a fault or a miss. The child must not use heap
-// objects that other threads were using either; the program has to ensure that.
+// No lock guards a heap that another thread was using at the fork, perhaps in the middle of an operation. The child
+// never changes that heap. Its blocks stay valid and may be freed, but it belongs to a thread that does not exist
+// there, so no thread allocates from it, collects its inbox or adopts it. The child therefore visits no thread's heap,
+// because after a fork each visit of a page costs a fault or a miss. The child must not use heap objects that other
+// threads were using either; the program has to ensure that.
 #include "memory/thread/fork.hpp"
 
 #include <atomic>

@@ -184,9 +184,9 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
       entry.freed_by = platform::thread_number();
     }
   }
-  // The faults come without the lock, as a handler of SIGABRT may free.
+  // The lock is released before a fault, because a handler of SIGABRT may free blocks.
   if (record.block == nullptr) {
-    static_cast<void>(heaps::find_block("free", block));  // says what is wrong with the address
+    static_cast<void>(heaps::find_block("free", block));  // reports the mistake, if the address shows it
     base::fault_foreign_pointer("free", block);
   }
   if (record.freed_at != nullptr) {

@@ -26,7 +26,7 @@ inline bool is_guarded(std::uintptr_t key) noexcept {
 
 /// Returns null without memory. Only the owner may call it.
 void* allocate_guarded(heaps::heap& source, std::size_t bytes, std::size_t alignment, const void* site) noexcept;
-/// Replaces what is noted of a block that was just allocated by its exact size and the program's own call.
+/// Corrects the entry of a block that was just allocated: the exact size, and the program's own call.
 void correct_guarded(heaps::heap& source, void* block, std::size_t bytes, const void* site) noexcept;
 /// Frees a block of any guarded heap, in any thread. `expected_class` is the class of the size that the caller states;
 /// class_count: none.

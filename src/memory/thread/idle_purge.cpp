@@ -29,7 +29,7 @@ constexpr std::uint32_t max_end_wait_ms = 10'000;
 /// reason.
 constexpr std::uint32_t max_pause_wait_ms = 1000;
 
-/// True while a helper runs or starts.
+/// A helper runs or is being started.
 constinit std::atomic<bool> is_running{false};
 constinit std::atomic<std::uint64_t> next_attempt_ms{0};
 
@@ -50,14 +50,14 @@ bool is_stopped() noexcept { return stops.load(std::memory_order_seq_cst) != sto
 /// No helper starts while a thread is in a helper_pause, and none once `has_ended` is true.
 constinit std::atomic<std::uint32_t> pauses{0};
 constinit std::atomic<bool> has_ended{false};
-/// The process that these variables are about. A child of vfork has another number, and shares them with its parent.
+/// The process that these variables describe. A child of vfork has another number, and shares them with its parent.
 constinit std::atomic<pid_t> home{0};
 bool is_at_home() noexcept { return home.load(std::memory_order_relaxed) == getpid(); }
 
-/// False: heap::visit() cannot be called here.
+/// Becomes true when heap::visit() can be called in this process.
 constinit std::atomic<bool> visits_heaps{false};
 
-// True: the helper must leave the spaces soon.
+// Returns true if the helper must leave the spaces soon.
 bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 || is_stopped(); }
 
 // Visits all heaps, and purges all spaces. True: some space still has memory that is due later.
@@ -144,8 +144,8 @@ void request() noexcept {
 //   2 stops_at_start = stops          5 reads `is_running`, and then ++stops
 //   3 reads `pauses`                  6 waits until `is_running` is false and no helper is there
 //
-// With any weaker order 5 may miss 1 while 3 misses 4, and a helper starts with what this thread is about to change.
-// If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
+// With any weaker order 5 may miss 1 while 3 misses 4, and a helper would start with the identity that this thread is
+// about to change. If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
 void stop_helper(std::uint32_t max_ms) noexcept {
   if (!is_running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
     return;
@@ -161,8 +161,8 @@ void stop_helper(std::uint32_t max_ms) noexcept {
   (void)platform::wait_for_helper_end(now < last_ms ? static_cast<std::uint32_t>(last_ms - now) : 0);
 }
 
-// The wait is bounded. A signal handler may fork where it interrupted malloc while its thread held the lock of a
-// space, and the helper may wait for that lock. The child then opens what the helper held.
+// The wait is bounded: a signal handler that forks may have interrupted malloc while its thread held the lock of a
+// space, and the helper may wait for that lock. The child then opens the locks that the helper held.
 void before_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
   for (int wait = 0; wait < max_fork_waits_ms && is_visiting.load(std::memory_order_seq_cst); ++wait) {

@@ -8,8 +8,8 @@
 
 namespace tarn::threads {
 
-/// Makes `target` note its call sites; called before its first block. With `reports_leaks`, end_sites() reports what is
-/// in use. False: no memory.
+/// Makes `target` note its call sites; called before its first block. With `reports_leaks`, end_sites() reports the
+/// blocks in use. Returns false without memory.
 [[nodiscard]] bool note_sites(heaps::heap& target, bool reports_leaks) noexcept;
 /// Notes that the owner of `target` has allocated `block`, and replaces the entry of that address. Returns false
 /// without memory; nothing is noted then.
@@ -26,12 +26,12 @@ inline void correct_site(detail::heap_front* front, void* block, std::size_t byt
 }
 /// Notes that the owner of `target` frees `block`. A second free of it is a fault that reports both calls.
 void note_free(heaps::heap& target, const void* block, const void* site) noexcept;
-/// Returns true if `block` was noted and is free; `record` then holds what was noted.
+/// Returns true if `block` was noted and is free; `record` is then its entry.
 bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept;
 /// Drops all entries, because the heap was released.
 void forget_sites(heaps::heap& target) noexcept;
-/// Reports the blocks in use and where they were allocated, if that is wanted; then the heap notes nothing more. The
-/// owner calls it at the end of the heap.
+/// Reports the blocks in use and where they were allocated, if `reports_leaks` was set. The heap notes nothing from
+/// then on. The owner calls it at the end of the heap.
 void end_sites(heaps::heap& target) noexcept;
 
 }  // namespace tarn::threads

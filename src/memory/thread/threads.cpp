@@ -89,9 +89,8 @@ bool set_up() noexcept {
 }
 
 // A plugin with this library inside should be linked with -z nodelete, as the package's link options specify. A
-// plugin without it may be unloaded while threads go on: when they end, they must not call code that is gone. From
-// here on the key may belong to another library, and objects that are destroyed later still allocate: from the
-// process's heap.
+// plugin without it may be unloaded while threads still run, and these must not call unmapped code when they end. From
+// here on the key may belong to another library. Objects that are destroyed later allocate from the process's heap.
 constinit std::atomic<bool> was_unloaded{false};
 [[gnu::destructor]] void unload() noexcept {
   if (progress.load(std::memory_order_acquire) == stage::ready && !was_unloaded.exchange(true)) {
