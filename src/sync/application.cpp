@@ -77,7 +77,7 @@ int application_inside::run() {
       return static_cast<int>(application_end::not_started);
     }
   }
-  if (const auto name = thread_that_takes(blocked_signals_.which())) {
+  if (const auto name = thread_that_takes(blocked_signals_.set())) {
     say("construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because they are not "
         "blocked in the thread ",
         *name);
