@@ -215,13 +215,9 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
 
 std::string summary_text(const format::recording& recording, std::uint32_t sources) {
   using enum format::kind;
-  std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
+  std::uint64_t blocks = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  bool counts_all_calls = true, counts_all_locks = true;
-  for (const auto& [key, value] : recording.calls) {
-    calls += value[format::calls];
-    counts_all_calls = counts_all_calls && value[format::call_spread] == 0;
-  }
+  bool counts_all_locks = true;
   std::string text;
   const auto add_count = [&](bool is_recorded, std::uint64_t count, const char* noun, const char* remark) {
     if (is_recorded) text += (text.empty() ? "" : ", ") + count_text(count, noun) + remark;
@@ -236,7 +232,10 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
   std::uint64_t samples = 0;
   for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
   add_count(recording.cpu.interval_ns != 0, samples, "CPU sample", "");
-  add_count(has(call_kind), calls, "system call", counts_all_calls ? "" : " (estimated)");
+  if (has(call_kind)) {
+    const analyse::call_findings calls = analyse::find_calls(recording);
+    text += (text.empty() ? "" : ", ") + estimated(calls.calls, calls.error, "system call");
+  }
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites, threads;
   const auto add_users = [&](const auto& cells, auto thread) {

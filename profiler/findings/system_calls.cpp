@@ -205,18 +205,42 @@ bool is_writing(std::string_view name) {
 
 namespace {
 
+bool is_estimate(const format::call_counts& value) { return value[call_counter::call_spread] != 0; }
+
 // No thread is inside the kernel for longer than the run. The sum of samples may be: one long wait that a window has
-// seen stands for all those that it has not.
+// seen stands for all those that it has not. What was measured of all calls stays as it is.
 void bound_times(format::recording& recording) {
-  const std::uint64_t run_ns = recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
-  std::map<std::uint32_t, std::uint64_t> ticks;
-  for (const auto& [key, value] : recording.calls) ticks[key.thread] += value[call_counter::call_ticks];
-  for (auto& [key, value] : recording.calls) {
-    const std::uint64_t sum_ns = format::nanoseconds(recording.clock, ticks[key.thread]);
-    if (run_ns == 0 || sum_ns <= run_ns) continue;
-    value[call_counter::call_ticks] = rounded(static_cast<double>(value[call_counter::call_ticks]) *
-                                              static_cast<double>(run_ns) / static_cast<double>(sum_ns));
+  const auto run_ns =
+      static_cast<double>(recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds);
+  struct thread_time {
+    double measured_ns = 0, estimated_ns = 0;
+  };
+  std::map<std::uint32_t, thread_time> times;
+  for (const auto& [key, value] : recording.calls) {
+    thread_time& time = times[key.thread];
+    (is_estimate(value) ? time.estimated_ns : time.measured_ns) +=
+        static_cast<double>(format::nanoseconds(recording.clock, value[call_counter::call_ticks]));
   }
+  for (auto& [key, value] : recording.calls) {
+    const auto& [measured_ns, estimated_ns] = times[key.thread];
+    if (run_ns == 0 || measured_ns + estimated_ns <= run_ns) continue;
+    const double factor = measured_ns > run_ns ? run_ns / (measured_ns + estimated_ns)
+                          : is_estimate(value) ? (run_ns - measured_ns) / estimated_ns
+                                               : 1;
+    value[call_counter::call_ticks] = rounded(static_cast<double>(value[call_counter::call_ticks]) * factor);
+  }
+}
+
+// Returns the variance of the calls that no window has seen, in a recording that is sampled: that of one more block
+// like the largest. A thread that goes over to other calls for a short time may make all of them between two windows.
+double unseen_variance(const format::recording& recording) {
+  double largest_block = 0;
+  for (const auto& [key, value] : recording.calls) {
+    if (!is_estimate(value) || value[call_counter::calls] == 0) continue;
+    largest_block = std::max(largest_block, static_cast<double>(value[call_counter::call_spread]) /
+                                                static_cast<double>(value[call_counter::calls]));
+  }
+  return largest_block * largest_block;
 }
 
 }  // namespace
@@ -225,7 +249,7 @@ format::recording reconcile_calls(format::recording recording) {
   for (const call_family& family : families_of(recording)) {
     const double estimate = static_cast<double>(family.calls), variance = family.error.variance();
     constexpr double max_deviations = 5;  // a larger difference is not by chance: not all calls were recorded
-    if (variance == 0 ||
+    if (family.exact == 0 || variance == 0 ||
         std::fabs(static_cast<double>(family.exact) - estimate) > max_deviations * std::sqrt(variance)) {
       continue;
     }
@@ -267,10 +291,17 @@ call_findings find_calls(const format::recording& recording) {
     });
     return match == families.end() ? nullptr : &*match;
   };
+  std::set<std::uint32_t> sampled_threads;
+  for (const auto& [key, value] : recording.calls) {
+    if (is_estimate(value)) sampled_threads.insert(key.thread);
+  }
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
   for (const auto& [key, value] : recording.calls) {
     std::vector<std::uint64_t> frames = own_frames.inner_frames(key.site);
     if (frames.empty()) frames.push_back(key.site);  // the site of all calls beyond the recorder's limit
+    // A long call is counted by a function of the recorder, whose stack has no frame of the C library.
+    if (!own_frames.is_runtime_code(recording.sites[key.site].image, frames.back()))
+      frames.erase(frames.begin(), frames.end() - 1);
     collected& group = places[{key.number, recording.sites[key.site].image, std::move(frames)}];
     group.sums.number = key.number;
     group.threads.insert(key.thread);
@@ -296,6 +327,9 @@ call_findings find_calls(const format::recording& recording) {
     const call_family* const family = exact_family(site.name);
     site.error = relative_error(
         family == nullptr ? group.error.variance() : family->variance_of(calls, group.error.variance()), calls);
+    site.is_lower_bound = site.error == 0 && family == nullptr &&
+                          std::any_of(group.threads.begin(), group.threads.end(),
+                                      [&](std::uint32_t thread) { return sampled_threads.contains(thread); });
     site.category = categorise(site);
     const double spent =
         static_cast<double>(site.nanoseconds) + way_ns * static_cast<double>(site.sums[call_counter::calls]);
@@ -305,7 +339,7 @@ call_findings find_calls(const format::recording& recording) {
     findings.nanoseconds += site.nanoseconds;
     order.push_back(&group);
   }
-  findings.error = relative_error(error.variance(), findings.calls);
+  findings.error = relative_error(error.variance() + unseen_variance(recording), findings.calls);
   std::stable_sort(order.begin(), order.end(), [](const collected* a, const collected* b) {
     return a->sums.sums[call_counter::calls] > b->sums.sums[call_counter::calls];
   });

@@ -32,6 +32,7 @@ struct call_site {
   std::string name;
   format::call_counts sums{};  // sums over all threads
   double error = 0;  // relative error of the count, not exceeded in 95 of 100 recordings; 0 if all were counted
+  bool is_lower_bound = false;  // the calls that were seen all counted once, and windows may have missed further ones
   std::uint64_t nanoseconds = 0;
   std::uint32_t threads = 0;
   call_category category = call_category::needed;
@@ -40,7 +41,7 @@ struct call_site {
 
 struct call_findings {
   std::uint64_t calls = 0, nanoseconds = 0;
-  double error = 0;              // as of a site
+  double error = 0;              // as of a site; not 0 where windows may have missed calls
   std::vector<call_site> sites;  // the most calls first
 
   bool has_remedy() const {

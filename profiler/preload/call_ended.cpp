@@ -5,8 +5,10 @@
 #include "profiler/format/clock.hpp"
 #include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/count_calls.hpp"
+#include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/substitute.hpp"
+#include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {
 namespace {
@@ -35,13 +37,34 @@ std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool paths
 
 }  // namespace
 
+namespace {
+
+// Counts the call that its thread awaits in the cell, once if it was long. Returns the calls that it stands for.
+std::uint64_t count_awaited(format::call_cell& cell, std::uint64_t weight, std::uint64_t ticks) noexcept {
+  if (own_awaited_call.cell != &cell) return weight;
+  own_awaited_call.cell = nullptr;
+  if (ticks >= long_ticks) weight = 1;
+  const auto add = [&](std::size_t counter, std::uint64_t amount) {
+    if (amount != 0) cell.value[counter].fetch_add(weight * amount, std::memory_order_relaxed);
+  };
+  add(format::calls, 1);
+  add(format::in_a_row, own_awaited_call.follows_equal_call ? 1 : 0);
+  add(format::requested_bytes, own_awaited_call.requested_bytes);
+  if (weight > 1) count_spread(cell, weight);
+  return weight;
+}
+
+}  // namespace
+
 void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t began, long number, const long* arguments,
                 long result) noexcept {
+  const std::uint64_t ticks = format::ticks() - began;
+  weight = count_awaited(cell, weight, ticks);
   const auto add = [&](std::size_t counter, std::uint64_t amount) {
     // Atomic, as a signal's handler may add in between.
     cell.value[counter].fetch_add(weight * amount, std::memory_order_relaxed);
   };
-  add(format::call_ticks, format::ticks() - began);
+  add(format::call_ticks, ticks);
   const call_facts facts = facts_of_call(number);
   if (result < 0 && result > -4096) {
     add(format::errors, 1);

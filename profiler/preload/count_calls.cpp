@@ -2,12 +2,12 @@
 
 #include <sys/syscall.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/futex.hpp"
 #include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/sites.hpp"
@@ -16,20 +16,9 @@
 namespace tarn::preload {
 namespace {
 
-// Adds to the variance of a cell's count, W (W - 1) y² for each block (windows.hpp), as the y-th call of the block
-// comes. Threads that were made in one block begin alike, and count as one.
-void count_spread(format::call_cell& cell, std::uint64_t weight) noexcept {
-  constexpr unsigned bits = 24;
-  const std::uint64_t block = std::uint64_t{own_window.block} << bits, last = cell.last_block;
-  const std::uint64_t calls_before = (last >> bits << bits) == block ? last - block : 0;
-  cell.last_block = block + std::min(calls_before + 1, (std::uint64_t{1} << bits) - 1);
-  cell.value[format::call_spread].fetch_add(weight * (weight - 1) * (2 * (calls_before + own_window.siblings) + 1),
-                                            std::memory_order_relaxed);
-}
-
-// A call of weight 0 only becomes the one before the next.
+// A call of weight 0 only becomes the one before the next. `may_be_awaited` is false for one that was kept.
 counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::uint64_t requested_bytes,
-                   std::uint16_t weight) noexcept {
+                   std::uint16_t weight, bool may_be_awaited) noexcept {
   const std::uint64_t key = format::cell_key(site, number);
   const bool follows_equal_call = std::exchange(own_window.last_call, key) == key;
   if (weight == 0) return {};
@@ -37,6 +26,15 @@ counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::
   if (cell == nullptr) {
     self.count_dropped();
     return {};
+  }
+  if (may_be_awaited && own_awaited_call.number == number) {
+    own_awaited_call.is_in_window = true;
+    if (weight > 1) {  // its weight is known when it ends
+      own_awaited_call.cell = cell;
+      own_awaited_call.follows_equal_call = follows_equal_call;
+      own_awaited_call.requested_bytes = requested_bytes;
+      return {cell, weight};
+    }
   }
   const auto add = [&](format::call_counter counter, std::uint64_t amount) {
     cell->value[counter].fetch_add(weight * amount, std::memory_order_relaxed);
@@ -48,7 +46,27 @@ counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::
   return {cell, weight};
 }
 
+std::uint64_t requested_by(std::uint32_t number, const long* arguments) noexcept {
+  const std::uint8_t size_at = facts_of_call(number).size_at;
+  return size_at == call_facts::no_argument ? 0 : static_cast<std::uint64_t>(arguments[size_at]);
+}
+
 }  // namespace
+
+void count_long_call(thread& self, const caller& caller, std::uint32_t number, const long* arguments, long result,
+                     std::uint64_t ticks) noexcept {
+  const std::uint32_t site = site_from(self, caller);
+  format::call_cell* const cell = count(self, site, number, requested_by(number, arguments), 1, false).cell;
+  if (cell == nullptr) return;
+  const auto add = [&](format::call_counter counter, std::uint64_t amount) {
+    cell->value[counter].fetch_add(amount, std::memory_order_relaxed);
+  };
+  add(format::call_ticks, ticks);
+  if (static_cast<int>(result) == -1) return add(format::errors, 1);
+  if (!facts_of_call(number).returns_bytes) return;
+  add(format::returned_bytes, static_cast<std::uint64_t>(result));
+  if (requested_by(number, arguments) == 0) add(format::requested_bytes, static_cast<std::uint64_t>(result));
+}
 
 counted_call call_begins(const caller& caller, long said_number, const long* arguments) noexcept {
   if (!is_recorded()) return {};
@@ -59,8 +77,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
   const auto number = said_number < 0 || said_number > format::max_call_number
                           ? format::max_call_number
                           : static_cast<std::uint32_t>(said_number);
-  const std::uint8_t size_at = facts_of_call(number).size_at;
-  const auto requested_bytes = size_at == call_facts::no_argument ? 0 : static_cast<std::uint64_t>(arguments[size_at]);
+  const std::uint64_t requested_bytes = requested_by(number, arguments);
   if (is_inside()) {
     thread* const self = thread::current_in_signal(caller.stack);
     if (self == nullptr || weight == 0) return {};
@@ -74,7 +91,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
   thread& self = guard.self();
   if (!self.pending.is_empty()) [[unlikely]] {
     self.pending.take_all([&](const pending_calls::call& call) {
-      count(self, site_of(call.frames, call.depth), call.number, call.requested_bytes, call.weight);
+      count(self, site_of(call.frames, call.depth), call.number, call.requested_bytes, call.weight, false);
     });
   }
   const std::uint32_t site = site_from(self, caller);
@@ -82,7 +99,7 @@ counted_call call_begins(const caller& caller, long said_number, const long* arg
     count_violation(
         self, number == SYS_futex && base::is_futex_wait(arguments[1]) ? format::lock_waits : format::system_calls,
         site);
-  return count(self, site, number, requested_bytes, weight);
+  return count(self, site, number, requested_bytes, weight, true);
 }
 
 }  // namespace tarn::preload

@@ -5,6 +5,7 @@
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/stacks/stack.hpp"
+#include "profiler/preload/threads.hpp"
 
 namespace tarn::preload {
 
@@ -15,6 +16,11 @@ struct counted_call {
   std::uint16_t weight = 0;           // the calls that it stands for
 };
 counted_call call_begins(const caller& caller, long number, const long* arguments) noexcept;
+
+// Counts a call that was long, and that no window counts, after it was made (long_calls.hpp). `caller` is the caller of
+// the C library's function, whose arguments and result these are.
+void count_long_call(thread& self, const caller& caller, std::uint32_t number, const long* arguments, long result,
+                     std::uint64_t ticks) noexcept;
 
 // Adds the result of a call after it was made. It uses only general registers, as the program's other registers are
 // in use. Handlers of other signals may interrupt it, and their calls may count in the same cell.

@@ -1,6 +1,7 @@
 // Hooks for the functions of the C library that make system calls: each counts one step (profiler/preload/windows.hpp) and
 // jumps to the function behind it, with all registers and the stack as they were. So nothing here needs to know a
-// function's arguments, and no frame of ours lies between the program and the call.
+// function's arguments, and no frame of ours lies between the program and the call. waiting_functions.cpp wraps those
+// that wait.
 
   .text
 
@@ -51,52 +52,43 @@ tarn_hooked_begin:
   .irp name, read, write, pread, pread64, pwrite, pwrite64, readv, writev, preadv, preadv64, pwritev, pwritev64
   hook \name
   .endr
-  .irp name, recv, recvfrom, recvmsg, recvmmsg, send, sendto, sendmsg, sendmmsg, sendfile, sendfile64, splice
+  .irp name, recvmmsg, send, sendto, sendmsg, sendmmsg, sendfile, sendfile64, splice, epoll_ctl, bind, listen, socket
   hook \name
   .endr
-  .irp name, poll, ppoll, select, pselect, epoll_wait, epoll_pwait, epoll_ctl, nanosleep, clock_nanosleep, usleep, sleep
+  .irp name, socketpair, shutdown, setsockopt, getsockopt, getsockname, getpeername, open, open64, openat, openat64
   hook \name
   .endr
-  .irp name, accept, accept4, connect, bind, listen, socket, socketpair, shutdown, setsockopt, getsockopt, getsockname
+  .irp name, creat, close, lseek, lseek64, ftruncate, ftruncate64, fallocate, fcntl, fcntl64, ioctl, pipe, pipe2, dup
   hook \name
   .endr
-  .irp name, getpeername, open, open64, openat, openat64, creat, close, lseek, lseek64, fsync, fdatasync, ftruncate
+  .irp name, dup2, dup3, stat, stat64, fstat, fstat64, lstat, lstat64, fstatat, fstatat64, statx, access, faccessat
   hook \name
   .endr
-  .irp name, ftruncate64, fallocate, flock, fcntl, fcntl64, ioctl, pipe, pipe2, dup, dup2, dup3, stat, stat64, fstat
+  .irp name, readlink, readlinkat, unlink, unlinkat, rename, renameat, mkdir, rmdir, chdir, getcwd, opendir, readdir
   hook \name
   .endr
-  .irp name, fstat64, lstat, lstat64, fstatat, fstatat64, statx, access, faccessat, readlink, readlinkat, unlink
+  .irp name, readdir64, closedir, getrandom, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage
   hook \name
   .endr
-  .irp name, unlinkat, rename, renameat, mkdir, rmdir, chdir, getcwd, opendir, readdir, readdir64, closedir, getrandom
+  .irp name, times, uname, sysinfo, getpriority, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask
   hook \name
   .endr
-  .irp name, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage, times, uname, sysinfo, getpriority
+  .irp name, pthread_sigmask, kill, raise, pthread_kill, setitimer, timer_settime, timerfd_settime, eventfd
   hook \name
   .endr
-  .irp name, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask, pthread_sigmask, sigsuspend, sigwait
-  hook \name
-  .endr
-  .irp name, sigwaitinfo, sigtimedwait, kill, raise, pthread_kill, pause, wait, waitpid, wait3, wait4, waitid, setitimer
-  hook \name
-  .endr
-  .irp name, timer_settime, timerfd_settime, eventfd, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect
-  hook \name
-  .endr
-  .irp name, madvise, mremap, pthread_join, sem_wait, sem_timedwait, sem_post, pthread_barrier_wait, inotify_add_watch
+  .irp name, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect, madvise, mremap, sem_post, inotify_add_watch
   hook \name
   .endr
   .irp name, fopen, fopen64, fclose, fread, fwrite, fgets, fputs, puts, fflush, getline, getdelim, printf, fprintf
   hook \name
   .endr
-  .irp name, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __poll_chk
+  .irp name, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __fread_chk
   hook \name
   .endr
-  .irp name, __ppoll_chk, __fread_chk, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2
+  .irp name, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2, __openat_2, __openat64_2
   hook \name
   .endr
-  .irp name, __openat_2, __openat64_2, __xstat, __xstat64, __fxstat, __fxstat64, __lxstat, __lxstat64
+  .irp name, __xstat, __xstat64, __fxstat, __fxstat64, __lxstat, __lxstat64
   hook \name
   .endr
 

@@ -24,6 +24,14 @@ namespace tarn::preload {
 
 constinit thread_local call_window own_window = {};
 
+// A child of vfork shares its parent's memory and thread, but not the dispatch. One that was made by an instruction of
+// the program's own is known by its number alone.
+bool is_own_process() noexcept {
+  if (is_lent()) return false;
+  const long number = own_call(SYS_getpid);
+  return number < 0 || static_cast<std::uint32_t>(number) == process_number();
+}
+
 namespace {
 
 constexpr std::uint64_t min_steps = 4, max_steps = 256, calls_of_block = 4;
@@ -50,14 +58,6 @@ constinit std::atomic<std::uint32_t> begun_threads = 0;
 bool has_windows() noexcept {
   return detail::has_started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
          (header().sources & format::source_bit(format::call_kind)) != 0;
-}
-
-// A child of vfork shares its parent's memory and thread, but not the dispatch. One that was made by an instruction of
-// the program's own is known by its number alone.
-bool is_own_process() noexcept {
-  if (is_lent()) return false;
-  const long number = own_call(SYS_getpid);
-  return number < 0 || static_cast<std::uint32_t>(number) == process_number();
 }
 
 std::uint64_t processor_ns() noexcept {
@@ -157,9 +157,10 @@ std::uint16_t next_weight() noexcept {
 }
 
 void end_block() noexcept {
-  if (largest_weight() == 1) {
+  if (largest_weight() == 1) {  // the dispatch stays on: nothing has to be decided soon
     own_window.opened_at = 0;
     own_window.gap = 0;
+    own_window.steps = max_steps;
     return open_block();
   }
   if (own_window.opened_at == 0) {  // the first block after those: its time tells what the next ones take

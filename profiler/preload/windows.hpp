@@ -83,6 +83,20 @@ void take_first_step() noexcept;
 // Counts a dispatched call of this process for the choice of the next weights.
 void note_dispatched_call() noexcept;
 
+// Returns true unless the caller is a child that shares this process's memory.
+bool is_own_process() noexcept;
+// Adds W (W - 1) y² to the variance of a cell's count, as the y-th call of a block comes. Threads that were made in one
+// block begin alike, and count as one.
+inline void count_spread(format::call_cell& cell, std::uint64_t weight) noexcept {
+  constexpr unsigned bits = 24;
+  constexpr std::uint64_t max_calls = (std::uint64_t{1} << bits) - 1;
+  const std::uint64_t block = std::uint64_t{own_window.block} << bits, last = cell.last_block;
+  const std::uint64_t calls_before = (last >> bits << bits) == block ? last - block : 0;
+  cell.last_block = block + (calls_before < max_calls ? calls_before + 1 : max_calls);
+  cell.value[format::call_spread].fetch_add(weight * (weight - 1) * (2 * (calls_before + own_window.siblings) + 1),
+                                            std::memory_order_relaxed);
+}
+
 // Notes that the dispatch of the calling thread is on, and opens its first window. The counts of the process begin
 // anew.
 void begin_windows() noexcept;

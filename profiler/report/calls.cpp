@@ -18,11 +18,16 @@ using analyse::call_site;
 using format::call_counter;
 using nlohmann::json;
 
+std::string calls_text(const call_site& site, const std::string& noun) {
+  return fmt::format("{}{}", site.is_lower_bound ? "at least " : "",
+                     estimated(site.sums[call_counter::calls], site.error, noun));
+}
+
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
   fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, {} each\n", rank, analyse::name(site.category),
-             estimated(calls, site.error, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
+             calls_text(site, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
              count_text(site.threads, "thread"), duration_text(site.nanoseconds),
              duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   if (site.sums[call_counter::requested_bytes] != 0) {
@@ -83,7 +88,7 @@ void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
     if (share < min_share || printed_sites == std::min(max_calls, top)) break;
     if (printed_sites++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
-                                         site->name, estimated(site->sums[call_counter::calls], site->error, "call"));
+                                         site->name, calls_text(*site, "call"));
     const std::vector<analyse::code_location> stack = analysis.stack(site->site);
     const std::string location = stack.empty()
                                      ? "sites beyond the recorder's limit"
@@ -115,6 +120,7 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
                      {"category", analyse::name(site.category)},
                      {"count", site.sums[call_counter::calls]},
                      {"error", site.error},
+                     {"is_lower_bound", site.is_lower_bound},
                      {"errors", site.sums[call_counter::errors]},
                      {"bytes", site.sums[call_counter::returned_bytes]},
                      {"bytes_asked", site.sums[call_counter::requested_bytes]},

@@ -64,10 +64,7 @@ std::string count_text(std::uint64_t number, std::string_view noun) {
 
 std::string estimated(std::uint64_t count, double error, std::string_view noun) {
   if (error == 0) return count_text(count, noun);
-  if (error >= 1) {  // too few samples for a figure
-    return "at most " +
-           count_text(rounded(static_cast<std::uint64_t>(static_cast<double>(count) * (1 + error)), error), noun);
-  }
+  if (error >= 1) return fmt::format("some {}s (too few samples for a number)", noun);
   return fmt::format("about {} (± {:.0f} %)", count_text(rounded(count, error), noun), std::ceil(error * 100));
 }
 

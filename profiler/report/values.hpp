@@ -13,7 +13,8 @@ constexpr std::size_t text_width = 100;  // columns
 
 // Formats "1 site", "60,000 sites", "2 mutexes".
 std::string count_text(std::uint64_t number, std::string_view noun);
-// Returns "1,234 write calls", or "about 1,200 write calls (± 5 %)" where `error` is not 0.
+// Returns "1,234 write calls", "about 1,200 write calls (± 5 %)" where `error` is not 0, and no number where `error` is
+// 1 or more.
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);

@@ -446,6 +446,20 @@ static void storm(void) {
   printf("%d\n", came);
 }
 
+// Long waits that begin when windows have become seldom.
+__attribute__((noinline)) static void wait_for(int milliseconds) {
+  struct pollfd nothing = {ends[0], POLLIN, 0};
+  CHECK(poll(&nothing, 1, milliseconds) == 0);
+}
+static void late_waits(void) {
+  for (int round = 0; round < 300000; ++round) getppid();
+  for (int round = 0; round < 20; ++round) {
+    usleep(3000);
+    for (int times = 0; times < 50; ++times) wait_for(0);
+    wait_for(3);
+  }
+}
+
 static void* exits(void* unused) {
   (void)unused;
   exit(6);
@@ -474,6 +488,7 @@ int main(int count, char** arguments) {
                {"own_threads", own_threads},
                {"left_decisions", left_decisions},
                {"ended_stacks", ended_stacks},
+               {"late_waits", late_waits},
                {"ended_threads", ended_threads}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(arguments[1], "exec") == 0) {

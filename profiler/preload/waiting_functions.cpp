@@ -1,0 +1,108 @@
+// Wraps the functions of the C library that wait in one system call, so that no long wait is missed (long_calls.hpp).
+// hooked_functions.S has hooks for the others, which cost less.
+#include <sys/syscall.h>
+
+#include <utility>
+
+#include "profiler/preload/call_facts.hpp"
+#include "profiler/preload/count_calls.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/long_calls.hpp"
+#include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/windows.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+namespace tarn::preload {
+
+constinit thread_local awaited_call own_awaited_call = {};
+
+namespace {
+
+// Each function takes at most six words, which the ABI passes in the same way as the arguments that it declares.
+struct call_arguments {
+  long word[6];
+};
+using waiting_function = next_library_function<long, long, long, long, long, long, long>;
+
+// Without sampling each call is dispatched. A strict restriction (seccomp) takes the processor's clock away, too.
+bool times_calls() noexcept {
+  return records(format::call_kind) && header().interval != 0 &&
+         header().restricted.load(std::memory_order_relaxed) == 0;
+}
+
+[[gnu::noinline]] void note_long_call(std::uint32_t number, const caller& caller, const call_arguments& arguments,
+                                      long result, std::uint64_t ticks) noexcept {
+  if (!times_calls() || !is_own_process()) return;
+  const work_timer timer(format::window_ticks);
+  entry guard;
+  if (!guard) return;
+  count_long_call(guard.self(), caller, number, arguments.word, result, ticks);
+}
+
+// This is not noexcept: a thread that waits may be cancelled, which unwinds through this and its caller.
+[[gnu::always_inline]] inline long await(long (*function)(long, long, long, long, long, long), std::uint32_t number,
+                                         const caller& caller, const call_arguments& arguments) {
+  const long(&word)[6] = arguments.word;
+  take_step();
+  if (!times_calls()) return function(word[0], word[1], word[2], word[3], word[4], word[5]);
+  const awaited_call before = std::exchange(own_awaited_call, awaited_call{.number = number});
+  const std::uint64_t begun = format::ticks();
+  const long result = function(word[0], word[1], word[2], word[3], word[4], word[5]);
+  const std::uint64_t ticks = format::ticks() - begun;
+  const bool is_counted = own_awaited_call.is_in_window;
+  own_awaited_call = before;
+  if (ticks >= long_ticks && !is_counted) [[unlikely]]
+    note_long_call(number, caller, arguments, result, ticks);
+  return result;
+}
+
+}  // namespace
+}  // namespace tarn::preload
+
+using namespace tarn::preload;
+
+// Defines the wrapper of a function that waits in the system call of that number.
+#define TARN_WAIT(name, number)                                                                           \
+  static constinit waiting_function next_##name(#name, nullptr);                                          \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                    \
+  extern "C" TARN_EXPORT long tarn_##name(long a, long b, long c, long d, long e, long f) __asm__(#name); \
+  extern "C" TARN_EXPORT long tarn_##name(long a, long b, long c, long d, long e, long f) {               \
+    return await(next_##name(), number, TARN_CALLER(), {{a, b, c, d, e, f}});                             \
+  }
+
+TARN_WAIT(nanosleep, SYS_clock_nanosleep)
+TARN_WAIT(clock_nanosleep, SYS_clock_nanosleep)
+TARN_WAIT(usleep, SYS_clock_nanosleep)
+TARN_WAIT(sleep, SYS_clock_nanosleep)
+TARN_WAIT(poll, SYS_poll)
+TARN_WAIT(__poll_chk, SYS_poll)
+TARN_WAIT(ppoll, SYS_ppoll)
+TARN_WAIT(__ppoll_chk, SYS_ppoll)
+TARN_WAIT(select, SYS_pselect6)
+TARN_WAIT(pselect, SYS_pselect6)
+TARN_WAIT(epoll_wait, SYS_epoll_wait)
+TARN_WAIT(epoll_pwait, SYS_epoll_pwait)
+TARN_WAIT(accept, SYS_accept)
+TARN_WAIT(accept4, SYS_accept4)
+TARN_WAIT(connect, SYS_connect)
+TARN_WAIT(recv, SYS_recvfrom)
+TARN_WAIT(recvfrom, SYS_recvfrom)
+TARN_WAIT(recvmsg, SYS_recvmsg)
+TARN_WAIT(fsync, SYS_fsync)
+TARN_WAIT(fdatasync, SYS_fdatasync)
+TARN_WAIT(flock, SYS_flock)
+TARN_WAIT(pthread_join, SYS_futex)
+TARN_WAIT(sem_wait, SYS_futex)
+TARN_WAIT(sem_timedwait, SYS_futex)
+TARN_WAIT(pthread_barrier_wait, SYS_futex)
+TARN_WAIT(wait, SYS_wait4)
+TARN_WAIT(waitpid, SYS_wait4)
+TARN_WAIT(wait3, SYS_wait4)
+TARN_WAIT(wait4, SYS_wait4)
+TARN_WAIT(waitid, SYS_waitid)
+TARN_WAIT(pause, SYS_pause)
+TARN_WAIT(sigsuspend, SYS_rt_sigsuspend)
+TARN_WAIT(sigwait, SYS_rt_sigtimedwait)
+TARN_WAIT(sigwaitinfo, SYS_rt_sigtimedwait)
+TARN_WAIT(sigtimedwait, SYS_rt_sigtimedwait)
