@@ -18,11 +18,12 @@ namespace tarn::preload {
 
 constinit thread_local bool detail::is_inside_recorder = false;
 constinit std::atomic<bool> detail::has_started = false;
+constinit std::atomic<bool> detail::is_unrecorded = false;
 
 namespace {
 
-using detail::is_inside_recorder;
 using detail::has_started;
+using detail::is_inside_recorder;
 
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
@@ -67,7 +68,7 @@ bool start() noexcept {
 void begin(int, char**, char** environment) noexcept {
   const hidden_thread now;
   (void)next();
-  if (attach(environment)) start();
+  if (!attach(environment) || !start()) detail::is_unrecorded.store(true, std::memory_order_relaxed);
 }
 // The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
 using constructor = void (*)(int, char**, char**);
@@ -93,7 +94,10 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 
 }  // namespace
 
-bool start_late(long file) noexcept { return next() != nullptr && attach_to(file) && start(); }
+bool start_late(long file) noexcept {
+  detail::is_unrecorded.store(false, std::memory_order_relaxed);
+  return next() != nullptr && attach_to(file) && start();
+}
 
 counting_site find_heap_site(thread& self, const caller& caller) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {

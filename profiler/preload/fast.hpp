@@ -3,7 +3,10 @@
 
 #include <cstddef>
 
+#include "profiler/preload/entry.hpp"
 #include "profiler/preload/events.hpp"
+#include "profiler/preload/quiet.hpp"
+#include "profiler/preload/region.hpp"
 
 namespace tarn::preload {
 
@@ -20,5 +23,13 @@ namespace tarn::preload {
 // Set by everything that counts on the slow path: malloc, free and the operators. It is thread-local, as another
 // thread may allocate while this one tries an operator out.
 extern constinit thread_local bool was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+
+// Returns true when nothing counts the calling thread's blocks, nor its calls as violations: neither the recording nor
+// a quiet region wants them. Ask where `own_counts` is null.
+inline bool is_heap_ignored() noexcept {
+  if (detail::is_unrecorded.load(std::memory_order_relaxed)) return true;
+  return is_attached() && ((header().sources & format::source_bit(format::heap_kind)) == 0 || !is_recorded()) &&
+         !is_in_region();
+}
 
 }  // namespace tarn::preload

@@ -67,7 +67,7 @@ way way_of(Call call) noexcept {
 // Tries one new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
 void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) noexcept {
-  if (operator_new.current() == nullptr || !records()) return;
+  if (operator_new.current() == nullptr || !records_anything()) return;
   const hidden_thread now;
   void* block = nullptr;
   operator_new.known_way.store(way_of([&] { block = make(operator_new.current()); }), std::memory_order_relaxed);
@@ -101,49 +101,51 @@ void count_delete(const void* block) noexcept {
 // Each macro defines one operator from its parameters, its call of the next one, and its stand-in. These are macros,
 // as each operator has to find its caller's registers itself. Where malloc counts, the operator jumps to the next
 // one; otherwise it jumps to the slow path, which then sees the operator's caller.
-#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                \
-  static constinit next_operator<type> next_##name(symbol);                                                    \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                         \
-  [[gnu::noinline]] static void* name##_counted parameters {                                                   \
-    auto* const call = next_##name.find();                                                                     \
-    was_called = true;                                                                                         \
-    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
-      const std::uint64_t before = allocations_so_far();                                                       \
-      void* const block = call != nullptr ? call arguments : stand_in;                                         \
-      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());    \
-      return block;                                                                                            \
-    }                                                                                                          \
-    const std::uint64_t before = allocations_so_far();                                                         \
-    void* const block = call != nullptr ? call arguments : stand_in;                                           \
-    find_way(next_##name.known_way, block, n, before, TARN_CALLER());                                          \
-    return block;                                                                                              \
-  }                                                                                                            \
-  TARN_EXPORT void* declared {                                                                                 \
-    auto* const call = next_##name.current();                                                                  \
-    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) != way::by_hook) [[unlikely]] \
-      return name##_counted arguments;                                                                         \
-    return call arguments;                                                                                     \
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                     \
+  static constinit next_operator<type> next_##name(symbol);                                                         \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                              \
+  [[gnu::noinline]] static void* name##_counted parameters {                                                        \
+    auto* const call = next_##name.find();                                                                          \
+    was_called = true;                                                                                              \
+    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                                  \
+      const std::uint64_t before = allocations_so_far();                                                            \
+      void* const block = call != nullptr ? call arguments : stand_in;                                              \
+      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());         \
+      return block;                                                                                                 \
+    }                                                                                                               \
+    const std::uint64_t before = allocations_so_far();                                                              \
+    void* const block = call != nullptr ? call arguments : stand_in;                                                \
+    find_way(next_##name.known_way, block, n, before, TARN_CALLER());                                               \
+    return block;                                                                                                   \
+  }                                                                                                                 \
+  TARN_EXPORT void* declared {                                                                                      \
+    auto* const call = next_##name.current();                                                                       \
+    if (call == nullptr ||                                                                                          \
+        (next_##name.known_way.load(std::memory_order_relaxed) != way::by_hook && !is_heap_ignored())) [[unlikely]] \
+      return name##_counted arguments;                                                                              \
+    return call arguments;                                                                                          \
   }
-#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                         \
-  static constinit next_operator<type> next_##name(symbol);                                                      \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                           \
-  [[gnu::noinline]] static void name##_counted parameters noexcept {                                             \
-    auto* const call = next_##name.find();                                                                       \
-    was_called = true;                                                                                           \
-    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
-      if (is_in_region()) count_heap_violation(TARN_CALLER());                                                   \
-      count_delete(p);                                                                                           \
-      const hidden_thread now; /* it may come to free */                                                         \
-      if (call != nullptr) return call arguments;                                                                \
-    }                                                                                                            \
-    if (call != nullptr) return call arguments;                                                                  \
-    if (const allocator* const allocator = next()) allocator->free(p);                                           \
-  }                                                                                                              \
-  TARN_EXPORT void declared noexcept {                                                                           \
-    auto* const call = next_##name.current();                                                                    \
-    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
-      return name##_counted arguments;                                                                           \
-    return call arguments;                                                                                       \
+#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                              \
+  static constinit next_operator<type> next_##name(symbol);                                                           \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                                \
+  [[gnu::noinline]] static void name##_counted parameters noexcept {                                                  \
+    auto* const call = next_##name.find();                                                                            \
+    was_called = true;                                                                                                \
+    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                                    \
+      if (is_in_region()) count_heap_violation(TARN_CALLER());                                                        \
+      count_delete(p);                                                                                                \
+      const hidden_thread now; /* it may come to free */                                                              \
+      if (call != nullptr) return call arguments;                                                                     \
+    }                                                                                                                 \
+    if (call != nullptr) return call arguments;                                                                       \
+    if (const allocator* const allocator = next()) allocator->free(p);                                                \
+  }                                                                                                                   \
+  TARN_EXPORT void declared noexcept {                                                                                \
+    auto* const call = next_##name.current();                                                                         \
+    if (call == nullptr ||                                                                                            \
+        (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself && !is_heap_ignored())) [[unlikely]] \
+      return name##_counted arguments;                                                                                \
+    return call arguments;                                                                                            \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)
