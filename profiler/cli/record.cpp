@@ -345,6 +345,14 @@ recording_bounds bounds_of(const record_request& request) {
 
 namespace {
 
+// Keeps one recording of those of a launcher and of what it has started, and says which one.
+const process_recording& keep_one(children& child_processes, process_recording& launcher) {
+  const process_recording& kept_recording = child_processes.keep_longest_running(launcher);
+  if (&kept_recording != &launcher)
+    fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
+  return kept_recording;
+}
+
 [[noreturn]] void record(const record_request& request, const std::vector<std::string>& arguments) {
   constexpr auto file = "libtarn-record.so";
   const std::string library = find_library(file, request.library);
@@ -353,8 +361,12 @@ namespace {
   const std::uint32_t sources = sources_of(request);
   const std::uint64_t interval = request.records_all || request.searches_leaks ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
-  const bool starts_launcher =
-      !request.follows_children && request.every.empty() && request.duration.empty() && is_launcher(program);
+  const bool starts_launcher = !request.follows_children && request.every.empty() && is_launcher(program);
+  if (!request.every.empty() && is_launcher(program) && !becomes_its_program(program))
+    fail(exit_code::usage,
+         "--every divides the recording of one process, and {} starts its program as another one; start that program "
+         "itself, or record it by --pid",
+         arguments.front());
   const region_sizes sizes = sizes_within_limits(interval == 0, request.follows_children || starts_launcher);
   process_recording first(sources, interval, sizes.first);
   format::program_facts facts = facts_of(arguments, sources, interval);
@@ -408,7 +420,8 @@ namespace {
       if (sampler != nullptr) sampler->stop();
       control.reset();
       files.end_early();
-      print_summary(sources, first);
+      child_processes.end_early(request.output, facts, prices);
+      print_summary(sources, starts_launcher ? keep_one(child_processes, first) : first);
       while (!wait_for(process, {}, steady::now() + std::chrono::hours(1), status, usage, input_output)) {
       }
       std::fflush(nullptr);
@@ -450,10 +463,7 @@ namespace {
   if (!files.is_paused()) first.write_work(prices);
   child_processes.write_work(prices);
   if (starts_launcher) {
-    const process_recording& kept_recording = child_processes.keep_longest_running(first);
-    if (&kept_recording != &first)
-      fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
-    print_summary(sources, kept_recording);
+    print_summary(sources, keep_one(child_processes, first));
   } else {
     first.write_unrecorded(unrecorded_in(first.region()));
     print_summary(sources, first);

@@ -90,6 +90,17 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
   return next;
 }
 
+void children::end_early(const std::string& path, const format::program_facts& first, recorder_prices& prices) {
+  for (const child_process& child : children_) child.recording->region().stop();
+  write_changes(path, first, true);
+  for (child_process& child : children_) {
+    if (!child.recording->has_begun() || child.has_end) continue;
+    child.recording->write_end(child.recording->so_far());
+    child.has_end = true;
+  }
+  write_work(prices);
+}
+
 void children::write_work(recorder_prices& prices) {
   for (const child_process& child : children_) {
     if (child.recording->has_begun()) child.recording->write_work(prices);

@@ -34,6 +34,9 @@ class children {
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
                                                       bool writes_now = false);
 
+  // Ends their recordings before they end; `path` and `first` are those of write_changes().
+  void end_early(const std::string& path, const format::program_facts& first, recorder_prices& prices);
+
   // Writes what recording each of them cost so far.
   void write_work(recorder_prices& prices);
 

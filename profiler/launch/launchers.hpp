@@ -9,4 +9,7 @@ namespace tarn::command {
 // and wait for it: `sh`, `env`, `timeout`. A script is a launcher if its interpreter is one.
 bool is_launcher(const std::string& path);
 
+// Returns whether a launcher only replaces itself by its program, in the same process, as env does.
+bool becomes_its_program(const std::string& path);
+
 }  // namespace tarn::command

@@ -71,6 +71,40 @@ class Bounds(unittest.TestCase):
         self.assertEqual(self.large_blocks("rec"), 0)
         self.assertTrue(self.report("rec")["end"]["running"])
 
+    def test_a_launcher_is_followed_until_the_time_is_over(self):
+        for words in ["sh", "-c", f"'{PATHS.attached}' 0; true"], ["timeout", "600", PATHS.attached, "0"]:
+            with self.subTest(words=words):
+                running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", "--for", "2s", "-o", "rec", "--",
+                                            *words], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, text=True)
+                self.addCleanup(running.kill)
+                self.assertEqual(running.stdout.readline(), "ready\n")
+                self.allocate(running, 40)
+                self.assertIn(f"tarn: kept the recording of {PATHS.attached} 0\n",
+                              self.lines_to(running, "tarn report rec"))
+                self.allocate(running, 500)
+                running.communicate(timeout=HANG_S)
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["rec"])
+                self.assertEqual(self.large_blocks("rec"), 40)
+                self.assertTrue(self.report("rec")["end"]["running"])
+
+    def lines_to(self, running, word):
+        """The lines that `tarn record` says, up to the first one with this word."""
+        lines = []
+        while not lines or (word not in lines[-1] and lines[-1]):
+            lines.append(running.stderr.readline())
+        return lines
+
+    def test_files_of_a_launcher_are_refused(self):
+        for words in ["sh", "-c", "true"], ["timeout", "5", "true"]:
+            result = subprocess.run([PATHS.tarn, "record", "--every", "1s", "-o", "rec", "--", *words],
+                                    cwd=self.folder, capture_output=True, text=True, check=False, timeout=HANG_S)
+            self.assertEqual(result.returncode, 2)
+            self.assertRegex(result.stderr, rf"^tarn: --every [^\n]* {words[0]} starts its program [^\n]*\n$")
+        subprocess.run([PATHS.tarn, "record", "--every", "1s", "-o", "rec", "--", "env", "true"], cwd=self.folder,
+                       capture_output=True, check=True, timeout=HANG_S)
+        self.assertEqual(self.numbers(), [1])
+
     def test_no_call_is_dispatched_once_the_recording_is_over(self):
         if shutil.which("strace") is None:
             self.skipTest("needs strace")
