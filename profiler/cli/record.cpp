@@ -38,6 +38,7 @@
 #include "profiler/findings/cpu.hpp"
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/format/part.hpp"
 #include "profiler/launch/launchers.hpp"
@@ -213,7 +214,8 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
   return false;
 }
 
-std::string summary_text(const format::recording& recording, std::uint32_t sources) {
+// `all_threads` is 0 where it is not known.
+std::string summary_text(const format::recording& recording, std::uint32_t sources, std::uint64_t all_threads) {
   using enum format::kind;
   std::uint64_t blocks = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
@@ -252,7 +254,11 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
     if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
   }
   sites.erase(0);  // stands for all beyond the limit
-  return text + fmt::format(" at {} by {}", count_text(sites.size(), "site"), count_text(threads.size(), "thread"));
+  const std::size_t count = count_of_threads(recording, threads);
+  const std::string seen_threads = count < all_threads && !threads.empty()
+                                       ? fmt::format("{} of {}", grouped(count), count_text(all_threads, "thread"))
+                                       : count_text(count, "thread");
+  return text + fmt::format(" at {} by {}", count_text(sites.size(), "site"), seen_threads);
 }
 
 }  // namespace
@@ -293,8 +299,9 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
-  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n", summary_text(recorded_facts, sources),
-             recording.path(), grouped(recording.bytes()), recording.path());
+  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
+             summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
+             grouped(recording.bytes()), recording.path());
 }
 
 namespace {

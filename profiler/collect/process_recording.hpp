@@ -68,6 +68,8 @@ class process_recording {
   format::recording in_file() const;
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
+  // Returns how many threads the process had while it was recorded; 0 if the file began later than the process.
+  std::uint64_t all_threads() const { return begun_ns_ == 0 ? region_.started_threads() + 1 : 0; }
   bool is_whole() const { return writer_ != nullptr; }
 
  private:

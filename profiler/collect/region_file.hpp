@@ -66,6 +66,8 @@ class region_file {
   std::vector<std::string> arguments() const;
 
   // Returns when the program began to count, by the monotonic clock; 0 if it has not.
+  // Returns how many threads the C library has started in the process, which begins with one more.
+  std::uint64_t started_threads() const { return header_->started_threads.load(std::memory_order_relaxed); }
   std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
 
   // Returns what the recorder has done so far.

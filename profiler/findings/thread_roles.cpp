@@ -66,4 +66,16 @@ std::vector<std::string> thread_roles(const format::recording& recording, analys
   return roles;
 }
 
+std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads) {
+  std::map<std::uint32_t, std::map<std::uint32_t, std::size_t>> counts;  // by the kernel's number, and by image
+  for (const std::uint32_t number : threads) ++counts[recording.threads[number].id][recording.threads[number].image];
+  std::size_t sum = 0;
+  for (const auto& [id, images] : counts) {
+    sum += std::max_element(images.begin(), images.end(), [](const auto& a, const auto& b) {
+             return a.second < b.second;
+           })->second;
+  }
+  return sum;
+}
+
 }  // namespace tarn::command

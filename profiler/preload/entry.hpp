@@ -105,6 +105,7 @@ class hidden_thread {
   hidden_thread& operator=(const hidden_thread&) = delete;
   ~hidden_thread() {
     own_counts = counts_;
+    if (counts_ == nullptr) thread::choose_path();  // a dispatched call may have made the thread known
     detail::is_inside_recorder = was_inside_;
   }
 

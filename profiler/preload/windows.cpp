@@ -53,11 +53,12 @@ std::uint16_t largest_weight() noexcept {
   return growing_weight(process_counts.load(std::memory_order_relaxed), max_weight, counts_of_weight);
 }
 constinit std::atomic<bool> dispatches_always = false;
+constinit std::atomic<bool> has_begun = false;  // no window opens while the recorder's constructors run
 constinit std::atomic<std::uint32_t> begun_threads = 0;
 
 bool has_windows() noexcept {
-  return detail::has_started.load(std::memory_order_acquire) && is_recorded() && header().interval != 0 &&
-         (header().sources & format::source_bit(format::call_kind)) != 0;
+  return has_begun.load(std::memory_order_relaxed) && detail::has_started.load(std::memory_order_acquire) &&
+         is_recorded() && header().interval != 0 && (header().sources & format::source_bit(format::call_kind)) != 0;
 }
 
 std::uint64_t processor_ns() noexcept {
@@ -212,6 +213,7 @@ void decide() noexcept {
 
 void begin_windows() noexcept {
   own_window = {};
+  has_begun.store(true, std::memory_order_relaxed);
   process_counts.store(0, std::memory_order_relaxed);
   begun_threads.store(0, std::memory_order_relaxed);
   dispatches_always.store(false, std::memory_order_relaxed);

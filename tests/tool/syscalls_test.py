@@ -138,6 +138,25 @@ class Syscalls(unittest.TestCase):
             counts.append(sum(call["count"] for call in report["syscalls"] if call["name"] == "getppid"))
         self.assertIn(11, counts)  # in the child: ten, and one in a handler
 
+    def test_the_recorders_own_calls_and_blocks_are_not_counted(self):
+        for modes in [], ["--heap"]:
+            with self.subTest(modes=modes):
+                report = self.record(PATHS.calls, "plain", "1", modes=modes)
+                look_ups = [call["name"] for call in report["syscalls"]
+                            if any("dlsym" in frame["function"] for frame in call["stack"])]
+                self.assertEqual(look_ups, [], "calls of the recorder's constructors")
+                self.assertEqual(report["heap"]["allocations"], 0, "the program allocates nothing")
+
+    def test_a_launcher_adds_no_thread(self):
+        for words in [], ["timeout", "100"], ["env"]:
+            with self.subTest(words=words):
+                self.record(*words, PATHS.calls, "threads", "1", modes=["--full"])
+                self.assertIn(" by 5 threads, in rec ", self.record_errors)
+
+    def test_all_threads_are_in_the_last_line(self):
+        self.record(PATHS.calls, "ended_threads", "2000")
+        self.assertRegex(self.record_errors, r" by [\d,]+ of 2,001 threads, in rec ")
+
     def test_a_program_cannot_take_the_dispatch_over(self):
         self.record(PATHS.calls, "dispatch", "1")
 
