@@ -17,7 +17,7 @@ namespace {
 
 // Returns true when a call goes to the next allocator without being counted.
 inline bool is_passed_on() noexcept {
-  if (own_counts != nullptr || !is_heap_ignored()) return false;
+  if (own_counts != nullptr || plain_thread != nullptr || !is_heap_ignored()) return false;
   was_called = true;
   return true;
 }

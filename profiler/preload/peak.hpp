@@ -39,12 +39,16 @@ inline void note_peak(std::int64_t bytes) noexcept {
   if (bytes >> exact_to != highest >> exact_to) header().peak_ticks.store(format::ticks(), std::memory_order_relaxed);
 }
 
-// Call this after each change of a cell, with what the process has more in use than before. A thread beside others
-// collects small changes, so that they seldom write the same line of memory.
+// Call this after each change of a cell, with what the process has more in use than before. A thread collects small
+// changes, so that threads seldom write the same line of memory; an atomic addition for each event would be most of its
+// cost. One that runs alone knows the sum nevertheless, and sends each new peak.
 [[gnu::always_inline]] inline void change_in_use(thread& self, std::int64_t bytes) noexcept {
   constexpr std::int64_t max_unsent = 4096;
   const std::int64_t unsent = self.unsent_bytes += bytes;
-  if (unsent < max_unsent && unsent > -max_unsent && threads_running() > 1) return;
+  if (unsent < max_unsent && unsent > -max_unsent &&
+      (threads_running() > 1 || header().bytes_in_use.load(std::memory_order_relaxed) + unsent <=
+                                    header().max_bytes_in_use.load(std::memory_order_relaxed)))
+    return;
   self.unsent_bytes = 0;
   note_peak(header().bytes_in_use.fetch_add(unsent, std::memory_order_relaxed) + unsent);
 }
