@@ -229,7 +229,7 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
         "CPU times are of one run each, less what recording took; the range allows for 10 % between runs.\n"
-        "For exact figures measure several runs without a recorder, and state their medians: --cpu.\n");
+        "For exact figures measure several runs without a recorder, and state their medians: --cpu-seconds.\n");
   }
   if (std::any_of(difference.changes.begin(), difference.changes.end(),
                   [](const change& change) { return change.is_taken; })) {
@@ -375,7 +375,7 @@ void write_difference(json difference, const side& before, const side& after, co
 
 void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
-    fail(exit_code::usage, "--cpu needs two numbers, such as --cpu 12.3,10.9");
+    fail(exit_code::usage, "--cpu-seconds needs two numbers, such as --cpu-seconds 12.3,10.9");
   }
   if (request.hides_names && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
   if (!request.page.empty()) require_template();
@@ -415,7 +415,7 @@ void add_diff(CLI::App& application) {
                     "leave paths, arguments, your names and the text of remedies out of the HTML report");
   command->add_option("--top", request->top, "number of changes to show; default 10")->type_name("N");
   command
-      ->add_option("--cpu", request->cpu_seconds,
+      ->add_option("--cpu-seconds", request->cpu_seconds,
                    "CPU seconds of both programs without a recorder, if you measured them")
       ->delimiter(',')
       ->type_name("BEFORE,AFTER");

@@ -143,7 +143,8 @@ void add_report(CLI::App& application) {
       ->type_name("NAME");
   command->add_flag("--stacks", request->separates_stacks, "show one site for each call stack, not for each function");
   command
-      ->add_option("--cpu", request->cpu_seconds, "CPU seconds of the program in a run without tarn, for exact shares")
+      ->add_option("--cpu-seconds", request->cpu_seconds,
+                   "CPU seconds of the program in a run without tarn, for exact shares")
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->must_calibrate, "measure the cost model of this machine again");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");

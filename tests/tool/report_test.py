@@ -114,7 +114,7 @@ class Report(ReportTest):
         self.assertEqual(costs, sorted(costs, reverse=True), "the dearest first")
 
     def test_a_measured_time_replaces_the_estimate(self):
-        report = self.json("--cpu", "0.25")
+        report = self.json("--cpu-seconds", "0.25")
         self.assertEqual(report["recorder"]["overhead"]["program_cpu_ns"], [0.25e9, 0.25e9])
 
     def test_stacks_of_one_function_are_one_site(self):
@@ -128,14 +128,14 @@ class Report(ReportTest):
         self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"])
                           for caller in site["callers"]],
                          [("right", 1333), ("left", 667)])
-        self.assertIn("67 % by", self.report("--cpu", "0.001"))
+        self.assertIn("67 % by", self.report("--cpu-seconds", "0.001"))
 
     def test_a_category_selects_its_sites(self):
         self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)
 
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
-        mostly_heap = ["--cpu", "0.001"]  # seconds: as if the program did little else
+        mostly_heap = ["--cpu-seconds", "0.001"]  # seconds: as if the program did little else
         whole = self.report(*mostly_heap).splitlines()[2]
         self.assertRegex(whole, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
         for choice in (["--top", "1"], ["--category", "kept"]):
@@ -145,7 +145,7 @@ class Report(ReportTest):
         self.assertEqual((verdict["source"], verdict["judgement"]), ("heap", "worth doing"))
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
         self.assertIn(f"first remedy of {remedies['sites']} site", whole)
-        self.assertRegex(self.report("--cpu", "1000"), "\nNothing to gain")
+        self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNothing to gain")
 
     def test_without_a_name_it_is_the_file_that_record_writes(self):
         folder = self.folder / "default"
@@ -156,7 +156,7 @@ class Report(ReportTest):
         self.assertEqual(self.tarn("report", "--quick", "--json", cwd=folder).stdout, self.report("--json"))
 
     def test_a_site_of_little_cost_without_a_gain_is_one_line(self):
-        lines = self.report("--cpu", "1000").splitlines()
+        lines = self.report("--cpu-seconds", "1000").splitlines()
         titles = [line for line in lines if re.match(r"\d+\. ", line)]
         self.assertTrue(titles)
         for title in titles:
@@ -164,7 +164,7 @@ class Report(ReportTest):
             self.assertIn(lines[lines.index(title) + 1], "")
 
     def test_sizes_begin_with_what_blocks_have(self):
-        report = self.report("--cpu", "0.001")
+        report = self.report("--cpu-seconds", "0.001")
         self.assertRegex(report, r" (up to|\d+ to) [\d,]+ bytes each; ")
         self.assertNotIn(" 0 to ", report)
 
@@ -172,11 +172,11 @@ class Report(ReportTest):
         risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
                  if remedy["risk"]]
         self.assertTrue(risks)
-        self.assertIn(f"note: {risks[0][:60]}", self.report("--cpu", "0.001", "--alternatives"))
+        self.assertIn(f"note: {risks[0][:60]}", self.report("--cpu-seconds", "0.001", "--alternatives"))
 
     def test_a_site_has_one_remedy_and_the_others_on_request(self):
         def remedies(*words):
-            text = self.report("--cpu", "0.001", *words)
+            text = self.report("--cpu-seconds", "0.001", *words)
             return [site.count("   → ") for site in re.split(r"\n\n\d+\. ", text)[1:]]
         self.assertEqual(set(remedies()), {1})
         self.assertIn(3, remedies("--alternatives"))
@@ -299,8 +299,10 @@ class Diff(ReportTest):
         self.assertTrue(any("more" in line for line in self.diff("half", "rec").splitlines()))
 
     def test_the_verdict_gives_shares_of_cpu(self):
-        self.assertEqual(self.diff("--cpu", "2,1.5", "rec", "half").splitlines()[0], "Faster: saves 25 % of CPU.")
-        self.assertEqual(self.diff("--cpu", "1.5,3", "rec", "half").splitlines()[0], "Slower: costs 100 % of CPU more.")
+        self.assertEqual(self.diff("--cpu-seconds", "2,1.5", "rec", "half").splitlines()[0],
+                         "Faster: saves 25 % of CPU.")
+        self.assertEqual(self.diff("--cpu-seconds", "1.5,3", "rec", "half").splitlines()[0],
+                         "Slower: costs 100 % of CPU more.")
 
     def test_cpu_times_of_one_run_each_allow_for_the_machine(self):
         before, after = (json.loads(self.tarn("report", "--json", name).stdout)["recorder"]["overhead"]
@@ -313,7 +315,7 @@ class Diff(ReportTest):
         self.assertTrue(any("10 % between runs" in line for line in self.diff("rec", "half").splitlines()))
 
     def test_no_clear_difference_is_more_or_less(self):
-        self.assertEqual(self.diff("--cpu", "2,2", "rec", "half").splitlines()[0],
+        self.assertEqual(self.diff("--cpu-seconds", "2,2", "rec", "half").splitlines()[0],
                          "No clear difference: the CPU time is the same.")
 
     def test_two_programs_are_called_two(self):
@@ -330,9 +332,9 @@ class Diff(ReportTest):
         self.assertNotIn("Mind: ", self.diff("rec", other))
 
     def test_measured_processor_times_decide_what_was_saved(self):
-        self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"],
+        self.assertEqual(json.loads(self.diff("--json", "--cpu-seconds", "2,1.5", "rec", "half"))["saved_cpu_ns"],
                          [0.5e9, 0.5e9])
-        self.diff("--cpu", "2", "rec", "half", code=2)
+        self.diff("--cpu-seconds", "2", "rec", "half", code=2)
 
 
 class Gate(ReportTest):
