@@ -180,7 +180,7 @@ class known_symbols {
   std::size_t count_ = 0;
 };
 
-// Calls `take` for each loaded module but this one and the loader, which has no table that other modules share.
+// Calls `take` for each loaded module except this one and the loader, which has no table for other modules.
 template <class Take>
 void for_each_module(Take take) noexcept {
   struct walk_state {
@@ -203,7 +203,7 @@ void for_each_module(Take take) noexcept {
       &state);
 }
 
-// Calls `change` for each place in the module that holds the address of a function of ours, or may hold it later.
+// Calls `change` for each entry in the tables of the module that has the address of a hooked function, or may get it.
 template <class Change>
 void for_each_address(const module& object, const known_symbols& symbols, Change change) noexcept {
   for (std::size_t table = 0; table < 2; ++table) {
@@ -353,7 +353,7 @@ TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcep
   if (tarn_attached_state != 0) hook_all();
 }
 
-// Begins to record in the region of the file, or goes on in the region of before if `file` is negative. Closes the file
+// Begins to record in the region of the file, or continues in the earlier region if `file` is negative. Closes the file
 // that this library came from, if `library_file` is not negative. Returns the number of the attachment, or an errno as
 // its negative.
 TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
@@ -380,7 +380,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
   return static_cast<long>(attachments);
 }
 
-// Gives all addresses back. Returns 0, or an errno as its negative where nothing is recorded.
+// Restores all addresses. Returns 0, or an errno as its negative if nothing is recorded.
 TARN_EXPORT long tarn_recorder_detach() noexcept {
   if (tarn_attached_state == 0) return -EALREADY;
   const hidden_thread now;

@@ -23,9 +23,8 @@ extern constinit std::atomic<bool> is_unrecorded;  // true once it is known that
 // Returns true when the calling thread is in the recorder. A signal's handler may interrupt it there.
 inline bool is_inside() noexcept { return detail::is_inside_recorder; }
 
-// Returns true when anything of this process is recorded and the calling thread is not in the recorder: what the C
-// library does for the recorder does not count as the program's. Returns false until the recorder's first constructor
-// has set everything up.
+// Returns true when anything of this process is recorded and the calling thread is not in the recorder, whose own calls
+// of the C library do not count as the program's. Returns false until the recorder's first constructor has run.
 inline bool records_anything() noexcept {
   return !is_inside() && detail::has_started.load(std::memory_order_acquire) && is_recorded();
 }

@@ -17,7 +17,7 @@ struct held_lock {
   std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded
   std::uint16_t type;            // format::lock_type
   bool is_shared;                // held as one of several readers
-  bool counts_once;              // whatever its weight: it waited, or somebody has waited for it
+  bool counts_once;              // whatever its weight is, because it waited or another thread waited for it
 };
 
 // The held locks of one thread. Locks beyond the limit are not timed. A signal's handler may take and release locks in

@@ -1,6 +1,6 @@
-// Keeps apart a thread and its child of vfork(), which runs in the thread's memory, also in what is the thread's own,
-// while the thread waits. The kernel dispatches no calls of the child, and what the child forbids itself (seccomp) is
-// forbidden to it alone.
+// Keeps apart a thread and its child of vfork(), which runs in the thread's memory, with the thread's thread-local
+// variables, while the thread waits. The kernel dispatches no calls of the child, and restrictions that the child sets
+// (seccomp) hold for the child alone.
 #pragma once
 
 namespace tarn::preload {

@@ -124,7 +124,7 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   if (entry != nullptr) hold.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
 }
 
-// Counts an acquisition that somebody waits for once, as all of these are recorded.
+// Counts an acquisition once if another thread waits for its end, because all such acquisitions are recorded.
 void count_once(held_lock& hold) noexcept {
   if (hold.counts_once) return;
   hold.counts_once = true;
@@ -137,7 +137,7 @@ void count_once(held_lock& hold) noexcept {
   subtract(format::lock_spread, weight * surplus);
 }
 
-// Tells those who wait for the lock who has held it.
+// Stores the holder of the lock for the threads that wait for it.
 void name_holder(thread& self, held_lock& hold, const caller& present) noexcept {
   if (self.shared_lock() != nullptr) return;
   attribute(self, hold, present);
@@ -147,7 +147,7 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || entry == &others) return;
   entry->holder.store((std::uint64_t{site} << 32 | self.number()) + 1, std::memory_order_relaxed);
-  entry->released_at.store(format::ticks(), std::memory_order_release);  // release: who reads it finds the holder
+  entry->released_at.store(format::ticks(), std::memory_order_release);  // release: a reader of it finds the holder
 }
 
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {

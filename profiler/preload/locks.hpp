@@ -43,12 +43,13 @@ inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
   hold->is_shared = is_shared;
   hold->counts_once = false;
 }
-// Returns true when the lock that is about to be released was not recorded, and nobody waits for it; then all is done.
+// Returns true when the lock that is about to be released was not recorded, and no thread waits for it. The release
+// then needs no further work.
 [[gnu::always_inline]] inline bool releases_unnoticed(const void* lock) noexcept {
   thread* const self = sampled_locker;
   if (self == nullptr || is_inside() || self->locks.count() == 0) return false;
   const held_lock& newest = self->locks[self->locks.count() - 1];
-  // A thread that begins to wait after this look waits no longer than the release takes, and knows no holder.
+  // A thread that begins to wait after this check waits only as long as the release takes, and gets no holder.
   if (newest.address != lock || newest.cell != nullptr || waiting_for(lock).load(std::memory_order_relaxed) != 0)
     return false;
   self->locks.pop();
@@ -61,8 +62,8 @@ struct alignas(64) lock_entry {
   std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
   std::uint32_t last_number, first_site;
   format::lock_type type;
-  // The last that released it while others waited, or that is known to have acquired it: (site << 32 | thread) + 1; 0:
-  // nobody. And when it was released so, by the clock.
+  // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
+  // 1, or 0 if there is none; and the time of that release by the clock.
   std::atomic<std::uint64_t> holder, released_at;
 };
 

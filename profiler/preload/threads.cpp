@@ -26,14 +26,15 @@ constexpr std::uint32_t few_walks = 16;
 constinit lock sharing;
 constinit thread* shared = nullptr;  // shared by the threads beyond the limit
 
-// The threads that have ended. Another thread gets the memory of one that the kernel no longer knows, as until then it
-// may have further events.
+// The threads that have ended. A new thread gets the memory of one only when the kernel no longer knows that thread,
+// because until then it may have further events.
 constinit lock keeping_ended;
 constinit thread* first_ended = nullptr;
 constinit thread* last_ended = nullptr;
 constinit std::atomic<bool> reuses_memory = true;
 
-// A number that another thread has by now only keeps the memory from being used again.
+// Returns true if the kernel knows no such thread. If a new thread has got the number, the memory is not reused, which
+// is harmless.
 bool has_gone(std::uint32_t id) noexcept { return id != 0 && own_call(SYS_tgkill, process_number(), id, 0) == -ESRCH; }
 
 constinit std::atomic<std::uint32_t> so_far = 0;

@@ -139,7 +139,7 @@ std::uint16_t next_weight() noexcept {
   const std::uint64_t calls = now.dispatched + now.children * calls_of_thread;  // children are dispatched, too
   const std::uint64_t cost = now.dispatched * call_ns + window_ns;
   const std::uint64_t open_ns = time - now.opened_at;
-  if (now.gap != 0) {  // these steps were as they are without us
+  if (now.gap != 0) {  // these steps ran without the recorder's cost
     now.plain_ns = now.plain_ns / 2 + (now.opened_at - now.closed_at);
     now.plain_steps = now.plain_steps / 2 + now.gap;
   } else {
@@ -280,9 +280,10 @@ void release_window() noexcept {
 
 void tarn_next_window() noexcept {
   using namespace tarn::preload;
-  // A handler's hook may interrupt a decision, which then goes on as if there had been no hook. A handler that jumps
-  // out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it looks like an
-  // interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the estimate is wrong.
+  // The hook of a signal handler may interrupt a decision, which then continues as if there had been no hook. A handler
+  // that jumps out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it
+  // looks like an interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the
+  // estimate is wrong.
   constexpr std::uintptr_t max_distance = std::uintptr_t{8} << 20;
   constexpr std::uint32_t max_waits = 32;
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

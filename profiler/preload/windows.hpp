@@ -5,15 +5,15 @@
 // independently of all others, and a call in it counts W times. So the counts are unbiased estimates, whatever the
 // program does (Horvitz and Thompson), and the sum of W (W - 1) y² over the dispatched blocks, where y calls of a cell
 // are in a block, is an unbiased estimate of the variance. Outside of these blocks the dispatch is off, and calls run
-// as without us.
+// as without the recorder.
 //
 // A thread chooses its next W and the length of its blocks from its past alone: W so large that its dispatched calls
 // take a small part of its processor time, or 1 where they do so anyway; the length so that some calls are in a block.
-// The first calls of a process all count. With `--full` (no samples of the heap) all calls count, and nothing here does
-// anything.
+// The first calls of a process all count. With `--full` (no samples of the heap) all calls count, and these functions
+// do nothing.
 //
-// Only the thread itself turns its dispatch on and off, in a hook. So no other thread or process is needed for it, and
-// no signal that would interrupt a call of the program.
+// A thread turns its own dispatch on and off, in a hook. So that takes no other thread or process, and no signal that
+// would interrupt a call of the program.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,8 @@ inline std::uint16_t window_weight() noexcept {
   }
 }
 
-// Takes the first step of a thread that has just begun. Its decision makes no system call that tells what is known.
+// Takes the first step of a thread that has just begun. Its decision makes no system call whose answer is known
+// already.
 void take_first_step() noexcept;
 // Counts a dispatched call of this process for the choice of the next weights.
 void note_dispatched_call() noexcept;

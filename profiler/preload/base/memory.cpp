@@ -24,7 +24,7 @@ void* map_from_reserve(std::size_t bytes) noexcept {
   return reserve == nullptr || bytes > reserve_bytes || offset > reserve_bytes - bytes ? nullptr : reserve + offset;
 }
 
-// Until the region is mapped, the few ranges that there are then stand here.
+// Holds the few ranges that exist before the region is mapped.
 constexpr std::size_t few_ranges = 16;
 constinit format::own_range early_ranges[few_ranges] = {};
 constinit format::own_range* ranges = early_ranges;
