@@ -15,7 +15,7 @@
 namespace tarn::command {
 namespace {
 
-// Returns the end that the recorder saw or, where a signal ended the process, what the system says.
+// Returns the end that the recorder noted or, if a signal ended the process, the end that the system reports.
 std::optional<format::end_facts> end_of(const process_recording& recording, const watched_process& process) {
   if (const auto end = recording.region().ending()) return end;
   const std::optional<int> status = process.status();

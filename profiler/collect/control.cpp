@@ -19,7 +19,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-// A recorder answers when it has written what it knows, which takes less than a second even if that is much.
+// A recorder answers after it has written its counts, which takes less than a second even if they are many.
 constexpr std::chrono::minutes longest_wait{1};
 
 std::uint64_t inode_of(int file) {

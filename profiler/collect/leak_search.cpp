@@ -100,9 +100,9 @@ std::vector<address_range> used_parts(int pagemap, const address_range& range) {
   return parts;
 }
 
-// Returns what the program may hold pointers in, besides its blocks: all that it may write, without the heap of the C
-// library (what is no block in it was freed), the recorder, the stacks of ended threads and what lies below the stack
-// pointers of the others.
+// Returns the memory outside of its blocks in which the program may have pointers: all writable memory except for the
+// heap of the C library (which has only blocks and freed memory), the recorder, the stacks of ended threads, and the
+// memory below the stack pointers of the other threads.
 std::vector<address_range> roots_of(const remote_process& process, const memory_uses& uses,
                                     const stack_pointers& stacks) {
   std::vector<address_range> ranges;
@@ -145,8 +145,8 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
   return used_ranges;
 }
 
-// The C library's allocator keeps the size of a block, with what it adds, in the word before it; the lowest three bits
-// are flags, the second of which tells a mapping of its own.
+// The C library's allocator keeps the rounded size of a block in the word before it. The lowest three bits are flags;
+// the second one marks a block with a mapping of its own.
 bool is_block_of_c_library(const remote_process& process, std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t size = 0;
   if (!process.read(address - sizeof size, &size, sizeof size)) return false;
@@ -170,7 +170,7 @@ std::vector<heap_block> blocks_of(const remote_process& process, const format::l
   return blocks;
 }
 
-// Acquire: what the thread in exit() did before the step can be read.
+// Waits for a step of the thread in exit(). Acquire: everything that it did before the step can be read.
 void await_step(pid_t process, const format::leak_search& search, format::leak_step step) {
   while (search.step.load(std::memory_order_acquire) < step) {
     const char state = state_of_thread(process, static_cast<pid_t>(search.thread.load()));
@@ -183,7 +183,7 @@ void await_step(pid_t process, const format::leak_search& search, format::leak_s
 
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_file& region) {
   format::leak_search& search = region.leaks();
-  // The process goes on in any case, once the others do.
+  // In any case the thread in exit() continues, after the other threads were resumed.
   const auto go_on = [](format::leak_search* search_to_end) {
     search_to_end->step.store(format::leak_step::finished, std::memory_order_release);
   };

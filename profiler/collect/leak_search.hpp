@@ -11,8 +11,8 @@
 
 namespace tarn::command {
 
-// Stops all threads of the process but the one in exit(), and searches its memory. All of them go on in the end. Throws
-// a failure where the process may not be traced, or ends meanwhile.
+// Stops all threads of the process except the one in exit(), searches its memory, and resumes the threads. Throws a
+// failure if the process may not be traced, or ends meanwhile.
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_file& region);
 
 }  // namespace tarn::command

@@ -37,12 +37,12 @@ class process_recording {
   void begin(const std::string& path, const format::program_facts& facts);
   // Replaces a further file, for what happens from now on. Throws std::system_error when it cannot be made.
   void begin_next(const std::string& path);
-  // Replaces the file of a process that runs already: what it did and used before does not count.
+  // Replaces the file of a process that runs already. Its earlier events and processor time do not count.
   void begin_late(const std::string& path, const format::program_facts& facts);
   bool has_begun() const { return !path_.empty(); }
 
-  // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
-  // stops writing; the program goes on.
+  // Appends the changes since the last call, up to now or to the end of the process. If the file cannot be written, it
+  // says so once and stops writing; the program continues.
   void write_changes(const std::optional<format::end_facts>& end = {});
   void write_end(const format::end_facts& end);
   // Returns the part of a program's end that belongs to the current file, and the state of a program that still runs.
@@ -62,9 +62,9 @@ class process_recording {
   // file grows.
   std::chrono::steady_clock::time_point next_snapshot() const { return next_snapshot_; }
 
-  // Returns what was read last: the counts from the process's begin on.
+  // Returns the last counts that were read, from the begin of the process on.
   const format::recording& now() const { return now_; }
-  // Returns what a reader of the current file finds in it.
+  // Returns the recording that the current file has.
   format::recording in_file() const;
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
@@ -94,7 +94,7 @@ class process_recording {
   std::chrono::steady_clock::time_point next_snapshot_{}, next_residence_{};
 };
 
-// Returns what the region knows of it by now, and the reason.
+// Returns the present counts of unrecorded processes in the region, with the reason.
 format::unrecorded_facts unrecorded_in(const region_file& region);
 
 }  // namespace tarn::command

@@ -20,8 +20,7 @@ struct heap_block {
 // Copies bytes of the process that is searched; returns false where not all of them can be read.
 using memory_reader = std::function<bool(std::uint64_t address, void* target, std::size_t bytes)>;
 
-// Holds what a program can reach blocks from: addresses that it may read, without the blocks in them, and its
-// registers.
+// The places from which a program can reach blocks: readable addresses outside of blocks, and registers.
 struct pointer_roots {
   std::vector<address_range> ranges;
   std::vector<std::uint64_t> register_values;

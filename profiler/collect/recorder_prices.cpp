@@ -22,7 +22,8 @@ namespace {
 using prices = recorder_prices::prices;
 using nlohmann::json;
 
-// Far above what the measurement allocates: the program's samples are timed where they are taken.
+// The sampling interval of the measurement is so large that it takes no samples. Samples are timed in the recorded
+// program itself.
 constexpr std::uint64_t no_samples = std::uint64_t{1} << 40;
 
 std::vector<std::string> environment_with(std::vector<std::string> added) {

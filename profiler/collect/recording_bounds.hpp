@@ -31,7 +31,7 @@ class bounded_recording {
   // Begins the next file. Returns whether that can be written.
   bool resume();
   bool is_paused() const { return is_paused_; }
-  // Writes what is due, and begins the next file where the time of this one is over.
+  // Writes the changes if that is due, and begins the next file if the time of this one is over.
   void write_changes();
   // Returns whether the time of the recording is over.
   bool is_over() const { return bounds_.duration.count() != 0 && steady::now() >= begun_ + bounds_.duration; }

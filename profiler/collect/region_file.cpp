@@ -196,7 +196,7 @@ std::optional<end_facts> region_file::ending() const {
 
 control_facts region_file::control() const {
   const recorder_pipe& pipe = header_->control;
-  // Acquire: who sees an answer also sees whether there is a recording now, which the recorder stores before it.
+  // Acquire: the recorder stores whether there is a recording before it answers, so that is read with the answer.
   const std::uint32_t answers = pipe.answers.load(std::memory_order_acquire);
   return {pipe.recorder.load(), pipe.descriptor.load(), pipe.inode.load(), pipe.is_recording.load() != 0, answers};
 }

@@ -98,7 +98,7 @@ class region_file {
   // The steps of the search for lost blocks.
   format::leak_search& leaks() { return header_->leaks; }
 
-  // Returns what the recorder noted of the addresses of the present image.
+  // Returns the recorder's notes on the addresses of the present image.
   memory_uses uses() const;
   // Returns the requested bytes in use, as far as recorded.
   std::uint64_t bytes_in_use() const;

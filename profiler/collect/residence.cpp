@@ -66,7 +66,7 @@ bool touches(const std::vector<address_range>& ranges, const address_range& stre
   });
 }
 
-// Returns what a mapping is for, as far as its name tells.
+// Returns the use of a mapping if its name shows it.
 std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_uses& uses) {
   const std::string& path = mapping.path;
   if (path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so")) return memory_kind::recorder;

@@ -1,4 +1,4 @@
-// Tells what the pages of a process in memory are for, from /proc/PID/smaps and from what the recorder noted.
+// Finds the use of the pages that a process has in memory, from /proc/PID/smaps and the recorder's notes.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ class elf_file {
 
   std::vector<part> parts_;
   std::uint64_t low_ = 0, high_ = 0;
-  std::vector<unsigned char> frames_;  // the .eh_frame_hdr and the .eh_frame, with what lies between and behind
+  std::vector<unsigned char> frames_;  // .eh_frame_hdr and .eh_frame, with the bytes between and behind them
   std::uint64_t frames_at_ = 0;        // address of the first byte
   std::size_t header_ = 0;             // where in `frames_` the .eh_frame_hdr lies
   std::unordered_map<std::uint64_t, unwind::row> rows_;

@@ -11,7 +11,7 @@
 
 namespace tarn::cpu {
 
-// A prime number, so that samples do not keep step with what a program does every millisecond.
+// A prime number, so that samples do not keep step with work that a program does every millisecond.
 constexpr std::uint64_t samples_per_second = 199;
 constexpr std::uint64_t sample_interval_ns = 1'000'000'000 / samples_per_second;
 // The size of the copied part of a stack. A ring has room for some sixty such samples.

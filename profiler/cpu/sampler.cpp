@@ -32,7 +32,7 @@ void sampler::take_until(std::uint64_t bound_ns) {
 }
 
 void sampler::take() {
-  // Later records wait, as an earlier one of another processor may come after them.
+  // Later records are kept for the next call, because an earlier one of another processor may still come.
   if (is_over_) return;
   const std::uint64_t now_ns = format::monotonic_nanoseconds();
   take_until(now_ns);

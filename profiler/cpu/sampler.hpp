@@ -1,4 +1,4 @@
-// Samples the processor for `tarn record`: the kernel's records, and what is made of them.
+// Samples the processor for `tarn record`: takes the kernel's records, and makes stacks of them.
 #pragma once
 
 #include <sys/types.h>

@@ -30,7 +30,7 @@ class stack_samples {
   void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
 
   // Copies the samples of a process. Its images are counted from the one that ran at `begun_ns`, which is
-  // `first_image`; what was sampled in earlier ones is left out.
+  // `first_image`; samples of earlier images are left out.
   void read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image, format::cpu_recording& target) const;
 
  private:

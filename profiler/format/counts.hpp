@@ -32,8 +32,8 @@ enum counter : std::size_t {
   time_bucket_count = 12,
   spread = time_buckets + time_bucket_count,  // the estimated variance of `blocks`, if `blocks` is an estimate
   freed_bytes,                                // sum of the requested bytes of `frees`
-  // What `blocks` less `frees`, and `bytes` less `freed_bytes`, were when the process had the most bytes in use. Both
-  // are below 0, in two's complement, in the cell of a thread that frees what others allocated.
+  // The values of `blocks` - `frees` and of `bytes` - `freed_bytes` when the process had the most bytes in use. Both
+  // are below 0, in two's complement, in the cell of a thread that frees blocks of other threads.
   peak_blocks,
   peak_bytes,
   counter_count,

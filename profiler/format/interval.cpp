@@ -131,7 +131,8 @@ std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::
   return part;
 }
 
-// Has the cells at the peak what they held then beyond what they held before, which is below 0 if it was less.
+// Sets the peak values of each cell: the bytes and blocks in use at the peak less those in use before the interval.
+// They may be below 0.
 void set_peaks(recording& part, const recording& before, const recording& now) {
   for (auto& [key, increase] : part.cells) {
     const auto match = before.cells.find(key);

@@ -18,9 +18,9 @@ interval to_snapshots(const recording& whole, const interval& request);
 // the longest of all so far fell into the interval.
 recording part_of(const recording& whole, std::string_view bytes, const interval& which);
 
-// Returns what `now` has more than `before`, an earlier state of the same recording: a recording of the time between
-// them. Its tables are those of `now`. The peak of `now` is of that time, and each cell has what it held then beyond
-// what it held before. The snapshots are those of `now`, unchanged.
+// Returns the difference of `now` and `before`, an earlier state of the same recording: a recording of the time between
+// them. Its tables are those of `now`. Its peak is the one of `now`, which must lie in that time; each cell has the
+// difference of its values at the peak and in `before`. The snapshots are those of `now`, unchanged.
 recording since(const recording& before, const recording& now);
 
 }  // namespace tarn::format

@@ -232,7 +232,7 @@ struct snapshot_facts {
   auto operator<=>(const snapshot_facts&) const = default;
 };
 
-// The pages that a process has in memory, by what they are for.
+// The pages that a process has in memory, by their use.
 enum class memory_kind : std::size_t { heap, stacks, program, files, shared_memory, recorder, remainder };
 constexpr std::size_t memory_kinds = 7;
 struct residence_facts {

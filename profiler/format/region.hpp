@@ -77,14 +77,14 @@ struct cell_of_kind {
   std::atomic<std::uint64_t> value[Counters];
 };
 struct cell : cell_of_kind<counter_count> {
-  // The number of the peak whose counters the cell has (region_header::peaks). If it is an older one, then the cell has
-  // not changed since the newest peak: what it has in use now is what it had in use then.
+  // The number of the peak whose counters the cell has (region_header::peaks). If it is an older one, the cell has not
+  // changed since the newest peak, so its present counts are those at the peak.
   std::atomic<std::uint64_t> peak;
 };
 using lock_cell = cell_of_kind<lock_counter_count>;
 using violation_cell = cell_of_kind<violation_counter_count>;
 struct call_cell : cell_of_kind<call_counter_count> {
-  // The next two are for the program itself; nobody else reads them.
+  // Only the recorded process reads the next two.
   std::atomic<std::uint64_t> last_arguments;  // a hash of them
   std::uint64_t last_block;                   // the last block that had a call (preload/windows.hpp), and how many
 };
@@ -225,7 +225,7 @@ struct region_header {
   std::atomic<std::int64_t> bytes_in_use, max_bytes_in_use;
   std::atomic<std::uint64_t> peaks, peak_ticks;
   std::atomic<std::uint32_t> peak_image;
-  // Says what the recorder's work takes (work_counter), in cache lines apart from what each event reads.
+  // The time and the amount of the recorder's work (work_counter), apart from the cache lines that each event reads.
   alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
   alignas(64) spare_region spare[max_spare_regions];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
@@ -241,7 +241,7 @@ struct region_header {
   std::atomic<offset> site_at[max_sites];
   std::atomic<offset> lock_at[max_locks];
   std::atomic<offset> quiet_at[max_quiet_regions];
-  // The others tell what the pages of the image are for: the stacks, the recorder's own addresses, and a set of the
+  // The remaining members show the use of the image's pages: the stacks, the recorder's own addresses, and a set of the
   // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
   // on.
   leak_search leaks;

@@ -60,8 +60,8 @@ void fail_by_scope(pid_t process, const char* action, const char* command) {
 
 }  // namespace
 
-// For a file in /proc the kernel compares the effective user with the owner; for memory (process_vm_readv) it
-// compares the real user.
+// Checks whether the process may be read. The kernel compares the effective user with the owner for a file in /proc,
+// and the real user for memory (process_vm_readv).
 void require_readable(pid_t process) {
   require_process(process);
   const int file = ::open(fmt::format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC);

@@ -142,7 +142,7 @@ class safe_places {
     const bool is_internal = waits_at != nullptr && (is_c_library_path(waits_at->path) || waits_at->path.empty());
     return !is_internal || !is_beside_c_library(waits_at);
   }
-  // The data of the C library goes on in a mapping without a name.
+  // The data of the C library continues in a mapping without a name.
   bool is_beside_c_library(const remote_mapping* mapping) const {
     if (!mapping->path.empty()) return true;
     return mapping != mappings_.data() && is_c_library_path((mapping - 1)->path) &&
@@ -215,7 +215,8 @@ class hurried_thread {
   bool is_hurried_ = false;
 };
 
-// A thread of the process that is stopped where it may call anything. It goes on before it is no longer hurried.
+// A thread of the process that is stopped where it may call any function. It is resumed before its priority is
+// restored.
 struct stopped_thread {
   std::unique_ptr<hurried_thread> haste;
   std::unique_ptr<traced_thread> thread;
@@ -268,7 +269,7 @@ class remote_caller {
   remote_caller& operator=(const remote_caller&) = delete;
   ~remote_caller() { finish(); }
 
-  // Lets the thread go on. Returns how long it stood still.
+  // Resumes the thread. Returns how long it was stopped.
   std::chrono::nanoseconds finish() {
     if (stopped_.thread == nullptr) return {};
     try {
@@ -319,7 +320,7 @@ class remote_caller {
   stopped_thread stopped_;
 };
 
-// The recorder's library as it is in its file, read before the process is stopped.
+// The file of the recorder's library, read before the process is stopped.
 class recorder_image {
  public:
   explicit recorder_image(const std::string& path) {
@@ -330,9 +331,9 @@ class recorder_image {
     });
   }
 
-  // Returns the part that a process maps: what follows is for debuggers.
+  // Returns the part that a process maps. The rest of the file is for debuggers.
   std::string_view loaded() const { return std::string_view(content_).substr(0, loaded_bytes_); }
-  // Returns the address of what it exports by the name, relative to where it is loaded.
+  // Returns the address of the symbol that it exports by this name, relative to its load address.
   remote_address offset_of(std::string_view name) const {
     remote_address offset = 0;
     for_each<Elf64_Shdr>(header().e_shoff, header().e_shnum, [&](const Elf64_Shdr& section) {

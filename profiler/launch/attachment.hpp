@@ -10,11 +10,11 @@
 
 namespace tarn::command {
 
-// How long the one thread stood still that did the work, and the region that the process counts in.
+// The time for which the one thread that did the work was stopped, and the region that the process counts in.
 struct attachment {
   std::chrono::nanoseconds stopped{};
   std::string region;  // its path
-  bool is_new = true;  // false: the process was recorded before, and its region goes on
+  bool is_new = true;  // false: the process was recorded before, and continues in its region
 };
 
 // Throws a failure with the reason why the process cannot be recorded from now on, and the cure.

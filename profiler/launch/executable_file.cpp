@@ -126,7 +126,7 @@ std::string executable_file::loader() const {
     if (name.empty() || !file.read(name.data(), static_cast<std::streamsize>(name.size()))) {
       fail(exit_code::cannot_run, "{}: a damaged ELF file", display_name_);
     }
-    return name.c_str();  // drops what follows the terminating null
+    return name.c_str();  // drops the bytes behind the terminating null
   }
   return {};
 }

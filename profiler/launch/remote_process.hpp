@@ -34,7 +34,7 @@ class remote_process {
   // Both return false where not all of it is mapped.
   bool read(remote_address address, void* target, std::size_t bytes) const;
   bool write(remote_address address, const void* source, std::size_t bytes) const;
-  // Returns the text that begins there, without what is beyond 1,000 bytes.
+  // Returns the text that begins at the address, up to its null, and at most 1,000 bytes of it.
   std::string text_at(remote_address address) const;
 
   std::vector<remote_mapping> mappings() const;

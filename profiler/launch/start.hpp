@@ -10,7 +10,7 @@
 
 namespace tarn::command {
 
-// Returns PROGRAM and its arguments: from the first argument that is no option of `command`, else what follows the
+// Returns PROGRAM and its arguments: those from the first argument that is no option of `command`, or else those behind
 // "--". Throws a failure for an unknown option.
 std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes);
 

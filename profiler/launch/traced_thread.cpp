@@ -254,7 +254,7 @@ void traced_thread::restore() {
     iovec area{extended_before_.data(), extended_before_.size()};
     trace(PTRACE_SETREGSET, thread_, NT_X86_XSTATE, &area);
     trace(PTRACE_SETSIGMASK, thread_, sizeof mask_before_, &mask_before_);
-  } catch (const failure&) {  // the thread is gone, and so is what it held
+  } catch (const failure&) {  // the thread has ended, so there is nothing to restore
   }
 }
 

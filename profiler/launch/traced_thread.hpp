@@ -21,8 +21,8 @@ struct remote_instructions {
   remote_address trap;  // an `int3`
 };
 
-// The thread is stopped while this object lives, and then goes on as it was: its registers, its signal mask and the
-// system call that it waited in. A failure that is thrown here leaves it as it was, too.
+// Stops a thread while this object lives, and then resumes it with its registers, its signal mask and the system call
+// that it waited in. A failure that is thrown here also leaves the thread unchanged.
 class traced_thread {
  public:
   // Throws a failure where the thread cannot be traced; is_stopped() is false if it has ended.
@@ -60,7 +60,7 @@ class traced_thread {
   bool is_stopped_ = false, is_calling_ = false;
   bool ignores_trap_ = false;  // the program ignores SIGTRAP
   bool has_trap_ = false;      // a SIGTRAP that is not ours has come, and is sent again at the end
-  int arrived_signal_ = 0;     // the one of the last stop::signal, which the thread gets when it goes on with it
+  int arrived_signal_ = 0;     // the signal of the last stop::signal, which the thread gets when it is resumed with it
   user_regs_struct before_{};
   std::uint64_t mask_before_ = 0;
   std::vector<char> extended_before_;  // the vector registers

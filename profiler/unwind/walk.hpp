@@ -12,7 +12,7 @@
 
 namespace tarn::unwind {
 
-// Holds the registers of the code that called us, as they are when the call returns.
+// The registers of the calling code, with the values that they have when the call returns.
 struct caller {
   std::uintptr_t address;  // the return address
   std::uintptr_t stack;
@@ -58,9 +58,9 @@ class frame_pointer {
 //   has(address)           whether a word can be read; read(address) reads it
 //   reaches(stack)         whether a stack pointer may lie there, with nothing above it that is read
 //   room_above(stack)      how far above it a frame may lie that is known only from a frame pointer
-//   enter_interrupted(stack, frame_end)  whether the walk may go on at the stack pointer that a signal interrupted,
+//   enter_interrupted(stack, frame_end)  whether the walk may continue at the stack pointer that a signal interrupted,
 //                          where `frame_end` is the last word of the signal's frame that was read
-//   note(address, value), note_frame_register()  called for what the result depends on
+//   note(address, value), note_frame_register()  called for each value that the result depends on
 template <class Memory, class RowOf>
 std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr_t* frames,
                  std::size_t limit) noexcept {
@@ -90,7 +90,7 @@ std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr
       return_at = stack + saved_address;
       if (!memory.has(frame_at) || !memory.has(stack_at) || !memory.has(return_at)) break;
       next = memory.read(stack_at);
-      // Where the walk may not go on, this only looks like a signal's frame.
+      // If the walk may not continue there, this is no frame of a signal and only looks like one.
       if (!memory.enter_interrupted(next, return_at)) break;
       memory.note(stack_at, next);
       memory.note(return_at, memory.read(return_at));
