@@ -50,8 +50,8 @@ struct site_view {
   allocation_info allocation;
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
-  // Whether the best guess of an offer saves 0.1 % of the processor time, or that time is unknown. Where an offer also
-  // saves what no recording shows, the high end of its range decides.
+  // The best guess of an offer saves 0.1 % of the processor time, or that time is unknown. If the offer also saves
+  // costs that no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;  // one line; empty if there is nothing to gain
   double growth =
@@ -61,8 +61,8 @@ struct site_view {
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
 };
 
-// The sum over all sites of the heap, whichever of them a report shows. Remedies that may save nothing count only
-// where no other one is left.
+// The sum over all sites of the heap, also those that a report does not show. Remedies that may save nothing count only
+// if there is no other one.
 struct first_remedies {
   range saved_ns;               // by the first remedy of each site
   std::size_t count = 0;        // sites with a predicted remedy that is worth it
@@ -132,7 +132,7 @@ class analysis {
     if (!findings) findings = find_in(recording_);
     return *findings;
   }
-  // Returns what the site costs now, corrected by its replay.
+  // Returns the present cost of the site, corrected by its replay.
   range now_ns_of(const site& site) const;
   void sort_by_cost(std::vector<site>& sites) const;
   // Returns whether excerpts tell what the drop-in saves. They are those of single threads, so that blocks that

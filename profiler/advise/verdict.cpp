@@ -78,7 +78,7 @@ verdict verdict_of_calls(analysis& analysis) {
   return result;
 }
 
-// At most all of the wait can be saved, so that the middle of that range is the guess.
+// Returns the expected gain. A remedy of a lock saves between none and all of its wait, so half of it is expected.
 double gain_of(const verdict& verdict) { return verdict.saved_ns.middle() + as_double(verdict.waited_ns) / 2; }
 
 }  // namespace

@@ -14,7 +14,7 @@ const char* name(judged_source source);
 
 enum class judgement {
   worth_doing,  // at least 1 % of the processor time, or of the run's time for locks; or that time is unknown
-  unpredicted,  // has remedies, but what they save is not known
+  unpredicted,  // has remedies whose savings are unknown
   little,       // less than that
 };
 const char* name(judgement judgement);

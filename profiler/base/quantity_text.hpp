@@ -66,7 +66,7 @@ struct range_figures {
   std::string low, middle, high;
 };
 // Formats the ends of a range and its middle with as many decimals, at most 2, as a third of its width needs, because
-// finer digits would claim what nobody knows: 2, 4 and 7. An end that is far smaller keeps one digit that is not 0.
+// finer digits would be unfounded: 2, 4 and 7. An end that is far smaller keeps one digit that is not 0.
 // Ends that are the same in two digits are one figure.
 inline range_figures figures_of(double low, double high) {
   if (tidy(low) == tidy(high)) return {tidy(low), tidy(low), tidy(low)};

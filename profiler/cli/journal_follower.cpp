@@ -21,7 +21,7 @@ bool journal_follower::is_at(const std::string& path) const {
          own_status.st_ino == named.st_ino && own_status.st_dev == named.st_dev;
 }
 
-// Reads so many bytes, or those that there are.
+// Reads `bytes` bytes, or fewer at the end of the file. Returns their number.
 std::size_t journal_follower::read_at(void* target, std::size_t bytes, std::uint64_t offset) const {
   std::size_t read_bytes = 0;
   while (read_bytes < bytes) {

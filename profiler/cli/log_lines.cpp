@@ -46,7 +46,8 @@ bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-// A value without quotes may be a number, a boolean or a text. What JSON can write without a change stays as it is.
+// Returns a value without quotes as JSON. Numbers and booleans that JSON would write in the same form stay unchanged;
+// everything else becomes a string.
 std::string json_of_bare(std::string_view text) {
   const ordered_json value = ordered_json::parse(text, nullptr, false);
   const bool is_simple = value.is_number() || value.is_boolean();

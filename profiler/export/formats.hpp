@@ -1,6 +1,6 @@
-// The formats; docs/guide/export.md says what each carries. Each function returns the whole file, or writes large
-// text one part at a time. Names in a recording may be any bytes: JSON replaces what is not UTF-8, and lines of text
-// replace what would end a frame or a line.
+// The formats; docs/guide/export.md describes their content. Each function returns the whole file, or writes a large
+// text one part at a time. Names in a recording may have any bytes: JSON replaces bytes that are not UTF-8, and lines
+// of text replace those that would end a frame or a line.
 #pragma once
 
 #include <functional>

@@ -46,7 +46,7 @@ void add_cell(site& site, const format::heap_key& key, const format::heap_counts
   }
 }
 
-// Adds what the cell had in use, which may be below 0.
+// Adds the blocks and bytes that the cell had in use, which may be below 0.
 void add_memory(site& site, const format::heap_counts& value) {
   site.live_bytes += value[counter::bytes] - value[counter::freed_bytes];
   site.peak_blocks += value[counter::peak_blocks];

@@ -64,7 +64,7 @@ std::optional<read_mostly_use> find_read_mostly(const format::recording& recordi
   return is_candidate ? presumed_reads(recording, uses, own_frames) : std::nullopt;
 }
 
-// Describes a use that is presumed, with what to do if it is so.
+// Describes a presumed use of a lock, and the remedy if the presumption holds.
 std::string presumed_remedy(const read_mostly_use& use) {
   return "held " + command::duration_text(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
          (use.replacements == 1 ? "" : "s") + " for " + command::duration_text(use.replacement_ns) +

@@ -1,4 +1,4 @@
-// Analyses the locks of a recording: which of them are needed, which are waited for, and who holds them meanwhile.
+// Analyses the locks of a recording: the locks that are not needed, the waits for the others, and their holders.
 #pragma once
 
 #include <algorithm>

@@ -51,7 +51,7 @@ struct memory_findings {
   std::uint64_t resident_bytes = 0;    // the most that a snapshot saw
   bool has_trends = false;             // there are enough intervals to judge the course of a site
   std::optional<double> rounding;      // by the allocator, of each byte in use at the end, about; none if it is unknown
-  std::vector<lost_memory> lost;       // the most bytes first; empty, too, if nobody looked for lost blocks
+  std::vector<lost_memory> lost;       // the most bytes first; also empty if lost blocks were not searched for
   std::vector<memory_site> sites;      // the most at the peak or at the end first; without those that had none
 };
 

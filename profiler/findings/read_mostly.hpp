@@ -29,7 +29,7 @@ struct read_mostly_use {
   bool allocates_memory = false;                  // the replacing call also allocates memory
 };
 
-// Judges a reader-writer lock by what it tells: 90 % of the acquisitions are those of readers.
+// Finds a reader-writer lock of which 90 % of the acquisitions are for reading.
 std::optional<read_mostly_use> known_reads(const uses_by_stack& uses);
 
 // Presumes that a lock which does not tell reads from writes is taken to read, if these hold together:

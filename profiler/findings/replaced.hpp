@@ -7,8 +7,8 @@
 
 namespace tarn::command {
 
-// Returns one line that names a recorded file with another build id now, or none; empty if each is as it was recorded.
-// Its functions have no names in a report then.
+// Returns one line that names a recorded file whose build id has changed or is gone; its functions have no names in a
+// report. Returns an empty text if all files are unchanged.
 std::string replaced_text(const format::recording& recording);
 
 }  // namespace tarn::command

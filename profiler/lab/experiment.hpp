@@ -10,7 +10,7 @@
 
 namespace tarn::lab {
 
-// Says who made a form. `original` is the source's own form, or what the source compared with.
+// The origin of a form. `original` is the source's own form, or the one that the source compared with.
 enum class role { original, peer, ours };
 
 // One of the forms that do the same work.

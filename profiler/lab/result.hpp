@@ -1,4 +1,4 @@
-// The measurements, and what is computed from them.
+// The measurements, and the figures that are computed from them.
 #pragma once
 
 #include <cstdint>

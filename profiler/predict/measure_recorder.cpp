@@ -96,7 +96,7 @@ void (*volatile hooked)() = behind_hook;
   hooked();
 }
 
-// Reads what the recorder says it has spent on a kind of work; 0 in a process that is not recorded.
+// Reads the recorder's own counts of its work; they are 0 in a process that is not recorded.
 class own_work {
  public:
   own_work() : header_(own_region()), first_tick_(format::ticks()), first_ns_(format::monotonic_nanoseconds()) {}
@@ -121,8 +121,8 @@ class own_work {
   std::uint64_t first_tick_, first_ns_;
 };
 
-// Returns the median over some rounds of what an event takes, in processor time, without what the recorder times
-// itself. Each round begins with memory that others have used, as in a program. `run` makes the events of a round and
+// Returns the median over some rounds of the processor time of an event, without the work that the recorder times
+// itself. Each round begins with memory that was used before, as in a program. `run` makes the events of a round and
 // returns the nanoseconds that they took.
 template <class Run>
 double untimed_median(const own_work& work, int events, const Run& run) {
@@ -166,7 +166,7 @@ void measure_locks(const own_work& work, work_times& times) {
     }
     return pairs;
   };
-  // So few that each one is recorded.
+  // These pairs are so few that each one is recorded.
   const double recorded_ns = fastest_round_ns([&] { return lock_pairs(pairs_of_round); });
   times.ns[format::recorded_lock_work] = times.ns[format::lock_work] = recorded_ns;
   if (work.counts_each()) return;
@@ -182,7 +182,7 @@ void measure_locks(const own_work& work, work_times& times) {
   times.ns[format::lock_work] = best;
 }
 
-// Returns what a timed piece of work takes beyond its time.
+// Returns the time that measuring a piece of work takes in addition to the measured time.
 double clock_margin_ns(const own_work& work) {
   static std::atomic<std::uint64_t> sum, count;
   constexpr int pieces = 2000;

@@ -1,5 +1,5 @@
-// Measures what the items of the recorder's work take in a process: once recorded, once not. The difference is the
-// price (profiler/collect/recorder_prices.hpp).
+// Measures the processor time of each item of the recorder's work, in a recorded process and in one that is not. The
+// difference is the price (profiler/collect/recorder_prices.hpp).
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tarn::command {
 
-// Processor nanoseconds of one of each item, with what the program's own part takes; without what a recorder times
+// Processor nanoseconds of one of each item, with the program's own part, and without the work that a recorder times
 // itself.
 struct work_times {
   std::array<double, format::work_item_count> ns{};

@@ -127,9 +127,9 @@ std::vector<std::string> reasons_for(const site& site) {
   return reasons;
 }
 
-// Returns whether no size is much more frequent than the smaller ones, so that each buffer grew through them.
-// Otherwise containers of many sizes are filled at once, by resize() or assign(). Counts of samples may be
-// larger by chance, by as much as in 95 of 100 recordings, unless even the sum of all is uncertain.
+// Returns true if no size is much more frequent than the smaller ones, so that each buffer grew through them. If not,
+// containers of many sizes are filled at once, by resize() or assign(). Counts of samples may be larger by chance, by
+// as much as in 95 of 100 recordings, unless even their sum is uncertain.
 bool gets_rarer(const site& site) {
   constexpr double max_error = 0.2;
   const double error = site.error < max_error ? site.error : 0;
@@ -175,7 +175,7 @@ growth growth_of(const site& site) {
   for (std::size_t index = format::size_bucket_count; index-- > 0;) {
     const std::uint64_t in_bucket = site.sums[counter::size_buckets + index];
     const std::uint64_t blocks_of_a_buffer = index == 0 ? first_blocks_of_a_buffer(site) : 1;
-    // Those that ended in the first bucket took between one block of it and all of them.
+    // A buffer that ended in the first bucket had between one and all of the sizes in that bucket.
     ends[index] = in_bucket > larger * blocks_of_a_buffer
                       ? 2 * (in_bucket - larger * blocks_of_a_buffer) / (blocks_of_a_buffer + 1)
                       : 0;

@@ -189,7 +189,7 @@ double timed_allocations(const replay_job& job) {
 // Measures the nanoseconds of each way for a chosen allocation, beside each kind of other work.
 class times {
  public:
-  // Without `has_remedies`, only what the calls cost as they are is measured.
+  // Without `has_remedies`, only the present cost of the calls is measured.
   explicit times(const replay_job& job, bool has_remedies, int rounds) {
     std::uint32_t places = 0, bytes = 0;
     for (const replay_plan& plan : job.plans) {

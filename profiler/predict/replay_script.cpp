@@ -9,8 +9,8 @@ using analyse::replay_job;
 using analyse::replay_plan;
 using analyse::replay_step;
 
-// Names who allocated the memory of a place. The same allocator resizes and releases the block, because a realloc at
-// a chosen site may get a block of a site that is not chosen, and the other way round.
+// The allocator of a slot's memory. The same one resizes and releases the block, because a realloc at a chosen site may
+// get a block of a site that is not chosen, and the reverse.
 enum class holder : std::uint8_t { nobody, library, library_new, text, pool, arena };
 
 class script_writer {

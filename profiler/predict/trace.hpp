@@ -72,7 +72,7 @@ struct call_ns {
     return {overlapping - cheaper.overlapping, mispredicted - cheaper.mispredicted, hidden - cheaper.hidden};
   }
 };
-// The current cost, and the saving of each remedy; all values are 0 for what was not repeated.
+// The current cost, and the saving of each remedy. The values of a site that was not replayed are 0.
 struct replayed {
   call_ns now, hoist, recycle, pooled, arena, reserve, drop_in;
 };

@@ -44,7 +44,7 @@ std::string in_blocks(const format::recording& recording, std::uint64_t blocks) 
   return recording.program.interval == 0 ? " in " + count_text(blocks, "block") : "";
 }
 
-// Says what the blocks are that were in use when the recording ended.
+// Returns the name of the recording's end: the blocks that were still in use then are reported under it.
 const char* end_name(const format::recording& recording) {
   const bool has_ended = recording.has_ended && !recording.end.is_running && recording.part == format::interval{};
   return has_ended ? "never freed" : "in use at the end";

@@ -43,7 +43,7 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   bool has_sites() const { return !path_.empty(); }
   const site_list& sites() const { return sites_; }
 
-  // `key` is the place in the source of what is judged, the same in each instantiation.
+  // Adds a verdict. `key` is the location of the judged code, which is the same in each instantiation of a template.
   void add(clang::SourceLocation key, verdict result);
 
   // Returns whether a line in a range begins with # and chooses between configurations, or speaks to a compiler.

@@ -128,7 +128,7 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
   const auto* member = dyn_cast<clang::FieldDecl>(&declaration);
   const bool is_local = variable != nullptr && variable->hasLocalStorage() && !variable->getType()->isReferenceType() &&
                         !variable->getType()->isPointerType();
-  // Nothing else reaches a local container whose uses all name it.
+  // If all uses of a local container name it, no other code can reach it.
   const clang::SourceManager& sources = context.getSourceManager();
   const std::vector<variable_use> uses = uses_of(context, declaration, *function.getBody());
   const bool is_private = is_local && llvm::all_of(uses, [](const variable_use& use) {

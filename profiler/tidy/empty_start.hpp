@@ -17,7 +17,7 @@ struct empty_start {
 };
 
 // `growth` is a call that adds to the container `declaration`, in `function`. Returns the outermost loop around it
-// before which the container is empty, or what prevents that there is one.
+// before which the container is empty, or the reason why there is none.
 std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context, const clang::ValueDecl& declaration,
                                                      const clang::Expr& growth, const clang::FunctionDecl& function);
 

@@ -37,8 +37,8 @@ bool calls_no_return(const clang::Stmt& statement) {
   return call != nullptr && call->getDirectCallee() != nullptr && call->getDirectCallee()->isNoReturn();
 }
 
-// The library's containers and strings throw where memory is missing. Streams, at() and the readers of numbers judge
-// what they get.
+// Returns true if the function throws at most std::bad_alloc, as the library's containers and strings do. Streams, at()
+// and functions that parse numbers also throw because of their input.
 bool throws_for_memory_alone(const clang::FunctionDecl& function) {
   if (function.isTrivial()) return true;
   if (!is_std_function(function)) return false;
@@ -122,7 +122,7 @@ bool is_arrow_call(const clang::CXXMemberCallExpr& call) {
   return member == nullptr || member->isArrow();
 }
 
-// Returns whether each use in a statement takes the value of the variable and leaves it as it is.
+// Returns true if each use in a statement only reads the value of the variable.
 bool is_only_read(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Stmt* statement) {
   return statement == nullptr || llvm::all_of(uses_of(context, variable, *statement), [&](const variable_use& use) {
            return !use.is_in_lambda && is_read_of_value(context, *use.reference);

@@ -20,7 +20,7 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-constexpr std::int64_t max_cleared_bytes = 256;  // make_shared<T>() clears what `new T` leaves as it is
+constexpr std::int64_t max_cleared_bytes = 256;  // make_shared<T>() zeroes members that `new T` leaves uninitialised
 
 bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record) {
   const auto names_it = [&](const clang::CXXRecordDecl* type) {

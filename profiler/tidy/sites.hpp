@@ -21,7 +21,7 @@ struct site {
 
 class site_list {
  public:
-  // Reads the sites of one check from a file of JSON. Returns what is wrong with the file; nothing is empty.
+  // Reads the sites of one check from a file of JSON. Returns the error in the file, or an empty text.
   std::string read(llvm::StringRef path, llvm::StringRef check);
 
   // Returns the site whose line is one of the lines of `range`, or null.

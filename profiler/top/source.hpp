@@ -26,7 +26,7 @@ class top_source {
 
   // Values of the time between the last two snapshots, or totals. Unknown values are NaN.
   virtual std::vector<analyse::live_row> rows(std::size_t view, bool shows_totals) = 0;
-  // Details: the text to search, and the text to show.
+  // The details of a row: the text that a search looks through, and the text that is shown.
   virtual std::string text_of(std::size_t view, const analyse::live_row& row) = 0;
   // The second and third line. `per` is "/s", or empty for totals.
   virtual std::vector<std::string> sums(bool shows_totals, const char* per) const = 0;

@@ -39,7 +39,7 @@ std::vector<analyse::code_location> places_of(const json& stack) {
   return places;
 }
 
-// Never cuts in the middle of a character.
+// Shortens a long name, at the border of a character.
 std::string cut_name(std::string text) {
   if (text.size() <= longest_html_name) return text;
   std::size_t end = longest_html_name;
