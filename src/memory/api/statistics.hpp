@@ -7,7 +7,7 @@
 
 namespace tarn::api {
 
-/// Returns the present statistics. Any thread.
+/// Returns the present statistics. Any thread may call it.
 process_statistics process_now() noexcept;
 
 /// Prints them where and how the options say; as text on standard error if `stats` is off. Does not allocate.

@@ -55,8 +55,8 @@ void append_openmetrics(base::text& report, const report_subject& subject, const
 // used.
 void open_statistics_output(const base::options& options) noexcept;
 
-// Renders the report and writes it in one write, in the form that options.stats asks for (a table if it is off, as
-// for malloc_stats). Any thread; returns false without writing when another thread is writing a report.
+// Renders the report and writes it in one write, in the form that options.stats asks for (a table if it is off, as for
+// malloc_stats). Any thread may call it; returns false without writing when another thread is writing a report.
 bool print_statistics(const base::options& options, const process_statistics& process, std::span<const heap_row> heaps,
                       const advice& next) noexcept;
 

@@ -114,7 +114,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 constinit thread_local heap* usual_heap [[gnu::tls_model("initial-exec")]] = nullptr;
 [[gnu::always_inline]] inline bool is_usual(const heap* self) noexcept { return self == usual_heap; }
 
-// Returns the calling thread's heap, hardened. Null: no memory.
+// Returns the calling thread's heap, hardened. Returns null without memory.
 heap* ready_heap() noexcept {
   heap* const self = threads::ready(detail::local);
   if (self == nullptr) {
@@ -146,7 +146,7 @@ heap* ready_heap() noexcept {
   self.deallocate(block, index);
 }
 
-// Puts a block of this heap that was wiped into the quarantine, and returns another one; null: there was none.
+// Puts a block of this heap that was wiped into the quarantine, and returns another one; null if there was none.
 [[gnu::always_inline]] inline void* delay(heap& self, void* block, size_class index, const void* site) noexcept {
   self.delayed->note(block, site);
   return index <= heaps::last_delayed ? self.delayed->exchange(block, index) : block;

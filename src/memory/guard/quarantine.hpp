@@ -18,7 +18,7 @@ struct freed_block {
   std::size_t held_bytes;  ///< bytes of the heap's block; 0: it does not wait
 };
 
-/// First in, first out. Any thread; it has one short lock, and no other lock is taken while that is held.
+/// First in, first out. Any thread may call it; it has one short lock, and no other lock is taken while that is held.
 /// Invariant: entries [left_, come_) of the ring wait, the entries before them are only remembered, and
 ///   come_ - left_ <= max_blocks, held_bytes_ == sum of their held_bytes
 /// except for a moment between a push and the pops that follow it.

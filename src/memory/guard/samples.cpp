@@ -85,7 +85,7 @@ bool set_up() noexcept {
   return true;
 }
 
-// Takes a slot that has rested. Null: there is none.
+// Takes a slot that has rested. Returns null if there is none.
 slot_record* take_slot() noexcept {
   const hold guard(lock);
   if (!set_up()) {

@@ -1,4 +1,4 @@
-// Finds the place of a remotely freed block in its slab.
+// Finds the slab of a remotely freed block, and its number there.
 #pragma once
 
 #include "base/fault.hpp"

@@ -1,4 +1,4 @@
-// Fills memory with bytes that nobody writes by accident, and checks whether somebody changed them.
+// Fills memory with bytes that a program does not write by accident, and checks whether they have changed.
 //
 // The bytes follow from the address and from a number that differs from process to process. No byte is zero or ASCII,
 // so the end of a string, written one byte too far, always shows.

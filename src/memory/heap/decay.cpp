@@ -1,5 +1,5 @@
-// Returns what a heap no longer needs: to its slabs when it is old enough, and to the space at once when the program
-// freed much or memory is short.
+// Returns unneeded blocks of a heap to their slabs after a while, and slabs to the space at once when the program freed
+// much or memory is short.
 #include <algorithm>
 
 #include "base/options.hpp"
@@ -22,7 +22,7 @@ constexpr std::uint32_t calls_between_ticks = 64;
 /// may keep a little, and an eighth of the heap's slabs.
 std::uint64_t depot_budget(const heap& owner) noexcept { return 1_MiB + owner.slab_bytes.get() / 8; }
 
-/// A smaller heap that grows keeps what is idle until it has grown by so much.
+/// A small heap that grows keeps its idle blocks until it has grown by this much.
 constexpr std::uint64_t min_growth = 512_KiB;
 
 /// Growth within this time after a shrink means that the shrink came too early. Without another such regret, the size
@@ -53,10 +53,10 @@ void heap::note_run(const pages::slab& run) noexcept {
   new_bytes += is_growing ? run.units * pages::unit_bytes : 0;
 }
 
-// Runs before the heap takes `units` from the space for blocks of class `requested_class`. Memory that nobody has
-// touched costs a page fault for each page and adds to the peak; what lies idle in the heap costs less. So a heap that
-// grows gives cached runs to the space that were not used since its last growth. Whenever it has grown by a
-// thirty-second, it also gives up its depots and idle front magazines (docs/design/giving-back.md).
+// Runs before the heap takes `units` from the space for blocks of class `requested_class`. Untouched memory costs a
+// page fault for each page and adds to the peak; reusing idle memory of the heap costs less. So a growing heap gives
+// cached runs to the space that were not used since its last growth. Whenever it has grown by a thirty-second, it also
+// gives up its depots and idle front magazines (docs/design/giving-back.md).
 void heap::make_room(size_class requested_class, std::size_t units) noexcept {
   if ((is_growing || space->index().dirty_units() < units) && large.may_hold()) {
     visit_large_cache(false);
@@ -89,7 +89,8 @@ void heap::drop_idle_fronts(size_class requested_class) noexcept {
   });
 }
 
-// Returns to the slabs what was not needed since the last decay. False: more is left for the next tick.
+// Returns blocks to the slabs that were not needed since the last decay. Returns false if some are left for the next
+// decay.
 bool heap::decay() noexcept {
   if (!remote_inbox.empty()) {  // an owner may free for long without a refill, or refill from its own blocks
     collect();
@@ -191,9 +192,10 @@ void heap::flush_all() noexcept {
 }
 
 // Runs when use has fallen below half of its peak: it empties the magazines into the slabs and returns empty slabs to
-// the space at once, because a program that frees in bulk may make no later call. Use that falls on and on shrinks the
-// heap at each halving. A program that soon needs the memory again is not shrunk until its use has reached twice that
-// peak, or until the regret has faded. The regret first concerns the last halving, then the peak of the whole decline.
+// the space at once, because a program that frees in bulk may make no later call. While the use keeps falling, the heap
+// shrinks at each halving. If a program soon needs the memory again, the heap is not shrunk until its use has reached
+// twice that peak, or until the regret has faded. The regret first concerns the last halving, then the peak of the
+// whole decline.
 void heap::shrink() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
   if (in_use >= peak_in_use / 2 || peak_in_use < shrink_from ||

@@ -299,8 +299,8 @@ void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
   flushes.add(1);
 }
 
-// `keeps_one`: a class in use keeps its last empty slab, so that a slab does not go to the space and come back all the
-// time.
+// Gives a block to its slab, and an empty slab to the space. With `keeps_one`, the class keeps its last empty slab, so
+// that a slab does not go to the space and come back again and again.
 void heap::give_to_slab(void* block, bool keeps_one) noexcept {
   pages::slab* const home = pages::page_map::slab_of(block);
   const bool was_full = home->full();
@@ -376,7 +376,7 @@ void heap::deallocate_large_slow(pages::slab& block) noexcept {
   space->purge(platform::now_ms(), delay_ms);
 }
 
-// Two threads have passed the look-up of the same block before either freed it.
+// Reports a block that two threads freed at the same moment: both looked it up before either had freed it.
 void heap::report_freed_twice_at_once(const pages::slab& block) noexcept {
   base::fault_double_free("free", block.start, block.bytes);
 }

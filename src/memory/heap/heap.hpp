@@ -170,7 +170,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by the owner, read by all threads ---------------------------
   alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
-  owner_counter inbox_takes;                                   ///< so often the inbox was taken in
+  owner_counter inbox_takes;                                   ///< times that the inbox was taken in
   owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
   owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< in use now
@@ -185,12 +185,12 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint32_t> posts{0};       ///< slabs and batches since the inbox was taken in
   std::atomic<std::int32_t> batch_quota{remote_batch::min_quota};  ///< how many more batches may wait
-  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};   ///< sent_bytes at which others check the owner
+  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};   ///< sent_bytes at which senders check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                   ///< slow_calls at the last such check
   std::atomic<std::uint64_t> slow_calls_seen_ms{0};                ///< when a check first found this number
   struct {
     std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
-  } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
+  } reclaimed;  ///< reclaimed by other threads for the owner, which has not subtracted it yet
   platform::mutex mutex{platform::lock_rank::heap};  ///< guards a shared heap
   /// The owner enters in every slow path of a heap that is not shared, except where it only sends or uses the cache of
   /// large runs.
@@ -219,7 +219,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void* allocate(size_class index) noexcept;                ///< null: no memory
   void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
 
-  /// Returns a large block from the cache; null if it has none. Its bytes need not be zero. Owner only.
+  /// Returns a large block from the cache; null if it has none. Its bytes need not be zero. Only the owner may call it.
   void* take_cached_large(std::size_t bytes) noexcept {
     pages::slab* const run = large.take(base::divide_up(bytes, pages::unit_bytes));
     if (run == nullptr) [[unlikely]] {
@@ -241,27 +241,27 @@ struct heap : detail::heap_front, base::list_links<heap> {
       visit_large_cache(true);  // retire() says why
     }
   }
-  /// Returns the description of the resized block, whose start may be another one; null: the block is unchanged.
+  /// Returns the description of the resized block, whose start may be another one; null if the block is unchanged.
   [[nodiscard]] pages::slab* resize_large(pages::slab* block, std::size_t bytes, bool is_by_owner) noexcept;
 
   /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`must_empty`)
-  /// all. True: some may be left. Any thread.
+  /// all. Returns true if some may be left. Any thread may call it.
   bool visit_large_cache(bool must_empty) noexcept;
 
   /// Frees a block of another heap. The calling thread owns *this.
   void deallocate_remote(void* block, std::uintptr_t key) noexcept;
-  /// Sends the blocks of the batch to their owners. Owner only.
+  /// Sends the blocks of the batch to their owners. Only the owner may call it.
   void send_all() noexcept;
-  /// Takes the blocks in the inbox back. Owner only.
+  /// Takes the blocks in the inbox back. Only the owner may call it.
   void collect() noexcept;
 
   /// Returns everything free to the slabs, empty slabs to the space, and their pages to the system. It runs before an
-  /// allocation fails, and for trim(). Returns the bytes that went to the system. Owner only.
+  /// allocation fails, and for trim(). Returns the bytes that went to the system. Only the owner may call it.
   std::size_t reclaim() noexcept;
   /// Gives back the pages of slabs in which only free blocks lie; returns their bytes. Callers run flush_all first,
-  /// which brings the free blocks to their slabs. Owner only.
+  /// which brings the free blocks to their slabs. Only the owner may call it.
   std::size_t purge_slabs() noexcept;
-  /// Empties all magazines into the slabs and returns empty slabs to the space. Owner only.
+  /// Empties all magazines into the slabs and returns empty slabs to the space. Only the owner may call it.
   void flush_all() noexcept;
   /// Runs flush_all and empties the inbox and the batch: afterwards a valid idle heap holds only slabs in which the
   /// program has blocks. The owner calls it; then the heap has no owner.
@@ -358,7 +358,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void make_room(size_class requested_class, std::size_t units) noexcept;
   void drop_idle_fronts(size_class requested_class) noexcept;
   void shrink() noexcept;
-  /// Forgets how the use of the heap has gone up and down, for another owner.
+  /// Forgets the history of the heap's use, for another owner.
   void forget_waves() noexcept {
     is_growing = false;
     new_bytes = 0;

@@ -19,7 +19,7 @@ class inbox {
   using node = pages::inbox_node;
 
   /// Pushes a slab or a batch. The caller got `must_post` from remote_frees::free_remotely, or holds a slab that it
-  /// took out of an inbox, or holds the batch. Any thread.
+  /// took out of an inbox, or holds the batch. Any thread may call it.
   void post(node& sent) noexcept { post(sent, sent); }
   /// Pushes a list that is linked by next_sent.
   void post(node& first, node& last) noexcept {

@@ -43,7 +43,7 @@ struct large_runs {
 
 class large_cache : large_runs {
  public:
-  /// Takes an unused run of `units` or slightly more units. Returns null if there is none. Owner only.
+  /// Takes an unused run of `units` or slightly more units. Returns null if there is none. Only the owner may call it.
   pages::slab* take(std::size_t units) noexcept {
     if (!serves(units)) [[unlikely]] {
       return nullptr;
@@ -62,13 +62,13 @@ class large_cache : large_runs {
     return units <= max_spare_units && is_open(spare_bin) ? take_spare(units) : nullptr;
   }
 
-  /// Returns true if take() would probably find a run of at least `units`. Owner only.
+  /// Returns true if take() would probably find a run of at least `units`. Only the owner may call it.
   bool holds(std::size_t units) const noexcept {
     return serves(units) && (units_in(owners_[bin_of(units)].load(std::memory_order_relaxed)) >= units ||
                              units_in(shared_[bin_of(units)].load(std::memory_order_relaxed)) >= units);
   }
 
-  /// Returns false if the cache has been empty since the last visit that emptied it. Any thread.
+  /// Returns false if the cache has been empty since the last visit that emptied it. Any thread may call it.
   bool may_hold() const noexcept { return open_.load(std::memory_order_relaxed) != 0; }
 
   /// Keeps an unused run. Returns false if its bin is shut or full. Any thread may call it; `is_by_owner` is true for
@@ -151,7 +151,7 @@ class large_cache : large_runs {
     return (open_.load(std::memory_order_acquire) >> bin & 1) != 0;  // acquire: pairs with open()
   }
 
-  /// Puts a run into a slot that any thread may fill. False: the slot is full.
+  /// Puts a run into a slot that any thread may fill. Returns false if the slot is full.
   static bool put_anywhere(slot& target, word entry) noexcept {
     platform::note_release(&target);
     word expected = 0;

@@ -1,4 +1,4 @@
-// Finds the block at an address; only this file tells blocks from all other addresses.
+// Finds the block at an address. Only this file decides whether an address is a block.
 #pragma once
 
 #include <cstdint>

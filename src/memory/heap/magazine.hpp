@@ -104,7 +104,7 @@ struct depot {
 /// Keeps the empty arrays of one heap; the process's pool has the rest.
 class magazine_stock {
  public:
-  /// Returns an array with null below the entries of class `index`; null: no memory.
+  /// Returns an array with null below the entries of class `index`; null without memory.
   magazine* take(size_class index) noexcept {
     magazine* const array = take_any();
     if (array != nullptr) {
@@ -112,10 +112,10 @@ class magazine_stock {
     }
     return array;
   }
-  /// Returns an array with unspecified contents; null: no memory.
+  /// Returns an array with unspecified contents; null without memory.
   magazine* take_any() noexcept;
   void give(magazine* array) noexcept;
-  /// Returns one array to the process's pool. Any thread.
+  /// Returns one array to the process's pool. Any thread may call it.
   static void discard(magazine* array) noexcept;
   /// Returns all arrays to the process's pool.
   void clear() noexcept;

@@ -1,4 +1,4 @@
-// Describes as one value how a heap treats its calls.
+// The traits of a heap, which decide how it serves its calls.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace tarn::heaps {
 
-/// Names one way in which a heap departs from the inline paths.
+/// A trait of a heap: one difference from the inline paths.
 enum class heap_trait : std::uint8_t {
   shared = 1,            ///< many threads use it, under `heap::mutex`
   exact = 2,             ///< it has no magazines: the slab checks each free

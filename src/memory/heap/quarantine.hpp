@@ -42,7 +42,7 @@ class quarantine {
   /// Must be made in zeroed memory, so that pages which it does not use stay untouched.
   explicit quarantine(std::uint64_t seed) noexcept : random_(seed) {}
 
-  /// Puts in a block, and returns another one of its class; null: there is none.
+  /// Puts in a block, and returns another one of its class; null if there is none.
   [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
     const auto& range = slots.classes[index];
     void*& slot = slots_[range.first + (draw() & range.mask)];

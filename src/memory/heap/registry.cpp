@@ -42,7 +42,7 @@ heap* registry::acquire() noexcept {
   ++counts_.started;
   for (heap* candidate = idle_.front(); candidate != nullptr; candidate = candidate->next) {
     ownership expected = ownership::idle;
-    // Passes over a heap for which another thread is acting.
+    // Skips a heap for which another thread acts.
     if (candidate->state.compare_exchange_strong(expected, ownership::occupied, std::memory_order_seq_cst)) {
       platform::note_acquire(&candidate->state);
       idle_.remove(candidate);

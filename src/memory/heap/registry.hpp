@@ -13,13 +13,13 @@ pages::space& central() noexcept;
 
 class registry {
  public:
-  /// Returns a heap for a thread: one whose thread has ended, or a new one over central(). Its state is owned. Null:
-  /// no memory. Any thread.
+  /// Returns a heap for a thread: one whose thread has ended, or a new one over central(). Its state is owned. Returns
+  /// null without memory. Any thread may call it.
   static heap* acquire() noexcept;
   /// Takes back a heap that heap::retire has emptied.
   static void give_idle(heap* retired) noexcept;
 
-  /// Returns a heap over `space`, for a heap object. Null: no memory.
+  /// Returns a heap over `space`, for a heap object. Returns null without memory.
   static heap* create(pages::space& space, const char* name) noexcept;
   /// Takes back an empty heap that create() made. Its memory stays a heap forever.
   static void destroy(heap* empty) noexcept;
@@ -29,7 +29,7 @@ class registry {
   /// One search for a slab checks at most this many idle heaps.
   static constexpr int max_inspected = 8;
   /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
-  /// caller sets the state back. The next call returns another heap. Null: it found none.
+  /// caller sets the state back. The next call returns another heap. Returns null if it found none.
   static heap* tend_next_idle() noexcept;
   /// Calls `visit(heap&)` for all heaps ever made. They are never freed.
   template <class Visit>

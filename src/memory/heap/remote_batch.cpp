@@ -25,7 +25,7 @@ struct owner_group {
   remote_batch* batch = nullptr;
 };
 constexpr std::size_t groups_in_batch = 16;
-/// A batch is not divided where its first `first_look` blocks all have different owners.
+/// A batch is not divided if its first `first_look` blocks all have different owners.
 constexpr std::size_t first_look = 32;
 
 // Heaps are records of one size, one after the other.
@@ -51,13 +51,13 @@ void fetch(void* block) noexcept {
 
 }  // namespace
 
-// A hint, because the owner may end, or others may post meanwhile.
+// Returns true if the owner probably accepts a batch: it may end, or other threads may post, at any time.
 bool heap::accepts_batch() const noexcept {
   return state.load(std::memory_order_relaxed) == ownership::occupied && !policy.closed() &&
          batch_quota.load(std::memory_order_relaxed) > 0;
 }
 
-// Runs on the sender, which loses the batch.
+// Runs in the sender, which gives up the batch.
 void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) noexcept {
   sent.batch_blocks = count;
   batch_quota.fetch_sub(1, std::memory_order_relaxed);
@@ -136,8 +136,8 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   return left;
 }
 
-// Handles a block that its key alone does not show to be one of this heap. Returns its class; class_count: the slab
-// was adopted after the sender had read its key, and the block is sent on.
+// Handles a block whose key is not of this heap. Returns the block's class, or class_count if the slab was adopted
+// after the sender had read its key; the block is then sent on.
 size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
   // A second free may have ended the block. Then no block starts here any more, which find_block reports, or a large
   // one.
@@ -151,7 +151,7 @@ size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
   return detail::class_count;
 }
 
-// Calls `visit(block, class)` for the blocks of a batch that belong to this heap. Then the batch is gone.
+// Calls `visit(block, class)` for the blocks of a batch that belong to this heap, and frees the batch.
 template <class Visit>
 void heap::take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept {
   void* const* const end = batch.blocks + batch.batch_blocks;
@@ -202,8 +202,8 @@ void heap::receive_batch(remote_batch& sent, taker role) noexcept {
   });
 }
 
-// Sets the bits of the blocks instead, so that others can find slabs all of whose blocks wait. Adds the slabs that
-// this announces to the list, and returns it.
+// Sets the bits of the blocks of a batch, so that slabs whose blocks are all remotely freed can be found. Adds the
+// slabs that are thereby posted to the list, and returns the list.
 inbox::node* heap::unpack(remote_batch& packed, inbox::node* list) noexcept {
   block_finder finder;
   for (std::size_t position = 0; position < packed.batch_blocks; ++position) {

@@ -50,8 +50,8 @@ struct room_table {
 };
 inline constexpr room_table rooms;
 
-/// Adds a block of another heap to the batch of the thread's heap. False: the block is the first one or fills the
-/// batch, there is no batch, or the key is not one of a size class. heap::deallocate_remote handles the others.
+/// Adds a block of another heap to the batch of the thread's heap. Returns false if the block is the first one or fills
+/// the batch, there is no batch, or the key is not one of a size class. heap::deallocate_remote handles the others.
 [[gnu::always_inline]] inline bool add_to_batch(detail::heap_front& front, void* block, std::uintptr_t key) noexcept {
   detail::batch_cursor& cursor = front.cursor;
   const std::ptrdiff_t room = cursor.room - static_cast<std::ptrdiff_t>(rooms.bytes[key & pages::mark_mask]);

@@ -7,12 +7,13 @@ namespace tarn::heaps {
 
 class spaces {
  public:
-  /// Returns a new space; null: no memory. Any thread.
+  /// Returns a new space; null without memory. Any thread may call it.
   static pages::space* create(const pages::space_options& options) noexcept;
   /// Gives all memory of a space back and takes the space out of the list.
   static void destroy(pages::space* space) noexcept;
 
-  /// Calls `visit(space&)` for central() and every space of a heap object, under the lock of this list. Any thread.
+  /// Calls `visit(space&)` for central() and every space of a heap object, under the lock of this list. Any thread may
+  /// call it.
   template <class Visit>
   static void for_all(Visit visit) noexcept {
     for_each(&visit, [](void* context, pages::space& space) noexcept { (*static_cast<Visit*>(context))(space); });

@@ -1,5 +1,5 @@
 // Lets another process find the heaps of this one: `tarn top` reads the counters of a program on the drop-in from
-// outside. The watched process does not notice it.
+// outside, without any effect on that program.
 #pragma once
 
 #include <atomic>

@@ -13,10 +13,10 @@ namespace tarn::pages {
 /// The lock of its space guards it, except for `due` and `note_dirty`.
 class memory_policy {
  public:
-  /// Notes that units with memory have become free. Any thread.
+  /// Notes that units with memory have become free. Any thread may call it.
   void note_dirty() noexcept { is_pending_.store(true, std::memory_order_relaxed); }
 
-  /// Returns true if free memory may be old enough to purge. Any thread; cost: one or two loads.
+  /// Returns true if free memory may be old enough to purge. Any thread may call it; cost: one or two loads.
   bool due(std::uint64_t now_ms) const noexcept {
     return is_pending_.load(std::memory_order_relaxed) && now_ms >= next_ms_.load(std::memory_order_relaxed);
   }

@@ -17,11 +17,12 @@ class metadata {
   /// The largest record has this many bytes.
   static constexpr std::size_t max_bytes = std::size_t{2} << 20;
 
-  /// Returns zeroed memory at a multiple of `alignment` (a power of two up to a page); null: the system has none. Any
-  /// thread.
+  /// Returns zeroed memory at a multiple of `alignment` (a power of two up to a page); null if the system has none. Any
+  /// thread may call it.
   static void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
 
-  /// Lets the next allocations of `bytes` together make no system call, if the region has so much left. Any thread.
+  /// Lets the next allocations of `bytes` together make no system call, if the region has so much left. Any thread may
+  /// call it.
   static void prepare(std::size_t bytes) noexcept;
 
   /// Returns the bytes that are writable in all regions. They only grow, in steps. For tests.
@@ -31,13 +32,13 @@ class metadata {
   static platform::mutex& lock() noexcept;
 };
 
-/// Keeps records of one type, and reuses them through a list of free ones. Any thread.
+/// Keeps records of one type, and reuses them through a list of free ones. Any thread may use it.
 template <class Record>
 class record_pool {
  public:
   constexpr explicit record_pool(platform::lock_rank rank) noexcept : mutex_(rank) {}
 
-  /// Returns memory for a Record, not constructed; null: the system has none.
+  /// Returns memory for a Record, not constructed; null if the system has none.
   void* allocate() noexcept {
     {
       const platform::locked hold(mutex_);

@@ -30,12 +30,12 @@ static_assert(detail::class_count <= large_mark && alignof(detail::heap_front) =
 
 class page_map {
  public:
-  /// Maps whole units with platform::map; the entries for the first `covered` bytes can be set. Null: no memory. Any
-  /// thread.
+  /// Maps whole units with platform::map; the entries for the first `covered` bytes can be set. Returns null without
+  /// memory. Any thread may call it.
   static void* map(std::size_t bytes, std::size_t alignment, std::size_t covered) noexcept;
 
-  /// Makes the leaves for [start, start + bytes). False: the system refuses memory for them, and the entries cannot
-  /// be set. Any thread.
+  /// Makes the leaves for [start, start + bytes). Returns false if the system refuses memory for them, and the entries
+  /// cannot be set. Any thread may call it.
   [[nodiscard]] static bool cover(const void* start, std::size_t bytes) noexcept;
 
   /// Sets the entries of `units` units from `start`, which are covered. Any thread that owns the units may call it.
@@ -46,7 +46,8 @@ class page_map {
   static void set_large(const void* start, std::uintptr_t owner, slab* s) noexcept {
     set(start, 1, owner | large_mark, s);
   }
-  /// Marks a large block as free, as retire() does. False: another thread has done so since the caller read `key`.
+  /// Marks a large block as free, as retire() does. Returns false if another thread has done so since the caller read
+  /// `key`.
   [[nodiscard]] static bool claim_large(const void* start, std::uintptr_t key) noexcept {
     // relaxed: the program orders a free after everything else that it does with the block.
     return __atomic_exchange_n(&key_at(start), 0, __ATOMIC_RELAXED) == key;

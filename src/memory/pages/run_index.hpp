@@ -26,8 +26,8 @@ class run_index {
   /// Updates the index; called after each change of a segment's free or dirty units.
   void update(segment& changed) noexcept;
 
-  /// Returns a segment with a free run of `units`, if possible one with little more. Null: none was found; a segment
-  /// that has hardly enough may be missed. Cost: constant time.
+  /// Returns a segment with a free run of `units`, if possible one with little more. Returns null if none was found; a
+  /// segment that has hardly enough may be missed. Cost: constant time.
   segment* find(std::size_t units) const noexcept;
 
   /// Returns the first segment with dirty units, in the order in which they became dirty or were moved.

@@ -28,14 +28,14 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   std::size_t indexed_dirty;  ///< dirty_units as the run index has counted them
   segment* bin_previous;
   segment* bin_next;
-  std::uint8_t bin;  ///< bin of the run index, counted from 1; 0: in none
+  std::uint8_t bin;  ///< bin of the run index, counted from 1; 0 if it is in no bin
   bool is_reserved;  ///< reserved: it survives release(), and no purge by age touches it
   unit_set free;
   unit_set recently_freed;
   unit_set stale;
   unit_set lent;  ///< units in no other set: their pages are going back right now
 
-  /// Maps a segment and covers it in the page map. Null: no memory.
+  /// Maps a segment and covers it in the page map. Returns null without memory.
   static segment* create(std::size_t units, std::size_t alignment) noexcept;
   void destroy(void (*unmap)(void* start, std::size_t bytes) noexcept = platform::unmap) noexcept;
 
@@ -48,7 +48,7 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   /// Takes the first run of `count` free units whose address is a multiple of `alignment` (first fit); null if there
   /// is none. The slab of the run has start, home, units and zeroed set, and is not in the page map yet.
   slab* take(std::size_t count, std::size_t alignment) noexcept;
-  /// Takes `count` more units right behind a run of this segment. False: they are not all free there.
+  /// Takes `count` more units right behind a run of this segment. Returns false if they are not all free there.
   bool extend(slab& run, std::size_t count) noexcept;
   /// Gives a run back, or (`first_unit` > 0) only its units from there on. `is_clean`: they read as zero.
   void give(slab& run, std::size_t first_unit = 0, bool is_clean = false) noexcept;
@@ -82,7 +82,7 @@ static_assert(sizeof(segment) % alignof(slab) == 0);
 /// its segment has ended: its bits are all zero then. Callers hold the lock of a space.
 class segment_records {
  public:
-  /// Returns memory that is not constructed; null: no memory.
+  /// Returns memory that is not constructed; null without memory.
   static void* allocate(std::size_t units) noexcept;
   static void deallocate(void* record, std::size_t units) noexcept;
 };

@@ -16,7 +16,7 @@ constexpr std::size_t max_run_units = max_units / 2;
 
 /// Copying a smaller block that cannot grow in its segment costs less than the page faults that follow a move.
 constexpr std::size_t min_moved_bytes = TARN_SMALL ? 2 * unit_bytes : 1_MiB;
-/// The kernel moves page tables as a whole where both places have the same distance from such an address.
+/// The kernel moves whole page tables if both addresses have the same distance from a multiple of this.
 constexpr std::size_t page_table_bytes = 2_MiB;
 /// A process may have 65,530 mappings by default. A single takes up to three with its guards, so blocks leave segments
 /// only while there are fewer singles than this.
@@ -25,7 +25,7 @@ constexpr std::size_t max_singles = 4096;
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 constinit std::atomic<std::size_t> singles_in_process{0};
 
-/// Segments do not begin small under a lower limit on address space.
+/// Under a lower limit on address space, the first segments are not smaller than later ones.
 constexpr std::size_t little_address_space = 2_GiB;
 
 /// More free memory than this is worth the start of a helper.
@@ -40,7 +40,7 @@ std::size_t alignment_to_move(std::size_t bytes) noexcept {
   return bytes < 2 * page_table_bytes ? unit_bytes : page_table_bytes;
 }
 
-// Makes one block of a run, and sets it in the page map.
+// Makes a run one large block, and enters it in the page map.
 void make_large(slab& block, std::uintptr_t owner) noexcept {
   block.capacity = 1;
   block.free_blocks = 0;
@@ -244,12 +244,12 @@ bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) 
     if (units < block.units) {
       return false;
     }
-    // The pages move to a new place. It is chosen, and covered in the page map, before the old one is given up.
+    // The pages move to new addresses, which are mapped, and covered in the page map, before the old ones are given up.
     char* const target = static_cast<char*>(page_map::map(new_bytes, alignment_to_move(new_bytes), unit_bytes));
     if (target == nullptr) {
       return false;
     }
-    // The old entry is cleared first, because the old place may belong to another thread at once.
+    // The old entry is cleared first, because the old addresses may belong to another thread at once.
     page_map::clear(block.start, 1);
     if (!platform::move(block.start, old_bytes, target, new_bytes)) {
       page_map::set_large(block.start, owner, &block);
@@ -289,7 +289,7 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
   if (created == nullptr) {
     return nullptr;
   }
-  // After a failure the new place may belong to another thread, so it is not in the page map before.
+  // After a failure the new addresses may belong to another thread, so they enter the page map only after the move.
   if (!platform::move_part(block.start, block.bytes, created->start, units * unit_bytes)) {
     forget_single(*created);
     return nullptr;
@@ -335,8 +335,8 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   return resized;
 }
 
-// Runs in caches count as handed out, so the caches may keep a seventh of what the program uses, or 32 MiB, and the run
-// that exceeds this: a steady pair of the largest size never takes a lock.
+// Runs in caches count as handed out, so the caches may keep a seventh of the memory that the program uses, or 32 MiB,
+// and the run that exceeds this. So a program that repeats a malloc and free of the largest size takes no lock.
 bool space::grant_caching(std::size_t bytes, std::size_t least) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
@@ -384,7 +384,7 @@ void space::deallocate(slab* run) noexcept {
 
 void space::release_all(std::size_t kept_bytes) noexcept {
   const hold guard(mutex_);
-  wait_for_purge();  // its units may belong to anybody once they are unmapped
+  wait_for_purge();  // its units may belong to another mapping once they are unmapped
   while (slab* const single = singles_.front()) {
     page_map::clear(single->start, 1);
     unmap_(single->start, single->units * unit_bytes);

@@ -20,8 +20,8 @@ namespace tarn::pages {
 enum class purging : std::uint8_t { never, after_delay, at_once };
 
 struct space_options {
-  std::size_t segment_units = max_units;         ///< least units of a new segment, where much is in use
-  std::size_t first_units = max_units;           ///< least units of the first one: later ones double what is in use
+  std::size_t segment_units = max_units;         ///< least units of a new segment when much memory is in use
+  std::size_t first_units = max_units;           ///< least units of the first one; later ones double the used memory
   std::size_t alignment = std::size_t{2} << 20;  ///< alignment of segments
   std::size_t limit = 0;                         ///< bytes that may be handed out; 0: no limit
   purging purge = purging::after_delay;          ///< when free memory goes back to the system
@@ -42,28 +42,28 @@ class space {
   /// Sets the options, before any other use and again after release_all(0).
   void configure(const space_options& options) noexcept { options_ = options; }
 
-  /// Maps and touches `bytes` now; they stay until release_all drops them. False: there is not enough memory for all
-  /// of it (the part that was mapped is kept).
+  /// Maps and touches `bytes` now; they stay until release_all drops them. Returns false if there is not enough memory
+  /// for all of it (the part that was mapped is kept).
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
 
-  /// Returns a slab of class `index` with all blocks free, which is in the page map under `owner | index`. Null: the
-  /// limit is reached or there is no memory.
+  /// Returns a slab of class `index` with all blocks free, which is in the page map under `owner | index`. Returns null
+  /// if the limit is reached or there is no memory.
   slab* allocate_slab(detail::size_class index, std::uintptr_t owner) noexcept;
 
-  /// Returns a large block of at least `bytes` at a multiple of `alignment`. Null: the limit is reached, there is no
-  /// memory, or a number is too large.
+  /// Returns a large block of at least `bytes` at a multiple of `alignment`. Returns null if the limit is reached,
+  /// there is no memory, or a number is too large.
   slab* allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept;
 
   /// Resizes a large block to at least `bytes` without copying: in its place, or by moving its pages. `may_move`: a
-  /// block of a segment may move. Returns the description of the resized block, which may be another one. Null: the
-  /// block is unchanged.
+  /// block of a segment may move. Returns the description of the resized block, which may be another one. Returns null
+  /// if the block is unchanged.
   [[nodiscard]] slab* resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move = true) noexcept;
 
   /// Gives a slab or a large block back.
   void deallocate(slab* run) noexcept;
 
   /// Gives memory that has been free for longer than `delay_ms` back to the system, a bounded amount in one call;
-  /// reserved memory stays. True: more is due now. Cheap when nothing is due.
+  /// reserved memory stays. Returns true if more is due now. Cheap when nothing is due.
   bool purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept;
   /// Returns true if purge() will later have enough free memory to give back that it should be called again.
   bool may_purge_later() noexcept;
@@ -75,7 +75,7 @@ class space {
   /// Caches may always keep this much.
   static constexpr std::size_t min_cached = std::size_t{32} << 20;
   /// Returns true if a cache in front of this space may keep runs of `bytes`, beside what the caches may keep already:
-  /// that must be at most `least`, or an eighth of what is used. end_caching() undoes it. Any thread.
+  /// that must be at most `least`, or an eighth of what is used. end_caching() undoes it. Any thread may call it.
   [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t least = min_cached) noexcept;
   void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }
 
@@ -98,8 +98,8 @@ class space {
   /// Runs in a forked child, on the thread that held the lock around the fork. Opens the lock, and ends the purge of
   /// another thread of the parent that had opened it.
   void reset_after_fork() noexcept;
-  /// Runs in a forked child whose parent had no thread but the forking one and a helper that purges. Each space ends
-  /// the helper's purge when it next locks itself: now the thread may be in the middle of changing the space.
+  /// Runs in a forked child whose parent had only the forking thread and a helper that purges. Each space ends the
+  /// helper's purge when it is next locked, because at the fork the thread may have been changing the space.
   static void end_lost_purges() noexcept;
   const run_index& index() const noexcept { return runs_; }
   bool is_valid() noexcept;

@@ -60,7 +60,7 @@ constinit std::atomic<bool> visits_heaps{false};
 // Returns true if the helper must leave the spaces soon.
 bool must_leave() noexcept { return forks.load(std::memory_order_seq_cst) != 0 || is_stopped(); }
 
-// Visits all heaps, and purges all spaces. True: some space still has memory that is due later.
+// Visits all heaps, and purges all spaces. Returns true if some space still has memory that is due later.
 bool visit_spaces() noexcept {
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;

@@ -5,7 +5,7 @@
 
 namespace tarn::threads {
 
-/// Gives the calling thread a heap if it has none yet. Null: no memory for it.
+/// Gives the calling thread a heap if it has none yet. Returns null without memory for it.
 heaps::heap* start() noexcept;
 
 /// Returns the heap behind `front`, which is a value of detail::local; if there is none, the heap that start() returns.
@@ -19,14 +19,15 @@ inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noe
 }
 
 /// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
-/// tarn::global() use it. Null: the process has no memory at all.
+/// tarn::global() use it. Returns null if the process has no memory at all.
 heaps::heap* process_heap() noexcept;
 
 /// Returns the calling thread's own heap, even while another is current; null if it has none. Callers run
 /// initialise() first.
 heaps::heap* own_heap() noexcept;
 
-/// Sets up page map, spaces, options and fork handlers, once. Any thread may call it at any time. False: no memory.
+/// Sets up page map, spaces, options and fork handlers, once. Any thread may call it at any time. Returns false without
+/// memory.
 bool initialise() noexcept;
 
 }  // namespace tarn::threads
