@@ -1,4 +1,4 @@
-// Implements what glibc adds to malloc: tuning, trimming and statistics.
+// Implements glibc's additions to malloc: tuning, trimming and statistics.
 #include <malloc.h>
 #include <cerrno>
 #include <cstddef>
@@ -15,8 +15,8 @@ using namespace tarn;
 
 extern "C" {
 
-/// Returns 1 if memory went back to the system. Free memory of other threads' heaps stays with them. The bytes to
-/// keep are taken for 0.
+/// Gives free memory back, and returns 1 if some went back to the system. Free memory of other threads' heaps stays
+/// with them. The argument, the bytes to keep, is ignored as if it were 0.
 TARN_EXPORT int malloc_trim(std::size_t) noexcept { return api::trim() ? 1 : 0; }
 
 /// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have

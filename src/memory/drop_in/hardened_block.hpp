@@ -93,7 +93,7 @@ class hardened_block {
     put(room(), canary_of(start_) ^ std::uint64_t{requested} << size_shift ^ free_bit);
   }
 
-  /// Returns whether the block looks as wipe() has left it.
+  /// Returns true if the block has not changed since wipe().
   [[gnu::always_inline]] bool is_wiped() const noexcept {
     const std::uint64_t mark = get(sizeof mark);
     const std::uint64_t tail = get(room());
@@ -112,7 +112,7 @@ class hardened_block {
     return changed == 0 && (mark == 0 || heaps::is_marked(start_)) &&
            (tail == 0 || (tail ^ canary ^ free_bit) << (64 - size_shift) == 0);
   }
-  /// Returns the offset of the first byte that wipe() has not left so. Requires !is_wiped().
+  /// Returns the offset of the first byte that has changed since wipe(). Requires !is_wiped().
   std::size_t first_changed() const noexcept;
 
  private:

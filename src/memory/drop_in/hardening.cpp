@@ -108,9 +108,9 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 
 // ------------------------------------------------------------------- heaps
 
-// The calling thread's heap, if the caller may use its magazines and its quarantine without any lock: then it is equal
-// to detail::local. Otherwise it differs: a heap that counts its calls, or samples each of them, has a quarantine, too,
-// and takes its lock.
+// The calling thread's heap if the thread may use its magazines and its quarantine without a lock; it is then equal to
+// detail::local. It differs from that for a heap that counts its calls, or samples each of them: such a heap has a
+// quarantine, too, but takes its lock.
 constinit thread_local heap* usual_heap [[gnu::tls_model("initial-exec")]] = nullptr;
 [[gnu::always_inline]] inline bool is_usual(const heap* self) noexcept { return self == usual_heap; }
 
@@ -316,7 +316,7 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
     if (self == nullptr || bytes > api::largest_request) {
       return no_memory();
     }
-    // The smallest of these requests would not be large without the tail.
+    // Without the tail, the smallest of these requests would not be a large block.
     const std::size_t least = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
     void* const block = api::allocate_zeroed(self, 1, least);
     return block == nullptr ? no_memory() : block;
@@ -344,7 +344,7 @@ namespace {
   if (key != 0 && heaps::class_in(key) < detail::class_count) {
     fault_if_misaligned("free", block, heaps::class_in(key));
   }
-  // Memory that realloc made larger or smaller may have room for more than was asked for.
+  // A large block that realloc has resized may have more bytes than were requested.
   const heaps::found_block target = heaps::find_block("free", block);
   if (stated_bytes != guard::no_stated_size && stated_bytes > target.bytes) {
     base::fault_wrong_size(block, stated_bytes, target.bytes);
@@ -450,7 +450,7 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   if (self == nullptr) {
     return nullptr;
   }
-  // The engine knows whole blocks only: of small ones, their tails are a part.
+  // The engine knows only whole blocks; the tail is a part of a small one.
   const std::size_t raw = bytes > detail::largest_class_size ? bytes : bytes + tail_bytes;
   void* const result = api::resize<raw_moves>(self, block, key, raw);
   if (result == nullptr) {

@@ -1,9 +1,9 @@
 // Hardening: cheap checks of every block of the drop-in, for programs that run with them all the time (the option
 // `harden`). docs/guide/guard.md says what is found; docs/design/hardening.md has the reasons and the figures.
 //
-// Every heap is closed, so that each call takes a slow path, and comes here. free checks the canary behind the block
-// and the stated size, zeroes the block, and lets it wait in the quarantine of its thread's heap. Then the block
-// goes back as any other does. malloc hands a block out if it is still zero.
+// Every heap is closed, so that each call takes the slow path, which calls these functions. free checks the canary
+// behind the block and the stated size, zeroes the block, and puts it into the quarantine of its thread's heap. Later
+// the block is freed as usual. malloc hands a block out only if it is still zero.
 //
 // All functions may be called on any thread. `site` is the address that the program's call returns to.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace tarn::hardening {
 
-/// Return null and set errno when there is no memory.
+/// These allocate a block. They return null and set errno without memory.
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
 /// Resizes a block that is not sampled; null is allowed. If it returns null, the block is untouched.

@@ -1,13 +1,12 @@
-// Takes the place of calls that change what a process is or may do, so that the helper that gives idle memory back is
-// not left behind.
+// Wraps calls that change the identity or the rights of the process, because of the helper that gives idle memory back.
 //
-// That helper is a thread of the kernel, which the C library does not know (platform/helper.hpp). So setuid() would
-// leave it the old user, and unshare(CLONE_NEWUSER) fails while there are two threads. Each of these calls ends the
-// helper first. The next one starts with the new identity.
+// Only the kernel knows that helper as a thread; the C library does not (platform/helper.hpp). So after setuid() it
+// would still run as the old user, and unshare(CLONE_NEWUSER) fails while there are two threads. Each of these calls
+// ends the helper first, and the next helper starts with the new identity.
 //
-// When the process restricts its own system calls, or announces it with PR_SET_NO_NEW_PRIVS, no helper starts again: a
-// filter may kill for clone() or membarrier(), and whether one is in place cannot be asked without a call that it may
-// kill for, too. A filter that was there at the start, as in a container, is no reason: it allows threads.
+// When the process restricts its own system calls, or announces that with PR_SET_NO_NEW_PRIVS, no helper starts again:
+// a filter may kill the process for clone() or membarrier(), and also for the call that would ask whether there is a
+// filter. A filter from before the start, as in a container, does not matter, because it allows threads.
 #include <linux/prctl.h>
 
 #include <cstdarg>

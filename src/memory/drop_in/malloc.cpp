@@ -50,7 +50,8 @@ void* no_memory() noexcept {
   return block;
 }
 
-// Has the class of each size above tabled_bytes, up to largest_class_size. Such classes are multiples of its step.
+// The class of each size above tabled_bytes, up to largest_class_size. The sizes of these classes are multiples of the
+// table's step.
 struct wide_class_table {
   static constexpr std::size_t step_bytes = detail::tabled_bytes / detail::steps_per_doubling;
   std::uint8_t classes[detail::largest_class_size / step_bytes];
@@ -75,7 +76,7 @@ size_class wide_class_of(std::size_t bytes) noexcept {
   return block == nullptr ? no_memory() : checked(block, index);
 }
 void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
-// Is out of line, so that its caller needs no stack frame.
+// This is not inline, so that its caller needs no stack frame.
 [[gnu::cold, gnu::noinline]] void* not_an_alignment() noexcept {
   errno = EINVAL;
   return nullptr;
@@ -169,7 +170,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_relaxed) == guard::mode::hardened; }
 
-// Allocates where blocks are guarded, or where it is not known yet.
+// Allocates if blocks are guarded, or if the options were not read yet.
 [[gnu::noinline]] void* allocate_watched(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   if (guard::current_mode.load(std::memory_order_relaxed) == guard::mode::unknown) {
     guard::find_mode();
@@ -190,7 +191,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
   }
 }
 
-// Is out of line, because the functions that it calls need a frame; the exported function then needs none.
+// This is not inline: the functions that it calls need a stack frame, and the exported function should need none.
 [[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   if (guard::is_enabled()) [[unlikely]] {
     return or_no_memory(guard::allocate_zeroed(count, element_bytes, site));

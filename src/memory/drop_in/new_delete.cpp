@@ -58,7 +58,7 @@ template <bool MayThrow, class Allocate>
   }
 }
 
-// Is out of line, so that the fast path of operator new needs no stack frame.
+// This is not inline, so that the fast path of operator new needs no stack frame.
 template <bool MayThrow>
 [[gnu::noinline]] void* make_slow(std::size_t bytes, const void* site) noexcept(!MayThrow) {
   void* const block = drop_in::allocate_slow(bytes, site);

@@ -83,7 +83,8 @@ TARN_EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
   return function == nullptr ? is_missing() : function(count, groups);
 }
 
-// Reads files or asks servers, where the thread may be cancelled: a pause that lasted so long would never end then.
+// The function reads files or asks servers, and the thread may be cancelled in it. A pause around it would then never
+// end, so the pause comes after it and ends a helper that has the old groups.
 TARN_EXPORT int initgroups(const char* user, gid_t group) {
   auto* const function = initgroups_function.resolve<int (*)(const char*, gid_t)>();
   const int result = function == nullptr ? is_missing() : function(user, group);

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/// (result, name, parameters, arguments) of each call that changes what a thread is or may do.
+/// Name, parameters and arguments of each call that changes the identity or the rights of a thread.
 #define TARN_IDENTITY_CALLS(CALL)                                                       \
   CALL(setuid, (uid_t user), (user))                                                    \
   CALL(setgid, (gid_t group), (group))                                                  \

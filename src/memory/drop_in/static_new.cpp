@@ -1,8 +1,9 @@
 // Provides operator new and delete in libtarn-malloc.a, where the rest of the drop-in is another object.
 //
-// A static program gets of the C++ runtime only what something refers to. The drop-in's references to it are weak,
-// because C programs use the drop-in too (memory/drop_in/new_delete.cpp). This object is linked only into programs that
-// use operator new or delete, and its references are strong: such a program gets what throws std::bad_alloc.
+// A static program gets only the parts of the C++ runtime that its objects refer to. The drop-in's references to it are
+// weak, because C programs use the drop-in, too (memory/drop_in/new_delete.cpp). This object is linked only into
+// programs that use operator new or delete, and its references are strong, so that such a program can throw
+// std::bad_alloc.
 #if defined(__x86_64__)
 #define TARN_JUMP "jmp "
 #elif defined(__aarch64__)

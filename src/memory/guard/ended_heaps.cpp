@@ -11,7 +11,8 @@
 namespace tarn::guard::ended_heaps {
 namespace {
 
-/// The start is 0 while the rest is written, so that a fault reads no mixture.
+/// The addresses of a heap that has ended. `start` is 0 while the other members are written, so that a fault does not
+/// read old and new values together.
 struct ended_range {
   std::atomic<std::uintptr_t> start{0};
   std::size_t bytes = 0;
@@ -22,7 +23,7 @@ constinit ended_range ranges[are_kept ? max_ranges : 1] = {};
 constinit std::atomic<std::uint32_t> next_range{0};
 constinit thread_local char ending_name[sizeof ended_range::name] = {};
 
-// Two threads would use one slot at once only if others ended all the other ranges meanwhile.
+// Two threads could use one slot at once only if other threads used all other slots at the same time.
 void remember(void* start, std::size_t bytes) noexcept {
   ended_range& slot = ranges[next_range.fetch_add(1, std::memory_order_relaxed) % std::size(ranges)];
   if (const std::uintptr_t oldest = slot.start.exchange(0, std::memory_order_acquire); oldest != 0) {

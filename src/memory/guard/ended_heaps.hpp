@@ -21,8 +21,8 @@ inline constexpr std::size_t max_ranges = 1024;
 /// Called before the calling thread ends the heap object called `name`.
 void note_end(const char* name) noexcept;
 
-/// Does what platform::unmap does, but keeps the addresses of the heap that note_end() has named where that is
-/// possible: not where address space is limited.
+/// Does what platform::unmap does, but keeps the addresses of the heap that note_end() has named, unless address space
+/// is limited.
 void unmap(void* start, std::size_t bytes) noexcept;
 
 /// Reports an access if it is one to a heap that has ended. `is_known`: `is_write` tells the kind of the access.

@@ -38,15 +38,14 @@ heaps::heap* this_heap() noexcept {
   return caller;
 }
 
-// The system knows the thread's number, too, but asking it costs a system call.
+// Returns the number of the calling thread. The kernel knows it, too, but that takes a system call.
 std::uint32_t thread_of(const heaps::heap& owner) noexcept {
   return owner.policy.shared() ? platform::thread_number() : owner.owner_thread.load(std::memory_order_relaxed);
 }
 
 // ----------------------------------------------------------------- finding
 
-/// Reports a fault about an address that is no block now, and does not return, if a block that was there is
-/// remembered.
+/// Reports a fault and does not return, if the quarantine remembers a block at an address where there is no block now.
 void fault_if_remembered(const char* entry, const void* pointer) noexcept {
   if (freed_block past; waiting.recall(pointer, past)) {
     base::fault_double_free(entry, past.record);
@@ -71,8 +70,8 @@ void fault_if_overrun(const char* entry, const void* pointer, const guarded& blo
                       static_cast<std::size_t>(bad.last - block.user), bad.last == block.slack_end());
 }
 
-/// The block before one whose header is gone is the first suspect. It may be another thread's and change while it is
-/// read, but the process is about to end.
+/// Reports an overrun of the block before one whose header was overwritten, if its canary is damaged. Another thread
+/// may change that block meanwhile, which is harmless because the process is about to end.
 void fault_if_neighbour_overran(const char* entry, const void* pointer, const pages::slab& home, char* start) noexcept {
   if (home.index >= detail::class_count || start == home.start) {
     return;

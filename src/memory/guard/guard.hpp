@@ -1,12 +1,12 @@
 // Implements guarded blocks: malloc's family with checks for overrun, underrun, use after free, double free and wrong
 // sizes. The drop-in uses them when the option `guard` is on, and so do pools (memory/pools/guarded_blocks.hpp).
 //
-// A header stands before the program's bytes (memory/guard/guarded_block.hpp), not behind them, so that an overrun, the
-// most frequent mistake, leaves the data that tell whose block it was. A freed block is filled and waits in a
-// quarantine, which knows its expected contents.
+// A header precedes the program's bytes (memory/guard/guarded_block.hpp), so that an overrun, the most frequent
+// mistake, does not destroy the description of the block. A freed block is filled and waits in a quarantine, which
+// knows its expected content.
 //
-// Either all blocks that the drop-in hands out are guarded or none: the option is read before the first one. Every
-// heap of the process is closed then, so that each call takes a slow path, and comes here.
+// The option is read before the first block, so the drop-in guards either all blocks or none. Every heap of the process
+// is then closed, so that each call takes the slow path, which calls these functions.
 //
 // All functions may be called on any thread. `site` is the address that the program's call returns to.
 // docs/guide/guard.md says which mistakes are found and which are not.
@@ -35,8 +35,8 @@ inline bool is_enabled() noexcept {
 /// Returns false if it is known that blocks are neither guarded nor hardened.
 inline bool may_be_wanted() noexcept { return current_mode.load(std::memory_order_relaxed) != mode::off; }
 
-/// Must be called before the first block where guarded blocks are wanted whatever the option says. Returns false when
-/// there is no memory.
+/// Switches guarded blocks on, whatever the option says. Must be called before the first block. Returns false without
+/// memory.
 bool prepare() noexcept;
 
 /// The value of stated_bytes where the caller states no size. No block is this large.
@@ -48,8 +48,8 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
 /// Frees a block that is not null. Reports a fault when `stated_bytes` is not the requested size.
 void deallocate(const char* entry, void* block, std::size_t stated_bytes, const void* site) noexcept;
-/// Always returns another block, so that uses of the old address show. `block` may be null. If it returns null, the
-/// old block is untouched.
+/// Resizes a block. It always returns another block, so that a use of the old address is found. `block` may be null. If
+/// it returns null, the old block is untouched.
 void* reallocate(void* block, std::size_t bytes, const void* site) noexcept;
 /// Returns the requested size; 0 for null.
 std::size_t usable_bytes(const char* entry, const void* block) noexcept;
@@ -58,7 +58,7 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept;
 /// synchronises changes of it. A pointer that is no live guarded block is a fault.
 std::uint32_t note_of(const char* entry, const void* block) noexcept;
 void set_note(void* block, std::uint32_t note) noexcept;
-/// Returns which thread allocated a live block, and where.
+/// Returns the record of a live block: the thread that allocated it, and the call.
 base::block_record record_of(const void* block) noexcept;
 
 }  // namespace tarn::guard

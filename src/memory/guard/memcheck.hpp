@@ -1,5 +1,5 @@
-// Tells Valgrind's memcheck about guarded blocks where the program runs under it: it then sees every read and write
-// of a freed block of a pool, and behind a block. Elsewhere each call is a few instructions that do nothing.
+// Tells Valgrind's memcheck about guarded blocks, so that it reports every read and write of a freed block of a pool,
+// and behind a block. Without Valgrind each call is a few instructions that do nothing.
 #pragma once
 
 #include <cstddef>

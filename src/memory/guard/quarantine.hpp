@@ -18,10 +18,11 @@ struct freed_block {
   std::size_t held_bytes;  ///< bytes of the heap's block; 0: it does not wait
 };
 
-/// First in, first out. Any thread may call it; it has one short lock, and no other lock is taken while that is held.
+/// The freed blocks that wait, first in, first out. Any thread may call each function. No other lock is taken under its
+/// lock.
 /// Invariant: entries [left_, come_) of the ring wait, the entries before them are only remembered, and
 ///   come_ - left_ <= max_blocks, held_bytes_ == sum of their held_bytes
-/// except for a moment between a push and the pops that follow it.
+/// except between a push and the pops that follow it.
 class quarantine {
  public:
   static constexpr std::size_t max_blocks = 4096;
@@ -42,8 +43,8 @@ class quarantine {
   /// Slow.
   bool recall(const void* block, freed_block& last) noexcept;
 
-  /// Calls `bad(entry)` for the waiting blocks, the oldest first, and returns true with a copy of the first for which
-  /// it is true.
+  /// Calls `bad(entry)` for the waiting blocks, the oldest first. If it returns true for a block, this returns true and
+  /// a copy of the entry.
   template <class Bad>
   bool find_waiting(freed_block& result, Bad bad) noexcept {
     const platform::locked hold(mutex_);

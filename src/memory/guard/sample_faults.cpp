@@ -132,7 +132,7 @@ void fault_sampled_access(const slot_record& slot, const void* address, bool is_
   message.append("byte ").decimal(static_cast<std::uint64_t>(offset < 0 ? -offset : offset));
   append_block(message.append(offset < 0 ? " before " : " of "), slot);
   message.append(!is_known ? " is accessed" : is_write ? " is written" : " is read");
-  // append_site shows the instruction before the one that it is told.
+  // append_site shows the instruction before its argument, which is mostly a return address.
   base::append_site(message.append(" at "), static_cast<const char*>(instruction) + 1);
   message.append(" by thread ").decimal(platform::thread_number());
   die(message, slot,

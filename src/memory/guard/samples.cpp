@@ -37,7 +37,7 @@ void note(base::call_stack& stack, const void* site) noexcept {
 /// The least time between two samples. A sample takes 20 microseconds, so sampling costs at most half a percent.
 constexpr std::uint64_t min_gap_ms = 4;
 
-/// The slots that may be used next, the one that was freed first in front. Under `lock`.
+/// Protects the free slots, which are in the order in which they were freed.
 constinit platform::mutex lock{platform::lock_rank::user};
 constinit slot_record* records = nullptr;
 constinit bool is_refused = false;
@@ -66,7 +66,7 @@ bool set_up() noexcept {
   if (records != nullptr || is_refused) {
     return records != nullptr;
   }
-  is_refused = true;  // one attempt: a process at the limit of its address space asks in vain each time
+  is_refused = true;  // there is one attempt, because a process at the limit of its address space would fail each time
   const std::size_t limit = platform::address_space_limit();
   if (platform::page_bytes() > gap_bytes || (limit != 0 && limit / 32 < region_bytes)) {
     return false;
@@ -109,7 +109,7 @@ void give_slot(const slot_record& slot) noexcept {
   ++freed_count;
 }
 
-// The pages of a block are accessible, those around it are not.
+// The accessible pages of a slot, from the first to the last page of its block.
 struct extent {
   char* first;
   char* last;

@@ -1,5 +1,4 @@
-// Sampled guards: a few of the drop-in's blocks lie alone between inaccessible pages, in programs as they run in
-// production.
+// Sampled guards: a few of the drop-in's blocks lie alone between inaccessible pages, also in production.
 //
 // A *slot* is a range of pages between two inaccessible ones. A sampled block lies at the first or at the last byte of
 // its slot, at random, so that an overrun or an underrun faults at once. When it is freed, the slot becomes
@@ -43,7 +42,8 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 inline constinit std::atomic<std::uintptr_t> region_start{std::uintptr_t{1} << 62};
 /// Returns whether `address` lies in a slot or in a gap between slots.
 inline bool contain(const void* address) noexcept {
-  // relaxed: whoever holds a sampled block got it after the stores, and for other addresses any value gives false.
+  // relaxed: a thread that holds a sampled block got it after the stores, and for other addresses any value gives
+  // false.
   return reinterpret_cast<std::uintptr_t>(address) - region_start.load(std::memory_order_relaxed) < region_bytes;
 }
 

@@ -69,7 +69,7 @@ arena_limit_reached::arena_limit_reached(const char* name, std::size_t requested
 
 void arena::refuse(std::size_t bytes) const {
 #if defined(__cpp_exceptions)
-  // The limit is named only if it is the reason, and not the system.
+  // The exception names the limit only if the limit is the reason, and not a lack of memory.
   if (options_.limit != 0 && (bytes > options_.limit || chunk_bytes_ > options_.limit - bytes - sizeof(chunk))) {
     throw arena_limit_reached(options_.name, bytes, chunk_bytes_, options_.limit);
   }
@@ -140,7 +140,8 @@ chunk* arena::take(std::size_t needed) {
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
   chunk* new_chunk = take_upstream(needed, step);
-  // Chunks that are held but too small for this count, too. With nothing in use, so does the current chunk.
+  // Chunks that the arena keeps, but that are too small for this block, count for the limit. If nothing is in use, the
+  // current chunk is one of them.
   if (new_chunk == nullptr && current_ != nullptr && used_bytes() == 0) {
     empty_chunks_until(nullptr, nullptr);
     start();

@@ -29,7 +29,7 @@ using detail::pool_chunk;
 using detail::pool_magazine;
 using detail::pool_slots;
 
-/// The number of blocks that move at once between the magazine and what lies beneath.
+/// The number of blocks that move at once between the magazine and the carriers or chunks.
 constexpr std::size_t half = pool_slots / 2;
 
 constexpr std::size_t default_first_bytes = TARN_SMALL ? 512 : 4_KiB;

@@ -1,6 +1,6 @@
 // The blocks of a pool under the option `guard` or pool_options::is_guarded; each is a guarded block of its own
-// (memory/guard/guard.hpp). The pool's magazine is closed then, so that every call takes the slow path and comes here.
-// Without guards, the pool's paths have no instruction for this.
+// (memory/guard/guard.hpp). The pool's magazine is then closed, so that every call takes the slow path, which calls
+// these functions. A pool without guards has no instruction for this in its paths.
 #pragma once
 
 #include <cstddef>

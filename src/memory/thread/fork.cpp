@@ -3,10 +3,10 @@
 // records is left out, because a thread takes it only while it holds the lock of a space.
 //
 // Handlers before a fork run in the reverse order of pthread_atfork, and those after it in the same order. No other
-// handler should run while the locks are held, so ours are installed before all others: by the first constructor of
-// the process (the drop-in is linked with -z initfirst), otherwise by the program's first. No other order can be
-// sound for everybody: a handler that takes a lock of its own while ours are held waits for a thread that allocates
-// under that lock.
+// handler should run while the locks are held, so these are installed before all others: by the first constructor of
+// the process (the drop-in is linked with -z initfirst), otherwise by the program's first. In any other order a fork
+// may deadlock: another handler takes a lock of its own while these locks are held, and waits for a thread that
+// allocates under that lock.
 //
 // If the engine is loaded late (by a plugin with libtarn.a inside), handlers that were installed earlier may still use
 // it. Therefore the forking thread may take the locks that it holds again, in the parent and in the child, until the
@@ -84,7 +84,7 @@ constinit std::atomic<platform::mutex*> added[max_added_locks] = {};
 template <class Visit>
 void for_added(Visit visit) noexcept {
   for (auto& entry : added) {
-    // acquire: the lock is whole.
+    // acquire: the lock is completely constructed.
     if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) {
       visit(*lock);
     }
@@ -124,7 +124,7 @@ void after_in_parent() noexcept {
   streams::unlock();
 }
 
-// The locks of the spaces are apart: a purge that the fork interrupted must be ended with them.
+// Resets all locks except those of the spaces. With the latter, a purge that the fork interrupted must be ended.
 void reset_locks_without_state() noexcept {
   pages::metadata::lock().reset();
   heaps::arrays.lock().reset();

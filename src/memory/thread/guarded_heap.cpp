@@ -24,8 +24,8 @@ constexpr std::size_t max_waiting_bytes = std::size_t{1} << 20;
 constexpr unsigned char fresh_byte = 0xcd;  // as in memory/guard/guard.cpp
 constexpr unsigned char freed_byte = 0xdf;
 
-/// Protects the tables of all guarded heaps: any thread frees. Where blocks are guarded, threads wait for each other
-/// anyway.
+/// Protects the tables of all guarded heaps, because any thread may free. One lock suffices: guarded blocks make
+/// threads wait for each other anyway.
 constinit platform::mutex tables_lock{platform::lock_rank::isolated};
 
 /// The heap's block around a block of the program.
@@ -53,7 +53,7 @@ void check_canary(const char* entry, const base::block_record& record) noexcept 
   }
 }
 
-/// Checks a block that waits.
+/// Checks the bytes of a freed block that waits.
 void check_fill(const base::block_record& record) noexcept {
   const extent memory = extent_of(record.block);
   detail::mark_allocated(memory.start, memory.bytes);  // it was poisoned for AddressSanitizer
@@ -86,8 +86,8 @@ void give(detail::heap_front* front, const void* waited) noexcept {
   }
 }
 
-/// Takes the oldest waiting block out if there are too many or `arriving` would be, or always with `is_forced`. The
-/// caller holds the lock.
+/// Takes the oldest waiting block out if there are too many, also with `arriving` more bytes, or always with
+/// `is_forced`. The caller holds the lock.
 bool pop(site_table& table, base::block_record& oldest, std::size_t arriving, bool is_forced) noexcept {
   const bool is_full = table.come - table.left + arriving > site_table::max_waiting_blocks;
   if (table.come == table.left || !(is_forced || is_full || table.waiting_bytes > max_waiting_bytes)) {
@@ -103,7 +103,7 @@ void release(detail::heap_front* front, const base::block_record& waited) noexce
   give(front, waited.block);
 }
 
-/// Returns the record of a block; one without a block if the address is none that the heap ever had.
+/// Returns the record of a block. Its member `block` is null if the heap never had a block at the address.
 base::block_record record_of(const heaps::heap& owner, const void* block) noexcept {
   const platform::locked hold(tables_lock);
   return owner.sites->place_of(block).record();

@@ -1,12 +1,13 @@
 // Guards the blocks of heap objects under the option `guard`: overruns, writes after free and double frees, with the
 // places of allocation and free.
 //
-// A block starts where the heap's block starts, so that everything else finds it as ever. Its description lies in the
-// table of memory/thread/site_table.hpp, and canaries behind its bytes. A freed block is filled and waits, at most 256
-// for each heap. What was written shows when a block is freed, when it has waited, and when the heap is released or
-// ends: then the canaries of all blocks in use are checked, too, because most blocks of heap objects are never freed.
+// A block starts where the heap's block starts, so that all other code finds it as usual. Its description lies in the
+// table of memory/thread/site_table.hpp, and a canary behind its bytes. A freed block is filled and waits; at most 256
+// blocks of a heap wait. A wrong write is found when a block is freed, when it has waited, and when the heap is
+// released or ends. Then the canaries of all blocks in use are checked, too, because most blocks of heap objects are
+// never freed.
 //
-// The inline paths know the size class of a block alone, so its bytes are those of the class; std::pmr containers and
+// The inline paths only know the size class of a block, so its bytes are those of the class. std::pmr containers and
 // large alignments give the exact size.
 #pragma once
 
@@ -35,7 +36,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
 /// Returns the bytes of a live block, without its canary. Any other address is a fault in the name of `entry`.
 std::size_t guarded_bytes(const char* entry, const void* block) noexcept;
 
-/// Ends the waiting of all freed blocks, which are then free. Only the owner may call it.
+/// Frees all blocks that wait. Only the owner may call it.
 void end_waiting(heaps::heap& target) noexcept;
 /// Checks all blocks, in use and waiting; called before all end at once. `entry` names the call.
 void check_all(heaps::heap& target, const char* entry) noexcept;

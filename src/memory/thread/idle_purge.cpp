@@ -78,8 +78,8 @@ bool visit_spaces() noexcept {
     }
     spaces_remain = visited.may_purge_later() || spaces_remain;
   });
-  // A program that works in waves needs the arrays again, and its spaces have memory to give back between the waves. An
-  // owner at work always has some, in its heap.
+  // A program whose memory use rises and falls needs the arrays again; while it falls, its spaces have memory to give
+  // back. An owner at work always has some arrays, in its heap.
   bool arrays_remain = false;
   if (!spaces_remain && !must_leave()) {
     heaps::arrays.purge(false);

@@ -15,10 +15,10 @@ void install_idle_purge() noexcept;
 /// afterwards.
 void end_idle_purge() noexcept;
 
-/// No helper runs in this scope, as far as one ends within a second. The C library changes the identity of the threads
-/// that it knows, and the kernel makes some changes in a process with one thread only: neither must meet a helper. Safe
-/// in signal handlers and in a child of vfork, where it does nothing, because the helper is the parent's. Costs some
-/// 0.1 ms if a helper runs, else a system call.
+/// Ends the helper, and prevents helpers in this scope; it waits for the end at most a second. The C library changes
+/// the identity only of the threads that it knows, and the kernel makes some changes only in a process with one thread,
+/// so there must be no helper then. Safe in signal handlers and in a child of vfork, where it does nothing, because the
+/// helper is the parent's. Costs some 0.1 ms if a helper runs, else a system call.
 class helper_pause {
  public:
   helper_pause() noexcept;

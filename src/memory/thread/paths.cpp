@@ -81,7 +81,7 @@ namespace {
                                   const void* site) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) {
-    return;  // the block is leaked: not even the process's heap could be had, which only a failed start can cause
+    return;  // the block is leaked: there is no heap of the process, which only a failed start can cause
   }
   if (threads::is_guarded(key)) [[unlikely]] {
     threads::deallocate_guarded(front, block, expected_class, site);
@@ -129,7 +129,7 @@ namespace {
   }
 }
 
-// The usual remote free saves no register on its way; rare cases lie in functions of their own.
+// Rare cases are in functions of their own, so that the usual remote free saves no register.
 [[gnu::always_inline]] inline void free_any(heap_front* front, void* block, size_class expected_class,
                                             const void* site) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why

@@ -38,7 +38,7 @@ struct site_table {
   // The freed blocks of a guarded heap wait here, first in, first out.
   static constexpr std::size_t max_waiting_blocks = TARN_SMALL ? 16 : 256;
   const void* waiting[max_waiting_blocks];
-  std::size_t come;  ///< the blocks that ever came; the last ones, from `left` on, wait
+  std::size_t come;  ///< the number of blocks that were ever added; the last ones, from `left` on, wait
   std::size_t left;
   std::size_t waiting_bytes;
 

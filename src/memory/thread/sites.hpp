@@ -1,6 +1,6 @@
-// Notes where the blocks of a heap were allocated, for heap objects that ask for it (heap_options::records_sites). Such
-// a heap is closed, so each call takes the slow path, which notes it. A free by another thread is not noted: when the
-// heap ends, the slab of a noted block tells whether the block is in use.
+// Notes where the blocks of a heap were allocated, for heap objects with heap_options::records_sites. Such a heap is
+// closed, so each call takes the slow path, which notes it. A free by another thread is not noted; when the heap ends,
+// the slab of a noted block shows whether the block is in use.
 #pragma once
 
 #include "base/fault.hpp"
