@@ -38,7 +38,7 @@ constexpr std::array containers = {
     container{"std::allocate_shared<", allocated_kind::shared_object, "std::make_shared"},
     container{"std::make_unique<", allocated_kind::unique_object, "std::make_unique"},
 };
-// Types that std::allocator is asked for, if the container's own functions are inlined and leave no frame.
+// The element types of std::allocator, for containers whose own functions are inlined and leave no frame.
 constexpr std::array nodes = {
     container{"std::_Sp_counted_ptr_inplace<", allocated_kind::shared_object, "std::make_shared"},
     container{"std::_Rb_tree_node<", allocated_kind::tree, "std::map or std::set"},
@@ -82,7 +82,7 @@ void set_type(allocation_info& allocation, const container& container, std::stri
   }
 }
 
-// Reads what the name of one function tells about the allocation; returns whether it told anything.
+// Reads the facts about the allocation from the name of one function. Returns false if it has none.
 bool read_name(allocation_info& allocation, std::string_view function) {
   const std::string_view name = qualified(function);
   for (const container& container : containers) {

@@ -1,4 +1,4 @@
-// Finds what a site allocates from the names on its stack, and the line of code to write.
+// Infers the type that a site allocates from the names on its stack, and writes the line of code.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ void match(matching& candidates, std::vector<change>& changes) {
   }
   std::erase(candidates.before, nullptr);
   std::erase(candidates.after, nullptr);
-  // An edit moves lines and may remove one; if one was removed, nothing tells which one.
+  // An edit moves lines and may remove one; a recording does not show which one.
   const bool has_moved = candidates.before.size() == candidates.after.size();
   for (std::size_t index = 0; has_moved && index < candidates.before.size(); ++index)
     changes.push_back({*candidates.before[index], *candidates.after[index], false});
@@ -84,7 +84,7 @@ bool is_remedied(const change& change, const offer& offer, double remainder) {
   return after <= (before + left_by(change, offer)) / 2 * std::min(remainder, 1.0);
 }
 
-// Finds the remedy that leaves as many allocations as there are; of equal ones the one that was advised first.
+// Finds the remedy that would leave the present number of allocations; of equal ones the one that was advised first.
 void find_taken(change& change, double remainder) {
   if (!change.before || !change.before->first) return;
   const double after = change.after ? as_double(change.after->allocations) : 0;
@@ -102,7 +102,7 @@ void find_taken(change& change, double remainder) {
     look_at(change.before->others[index], index);
 }
 
-// Returns all places of both recordings, each with what matches it in the other one.
+// Returns all locations of both recordings, each with the matching one of the other recording.
 std::vector<change> matched(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   std::map<function_key, matching> functions;
   for (const location_sums& sums : before) functions[{sums.function, sums.file}].before.push_back(&sums);

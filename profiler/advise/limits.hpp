@@ -50,7 +50,7 @@ struct limit {
   double maximum = 0;
 };
 
-// Tells a person why an expression is not a valid limit.
+// Thrown for an expression that is not a valid limit; its text gives the reason.
 class wrong_limit : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -81,7 +81,7 @@ struct limit_check {
   figure_range range;                      // which an estimate leaves likely; else the value
   const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
   bool is_broken() const { return range.low > checked.maximum; }
-  // Returns whether the limit lies within the range, so that the recording does not tell whether it holds.
+  // Returns true if the limit lies within the range, so that the recording does not show whether it holds.
   bool is_open() const { return !is_broken() && range.high > checked.maximum; }
 };
 
@@ -91,7 +91,7 @@ bool is_at(const limit& limit, std::string_view function);
 // Returns whether the metric is a share of the program and not a number.
 bool is_share(limit::metric_kind metric);
 
-// Returns whether the metric is of memory in use, in bytes or bytes per second, and not of what was done.
+// Returns true if the metric is memory in use, in bytes or bytes per second, and not a count of events.
 bool is_of_memory(limit::metric_kind metric);
 
 // Returns the value of each limit. `requests` is the number of requests that the program served; throws

@@ -1,4 +1,4 @@
-// Judges whether a recording has anything worth a change: its heap, its locks and its system calls, each on its own.
+// Judges whether a change of the program is worthwhile: for the heap, the locks and the system calls of a recording.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct verdict {
   std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
 };
 
-// Returns the verdicts, the largest gain first: what is worth doing, then what is not predicted, then the rest.
+// Returns the verdicts, the largest gain first: worthwhile changes, then those without a prediction, then the rest.
 std::vector<verdict> verdicts_of(analysis& analysis);
 
 }  // namespace tarn::analyse

@@ -1,4 +1,4 @@
-// Reconciles what samples say of the heap with the totals that are known exactly, and says how certain the samples are.
+// Reconciles samples of the heap with the totals that are known exactly, and computes the errors of the samples.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ figure_range range_of_samples(double unit, double sum, double deviations = 1.96)
 // so the low end allows for that sample, and for the luckiest of all these moments.
 figure_range range_of_peak(double interval, double sum, const exact_totals& totals);
 
-// Lowers what samples stand for until no site, and no sum of sites, is above what the exact totals allow.
+// Lowers the estimates until no site, and no sum of sites, is above the limits that follow from the exact totals.
 void reconcile(std::vector<site>& sites, const exact_totals& totals);
 
 }  // namespace tarn::analyse

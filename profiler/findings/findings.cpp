@@ -101,7 +101,7 @@ std::vector<sampled_total> corrections_of(const format::recording& recording) {
   return totals;
 }
 
-// Returns the factor of all cells with the blocks of one site and owner: that of the cell which counts their birth.
+// Returns the factor of all cells with the blocks of one site and owner: that of the cell which counts the allocations.
 double factor_of(const format::recording& recording, const std::vector<sampled_total>& totals,
                  const format::heap_key& key) {
   if (key.owner >= totals.size()) return 1;

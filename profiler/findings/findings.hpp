@@ -45,8 +45,8 @@ struct site {
 
 // Returns whether 90 % of the blocks that the owners freed were short-lived.
 bool is_short_lived(const site& site);
-// Returns whether half of the blocks or more were in use at once, when the process had the most bytes in use: they make
-// up a structure, whoever frees it in the end. False if the peak is not known.
+// Returns true if half of the blocks or more were in use at once, when the process had the most bytes in use: they form
+// a structure, whichever thread frees it in the end. Returns false if the peak is not known.
 bool is_held(const site& site);
 // Adds the sums of `addend` to `sum`, as if all blocks had come from one stack. Keeps the category of `sum`.
 void add_site(site& sum, const site& addend);

@@ -1,4 +1,4 @@
-// Finds where the program's memory is: which sites hold it at the peak and at the end, and which hold ever more.
+// Finds the sites that hold the program's memory at the peak and at the end, and those whose memory keeps growing.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ call_category categorise(const call_site& site) {
     return call_category::small;
   if (sets_signals(site.name)) return call_category::repeated;
   if (is_share(site.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
-  // A read that returns less than it asked for has taken all that was there.
+  // A read that returns fewer bytes than requested has read all available data.
   const bool takes_all =
       is_reading(site.name) && site.sums[call_counter::returned_bytes] < site.sums[call_counter::requested_bytes] / 2;
   if (!takes_all && is_share(site.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
@@ -99,7 +99,7 @@ struct call_family {
   std::uint64_t calls = 0;
   sum_error error = {};
 
-  // Returns whether the estimates add up to what the kernel counted.
+  // Returns true if the estimates agree with the kernel's count.
   bool is_reconciled() const { return exact != 0 && error.variance() != 0 && calls == exact; }
   // Returns the variance of a part of the calls. A share of an exact whole varies as this part and the rest do, each
   // against the other.
@@ -207,8 +207,8 @@ namespace {
 
 bool is_estimate(const format::call_counts& value) { return value[call_counter::call_spread] != 0; }
 
-// No thread is inside the kernel for longer than the run. The sum of samples may be: one long wait that a window has
-// seen stands for all those that it has not. What was measured of all calls stays as it is.
+// Limits the time in the kernel of each thread to the duration of the run. A sum of samples may be larger, because one
+// long wait in a window stands for those outside of windows. Times that were measured for all calls stay unchanged.
 void bound_times(format::recording& recording) {
   const auto run_ns =
       static_cast<double>(recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds);
@@ -231,8 +231,8 @@ void bound_times(format::recording& recording) {
   }
 }
 
-// Returns the variance of the calls that no window has seen, in a recording that is sampled: that of one more block
-// like the largest. A thread that goes over to other calls for a short time may make all of them between two windows.
+// Returns the variance of the calls outside of all windows, in a sampled recording: that of one more block like the
+// largest. A thread that makes other calls for a short time may make all of them between two windows.
 double unseen_variance(const format::recording& recording) {
   double largest_block = 0;
   for (const auto& [key, value] : recording.calls) {

@@ -1,4 +1,4 @@
-// Finds what threads did with their time: run, wait for a processor, or wait for something else.
+// Divides the time of threads into running, waiting for a processor, and waiting for something else.
 #pragma once
 
 #include <cstdint>

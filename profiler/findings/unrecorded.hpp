@@ -1,4 +1,4 @@
-// Describes what of a program was not recorded, and what helps.
+// Describes the parts of a program that were not recorded, and the remedy.
 #pragma once
 
 #include <string>

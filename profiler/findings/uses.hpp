@@ -39,8 +39,8 @@ std::vector<use> locks_in(const format::recording& recording, const lock_finding
 
 // Uses match if all three texts are equal.
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after);
-// Returns true if a place's count differs by 100 and by 1 % of all counts before. Two runs of the same work differ by
-// less: by some calls of malloc, say, that another order of the threads brought.
+// Returns true if the count of a location differs by 100 and by 1 % of all earlier counts. Two runs of the same work
+// differ by less, for example by some calls of malloc that depend on the order of the threads.
 bool is_other_work(const use_difference& uses);
 
 }  // namespace tarn::analyse

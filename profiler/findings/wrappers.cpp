@@ -110,7 +110,7 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
   for (const site& site : sites) {
     const format::site_facts& facts = recording.sites[site.number];
     const std::uint32_t index = advance(facts, start_of(facts));
-    if (index == facts.frames.size()) continue;  // all frames are the library's: the innermost is as good as any
+    if (index == facts.frames.size()) continue;  // all frames are the library's, so the innermost one stays
     frames_[site.number] = index;
     open.push_back(site.number);
   }

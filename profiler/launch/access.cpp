@@ -34,12 +34,12 @@ void require_process(pid_t process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::io_error, "process {} does not exist", process);
 }
 
-// Returns what helps where the kernel refuses.
+// Returns the remedy for a refusal of the kernel.
 const char* cure() {
   return ::geteuid() == 0 ? "root of a container has too few capabilities for it" : "try the same command with sudo";
 }
 
-// Throws a failure where the kernel's Yama forbids `action` to this process.
+// Throws a failure if the kernel's Yama forbids `action` to this process.
 void fail_by_scope(pid_t process, const char* action, const char* command) {
   switch (const int scope = ptrace_scope()) {
     case 0: return;

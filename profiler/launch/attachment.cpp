@@ -68,7 +68,7 @@ std::string region_of(pid_t process) {
   return {};
 }
 
-// The file that glibc is in: libc.so.6, or libc-2.31.so before 2.34. musl's may be called libc.so.
+// Returns true for the path of glibc: libc.so.6, or libc-2.31.so before 2.34. musl's may be called libc.so.
 bool is_c_library_path(const std::string& path) {
   return path.find("/libc.so.6") != std::string::npos || path.find("/libc-2") != std::string::npos;
 }
@@ -193,9 +193,9 @@ std::vector<pid_t> stoppable_threads_of(pid_t process) {
   return threads;
 }
 
-// Lets a thread run before all usual ones while this object lives, where the user may do so: on a busy machine the two
-// threads that do the work would otherwise wait for a processor at each of their turns. No lock on their way is waited
-// for without sleeping, so its holder may run.
+// Gives a thread a higher priority than all usual ones while this object lives, if the user may do so. On a busy
+// machine the two threads that do the work would otherwise wait for a processor each time that they take turns. They
+// sleep when they wait for a lock, so its holder can run.
 class hurried_thread {
  public:
   explicit hurried_thread(pid_t thread) : thread_(thread), policy_before_(::sched_getscheduler(thread)) {
@@ -254,7 +254,7 @@ remote_address c_function(const remote_process& process, std::string_view name) 
   return 0;
 }
 
-// Calls functions of the process in one of its threads, which stands still while this object lives.
+// Calls functions of the process in one of its threads, which is stopped while this object lives.
 class remote_caller {
  public:
   explicit remote_caller(const remote_process& process) : process_(process) {

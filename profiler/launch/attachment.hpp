@@ -23,13 +23,13 @@ void require_attachable(pid_t process);
 // Throws the failure that another `tarn record` records the process.
 [[noreturn]] void fail_in_use(pid_t process);
 
-// Loads `library` unless it is there, and hooks the functions. `prepare` makes a region of the memory file of a path,
-// or takes the region that it is; it returns false for one that another `tarn record` uses.
+// Loads `library` unless it is loaded already, and hooks the functions. `prepare` makes a region of the memory file of
+// a path, or takes over its region; it returns false for one that another `tarn record` uses.
 attachment attach_to(pid_t process, const std::string& library,
                      const std::function<bool(const std::string& path, bool is_new)>& prepare);
 
-// Gives the functions back. Returns how long the thread stood still that did it. Throws a failure where the recorder is
-// no longer in the process.
+// Removes the hooks. Returns how long the thread that did it was stopped. Throws a failure if the recorder is no longer
+// in the process.
 std::chrono::nanoseconds detach_from(pid_t process);
 
 }  // namespace tarn::command

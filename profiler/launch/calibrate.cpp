@@ -76,7 +76,7 @@ std::vector<std::string> plain_environment(const std::string& preloaded) {
   return variables;
 }
 
-// Returns what `tarn measure` prints in a process of its own. `command` begins with a program's path.
+// Runs `tarn measure` in a process of its own, and returns its output. `command` begins with a program's path.
 std::string output_of(const std::vector<std::string>& command, const std::string& preloaded = {},
                       std::string_view input = {}) {
   helper_result result = run_helper(command, input, false, plain_environment(preloaded));

@@ -1,4 +1,4 @@
-// Fits a recording into the limits of the process (ulimit).
+// Adapts the sizes of a recording's regions to the limits of the process (ulimit).
 #pragma once
 
 #include <sys/resource.h>

@@ -51,7 +51,7 @@ signal_sets signals_of(pid_t process, pid_t thread) {
   return sets;
 }
 
-// Returns whether a signal waits that the thread does not block: its handler is to see the call interrupted.
+// Returns true if a signal is pending that the thread does not block. Its handler must see the call interrupted.
 bool has_pending_signal(pid_t process, pid_t thread) {
   const signal_sets sets = signals_of(process, thread);
   return (sets.pending & ~sets.blocked) != 0;
@@ -164,7 +164,7 @@ void traced_thread::begin_calls() {
   is_calling_ = true;
 }
 
-// Goes on to the next stop, where a stop of the whole process (SIGSTOP) waits until later.
+// Resumes the thread until its next stop. A stop of the whole process (SIGSTOP) is kept for later.
 traced_thread::stop traced_thread::run_to_stop(bool stops_at_call, steady::time_point until) {
   for (;;) {
     go_on(stops_at_call);
@@ -241,7 +241,7 @@ void traced_thread::ignore_trap(remote_address stack_end) {
   system_call(SYS_rt_sigaction, arguments);
 }
 
-// The registers are set where the kernel then looks whether to repeat the call that was interrupted.
+// Restores the registers at a stop after which the kernel decides whether to repeat the interrupted call.
 void traced_thread::restore() {
   is_calling_ = false;
   try {

@@ -79,7 +79,7 @@ template <class Measure>
   return result;
 }
 
-// Returns what an event takes whose stack is empty, and what each frame adds.
+// Returns the time of an event with an empty stack, and the additional time of each frame.
 template <class Measure>
 std::pair<double, double> base_and_frame(const Measure& measure) {
   const at_depth shallow = measured_at(0, measure), deep = measured_at(20, measure);
@@ -109,7 +109,7 @@ class own_work {
       sum += count(static_cast<format::work_counter>(counter));
     return sum;
   }
-  // Exact once the object has lived for some hundred microseconds.
+  // The result is exact when the object is some hundred microseconds old.
   double ns_per_tick() const {
     const auto passed_ns = static_cast<double>(format::monotonic_nanoseconds() - first_ns_);
     return passed_ns / static_cast<double>(std::max<std::uint64_t>(format::ticks() - first_tick_, 1));
@@ -215,7 +215,7 @@ work_times measure_recorder(double started_ns) {
     for (int step = 0; step < steps; ++step) hook();
     return steps;
   });
-  // Fewer than there are before the first excerpt.
+  // The number of events must stay below the one at which the first excerpt begins.
   const auto pair_ns = [] { return fastest_round_ns([] { return pairs_of_blocks(1000); }); };
   if (work.counts_each()) {
     std::tie(times.ns[format::heap_work], times.ns[format::frame_work]) = base_and_frame(pair_ns);

@@ -25,7 +25,7 @@ struct recording_cost {
   double collector_ns = 0;                   // processor time of `tarn record` itself, beside the program
 
   double total_ns() const { return std::accumulate(ns.begin(), ns.end(), 0.0); }
-  // Returns the range that the truth is expected in.
+  // Returns the range that is expected to contain the true cost.
   range total_range() const { return {total_ns() * (1 - prediction_error), total_ns() * (1 + prediction_error)}; }
 };
 recording_cost cost_of(const format::work_facts& work);

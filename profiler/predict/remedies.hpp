@@ -1,4 +1,4 @@
-// The remedies for sites of the heap, one row each: what predicts them, and what the JSON of a report calls them.
+// The remedies for sites of the heap, one row each: their names in the JSON of a report, and how they are predicted.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tarn::analyse {
 
-// Names what serves the chosen blocks when excerpts are replayed. All other blocks are the C library's.
+// The ways to serve the chosen blocks when excerpts are replayed. The C library serves all other blocks.
 enum class way : std::size_t {
   as_is,     // the C library, as in the program
   as_copy,   // a copied std::string instead of each block

@@ -15,7 +15,7 @@ namespace {
 using format::excerpt_event;
 using format::excerpt_kind;
 
-// A growing container allocates, moves its content and releases the old buffer within this many steps.
+// The most steps in which a growing container allocates, moves its content and releases the old buffer.
 constexpr std::size_t steps_of_growth = 4;
 
 struct live_block {

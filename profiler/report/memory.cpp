@@ -1,4 +1,4 @@
-// The section on memory: which sites hold it at the peak and at the end, and which hold ever more.
+// The section on memory: the sites that hold it at the peak and at the end, and those whose memory keeps growing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ std::string sum_text(std::uint64_t bytes, const analyse::figure_range& range) {
   return (range.is_exact() || bytes == 0 ? "" : "about ") + amount_in_range(bytes, range);
 }
 
-// Says how many blocks that is, where they are counted: in a sampled recording the samples do not tell it well, and the
-// number of blocks in use at the end, which is known, stands at the top of the report.
+// Returns the number of blocks as a text, if they are counted. In a sampled recording it would be uncertain, and the
+// number of blocks in use at the end, which is exact, is at the top of the report.
 std::string in_blocks(const format::recording& recording, std::uint64_t blocks) {
   return recording.program.interval == 0 ? " in " + count_text(blocks, "block") : "";
 }
@@ -106,7 +106,7 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
   }
 }
 
-// Says how much was lost of the memory, and where most of it came from.
+// Prints how much memory was lost, and the site of most of it.
 void print_lost_summary(analyse::analysis& analysis) {
   if (!analysis.recorded().has_leaks) return;
   const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
@@ -150,7 +150,7 @@ constexpr std::array kinds = {named_kind{"stacks", "stacks_bytes", format::memor
                               named_kind{"the recorder", "recorder_bytes", format::memory_kind::recorder},
                               named_kind{"other mappings", "other_bytes", format::memory_kind::remainder}};
 
-// Prints what the process's memory was for, when it had the most of it and when it was seen last.
+// Prints the use of the process's memory at its largest size, and when it was last measured.
 void print_residence(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recorded();
   const memory_findings& memory = analysis.memory();

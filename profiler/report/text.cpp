@@ -41,7 +41,7 @@ std::string end_text(const format::recording& recording) {
   return process + (process.empty() ? "still running, or lost its recorder" : "how it ended was not seen");
 }
 
-// Rounds an estimate to the digits that its error allows, but not above what the program did in all.
+// Rounds an estimate to the digits that its error allows, but not above the program's exact total.
 std::uint64_t rounded_within(std::uint64_t count, double error, std::uint64_t total) {
   return std::min(rounded(count, error), std::max(count, total));
 }

@@ -1,4 +1,4 @@
-// The section on time: what each thread did, also while it did not run.
+// The section on time: how long each thread ran and waited.
 #include <fmt/format.h>
 
 #include <algorithm>

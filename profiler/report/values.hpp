@@ -23,11 +23,12 @@ std::string range_text(const analyse::range& range);
 // Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
 // the program is unknown, "about 40 ms of CPU time (20–70)", of all threads together in the whole run.
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
-// Formats what a change of the program costs more or saves, in the processor time of the program before it; that may be
-// more than all of it.
+// Formats the cost or the saving of a change, as a share of the processor time of the program before it. A cost may be
+// more than all of that time.
 std::string change_text(const analyse::analysis& before, const analyse::range& ns);
-// Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
-// no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
+// Formats the saving of a remedy: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves
+// costs that no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle
+// does.
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more);
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
 std::string place_text(const analyse::code_location& frame, std::size_t columns);

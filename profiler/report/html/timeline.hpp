@@ -1,5 +1,5 @@
-// Makes the timeline of the HTML report: what each interval added to each counter, so that the HTML report can
-// restrict itself to any part (docs/reference/page-data.md has the schema).
+// Makes the timeline of the HTML report: the increase of each counter in each interval, so that the HTML report can
+// show any part of the run (docs/reference/page-data.md has the schema).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
