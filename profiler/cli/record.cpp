@@ -450,7 +450,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
       microseconds(usage.ru_utime),
       microseconds(usage.ru_stime),
       counts.instructions(processor_ns),
-      counts.surprises(processor_ns),
+      counts.mispredicted_branches(processor_ns),
       input_output.reads,
       input_output.writes};
   files.end(ending);

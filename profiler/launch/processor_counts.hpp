@@ -26,7 +26,7 @@ class processor_counts {
   // Scales the counts of the measured parts to `processor_ns`; 0 if the kernel or the processor does not allow
   // counting.
   std::uint64_t instructions(std::uint64_t processor_ns) const { return count(0, processor_ns); }
-  std::uint64_t surprises(std::uint64_t processor_ns) const { return count(1, processor_ns); }  // mispredicted branches
+  std::uint64_t mispredicted_branches(std::uint64_t processor_ns) const { return count(1, processor_ns); }
 
  private:
   std::uint64_t count(std::size_t which, std::uint64_t processor_ns) const;
