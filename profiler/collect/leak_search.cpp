@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <list>
@@ -78,7 +77,7 @@ void take_off(std::vector<address_range>& ranges, std::uint64_t start, std::uint
 // that cannot be told.
 std::vector<address_range> used_parts(int pagemap, const address_range& range) {
   std::vector<address_range> parts;
-  std::array<std::uint64_t, 8192> entries;
+  std::vector<std::uint64_t> entries(8192);  // not on the stack, which may be small
   for (std::uint64_t page = range.start / page_bytes; page < (range.end + page_bytes - 1) / page_bytes;) {
     const std::uint64_t entry_count =
         std::min<std::uint64_t>(entries.size(), (range.end + page_bytes - 1) / page_bytes - page);
@@ -170,6 +169,32 @@ std::vector<heap_block> blocks_of(const remote_process& process, const format::l
   return blocks;
 }
 
+bool is_dynamic_linker(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("ld-") && !name.starts_with("ld-musl");  // that of musl is its whole C library
+}
+
+// Returns the addresses of the blocks that the dynamic linker allocated, which count as reachable, as for
+// LeakSanitizer: its tables of thread-local variables are found from descriptors of threads alone, and the C library
+// keeps those of ended threads, with their stacks, for the next ones.
+std::vector<std::uint64_t> blocks_of_linker(const remote_process& process, const region_file& region,
+                                            const std::vector<heap_block>& blocks) {
+  std::vector<address_range> code;
+  for (const remote_mapping& mapping : process.mappings()) {
+    if (is_dynamic_linker(mapping.path)) code.push_back({mapping.start, mapping.end});
+  }
+  format::recording recording;
+  region.read(recording);
+  std::vector<std::uint64_t> addresses;
+  for (const heap_block& block : blocks) {
+    if (block.site >= recording.sites.size() || recording.sites[block.site].frames.empty()) continue;
+    const std::uint64_t caller = recording.sites[block.site].frames.front() - 1;
+    const auto has_caller = [&](const address_range& range) { return range.start <= caller && caller < range.end; };
+    if (std::any_of(code.begin(), code.end(), has_caller)) addresses.push_back(block.address);
+  }
+  return addresses;
+}
+
 // Waits for a step of the thread in exit(). Acquire: everything that it did before the step can be read.
 void await_step(pid_t process, const format::leak_search& search, format::leak_step step) {
   while (search.step.load(std::memory_order_acquire) < step) {
@@ -200,9 +225,13 @@ std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_f
   memory_uses uses = region.uses();
   uses.recorder.push_back(
       {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
-  return find_lost(
-      blocks_of(memory, search), {roots_of(memory, uses, stacks), others.register_values()},
-      [&](std::uint64_t address, void* target, std::size_t bytes) { return memory.read(address, target, bytes); });
+  const std::vector<heap_block> blocks = blocks_of(memory, search);
+  pointer_roots roots{roots_of(memory, uses, stacks), others.register_values()};
+  const std::vector<std::uint64_t> known_blocks = blocks_of_linker(memory, region, blocks);
+  roots.register_values.insert(roots.register_values.end(), known_blocks.begin(), known_blocks.end());
+  return find_lost(blocks, roots, [&](std::uint64_t address, void* target, std::size_t bytes) {
+    return memory.read(address, target, bytes);
+  });
 }
 #else
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t, region_file& region) {

@@ -185,8 +185,9 @@ class Memory(unittest.TestCase):
         self.assertEqual(self.lost("lost-threads"), (59 * 48, 50 + 2 + 7, 1 + 1 + 1))
 
     def test_a_program_that_loses_nothing_is_said_to(self):
-        self.tarn("record", "--leaks", "-o", "rec", "--", PATHS.memory, "held")
-        self.assertEqual(self.memory()["lost"]["blocks"], 0)
+        for case in ("held", "threads"):  # the C library keeps the descriptors of ended threads
+            self.tarn("record", "--leaks", "-o", "rec", "--", PATHS.memory, case)
+            self.assertEqual(self.memory()["lost"]["blocks"], 0, case)
         self.assertIn("\nNo memory was lost: ", self.tarn("report", "--quick", "rec"))
         self.record("kept", "--full")
         self.assertIsNone(self.memory()["lost"])
