@@ -2,7 +2,7 @@
 // general registers only.
 #include <cerrno>
 
-#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/long_calls.hpp"
@@ -58,7 +58,7 @@ std::uint64_t count_awaited(format::call_cell& cell, std::uint64_t weight, std::
 
 void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t began, long number, const long* arguments,
                 long result) noexcept {
-  const std::uint64_t ticks = format::ticks() - began;
+  const std::uint64_t ticks = clock_ticks() - began;
   weight = count_awaited(cell, weight, ticks);
   const auto add = [&](std::size_t counter, std::uint64_t amount) {
     // Atomic, as a signal's handler may add in between.

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/heap_places.hpp"
@@ -61,7 +61,7 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
 [[gnu::noinline]] bool note_sample(thread& self, format::cell& cell, const void* block, std::size_t bytes,
                                    allocation_record born) noexcept {
   born.weight = self.samples.weight(bytes);
-  born.time = format::ticks();
+  born.time = clock_ticks();
   if (!note_sampled(block, born)) return false;
   note_heap_place(block, bytes);
   const std::uint64_t weight = born.weight;
@@ -135,7 +135,7 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
         (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
     count(*cell, counter::life_buckets + format::life_bucket(allocations), weight);
   }
-  if (born.time != 0) count(*cell, counter::time_buckets + format::time_bucket(format::ticks() - born.time), weight);
+  if (born.time != 0) count(*cell, counter::time_buckets + format::time_bucket(clock_ticks() - born.time), weight);
   if (born.is_early) {
     if (threads_so_far() == 1) {
       count(*cell, counter::early_gone, weight);

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
@@ -147,7 +147,7 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || entry == &others) return;
   entry->holder.store((std::uint64_t{site} << 32 | self.number()) + 1, std::memory_order_relaxed);
-  entry->released_at.store(format::ticks(), std::memory_order_release);  // release: a reader of it finds the holder
+  entry->released_at.store(clock_ticks(), std::memory_order_release);  // release: a reader of it finds the holder
 }
 
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
@@ -171,7 +171,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   if (!guard) return;
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
   if (sampled_locker != nullptr && !is_busy && type != format::lock_type::condition)
-    weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, format::ticks());
+    weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, clock_ticks());
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
   if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
@@ -193,7 +193,7 @@ void acquisition::waits() noexcept {
     entry guard;
     if (guard) count_orders(guard.self(), format::orders, 1);
   }
-  waiting_since_ = format::ticks();
+  waiting_since_ = clock_ticks();
 }
 
 void acquisition::wakes() noexcept {
@@ -229,7 +229,7 @@ void acquisition::count_orders(thread& self, format::order_counter which, std::u
 }
 
 void acquisition::count_wait(thread& self) noexcept {
-  const std::uint64_t ticks = format::ticks() - waiting_since_;
+  const std::uint64_t ticks = clock_ticks() - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
   keep_longest(cell_->value[format::longest_wait], ticks);
   // Where system calls are recorded, the wait has been counted as one already.
@@ -271,7 +271,7 @@ void acquisition::succeeded(bool is_shared) noexcept {
              cell_,
              caller_.address,
              caller_.stack,
-             format::ticks(),
+             clock_ticks(),
              weight_,
              static_cast<std::uint16_t>(type_),
              is_shared,
@@ -302,7 +302,7 @@ void releases(const void* lock, const caller& caller) noexcept {
   if (released == nullptr) return;
   if (waiting_for(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
   if (released->since != 0 && released->weight != 0) {
-    const std::uint64_t ticks = format::ticks() - released->since;
+    const std::uint64_t ticks = clock_ticks() - released->since;
     add(released->cell->value[format::holds], released->weight);
     add(released->cell->value[format::held_ticks], ticks * released->weight);
     keep_longest(released->cell->value[format::longest_held], ticks);
@@ -326,7 +326,7 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   if (lock == nullptr) return;
   if (waiting_for(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
   if (lock->weight == 0 || lock->since == 0) return;
-  add(lock->cell->value[format::held_ticks], (format::ticks() - lock->since) * lock->weight);
+  add(lock->cell->value[format::held_ticks], (clock_ticks() - lock->since) * lock->weight);
   lock->since = 0;  // stays 0 when the wait is cancelled
 }
 
@@ -335,7 +335,7 @@ void condition_wait::finish(bool was_woken) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);
-  if (lock != nullptr && lock->weight != 0) lock->since = format::ticks();
+  if (lock != nullptr && lock->weight != 0) lock->since = clock_ticks();
 }
 
 }  // namespace tarn::preload

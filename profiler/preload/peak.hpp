@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/threads.hpp"
 
@@ -36,7 +36,7 @@ inline void note_peak(std::int64_t bytes) noexcept {
   header().peaks.fetch_add(1, std::memory_order_relaxed);
   header().peak_image.store(image(), std::memory_order_relaxed);
   constexpr unsigned exact_to = 10;  // reading the clock for each block would be most of the cost
-  if (bytes >> exact_to != highest >> exact_to) header().peak_ticks.store(format::ticks(), std::memory_order_relaxed);
+  if (bytes >> exact_to != highest >> exact_to) header().peak_ticks.store(clock_ticks(), std::memory_order_relaxed);
 }
 
 // Call this after each change of a cell, with what the process has more in use than before. A thread collects small

@@ -7,6 +7,7 @@
 
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 
 namespace tarn::preload {
 
@@ -52,12 +53,12 @@ inline void count_work(format::work_counter counter, std::uint64_t amount) noexc
 class work_timer {
  public:
   explicit work_timer(format::work_counter counter) noexcept
-      : counter_(counter), inner_before_(inner_ticks), begun_(format::ticks()) {}
+      : counter_(counter), inner_before_(inner_ticks), begun_(clock_ticks()) {}
   work_timer(const work_timer&) = delete;
   work_timer& operator=(const work_timer&) = delete;
   ~work_timer() {
     constexpr std::uint64_t longest = std::uint64_t{1} << 16;  // some 25 us
-    const std::uint64_t ticks = format::ticks() - begun_, inner = inner_ticks - inner_before_;
+    const std::uint64_t ticks = clock_ticks() - begun_, inner = inner_ticks - inner_before_;
     const std::uint64_t own_part = ticks > inner ? ticks - inner : 0;
     inner_ticks = inner_before_ + ticks;
     count_work(counter_, own_part < longest ? own_part : mean_ticks(longest));

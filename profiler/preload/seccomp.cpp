@@ -13,6 +13,7 @@
 
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/base/seccomp_filter.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/lent_thread.hpp"
@@ -66,7 +67,7 @@ restriction restriction_by(long number, const long* arguments) noexcept {
 void calls_are_restricted(restriction restriction) noexcept {
   if (restriction == restriction::unrestricted || !is_attached() || !is_recorded()) return;
   if (is_lent()) return restrict_child();
-  if (restriction == restriction::strict) end_recording();
+  if (restriction == restriction::strict) stopped_at.store(clock_ticks(), std::memory_order_relaxed);
   set_memory_aside();
   if (restriction != restriction::own_calls) {
     header().restricted.store(1, std::memory_order_relaxed);
@@ -81,7 +82,7 @@ void calls_are_not_restricted() noexcept {
   process_is_restricted.store(false, std::memory_order_relaxed);
   tarn_selector = 1;
   header().restricted.store(0, std::memory_order_relaxed);
-  resume_recording();
+  stopped_at.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace tarn::preload

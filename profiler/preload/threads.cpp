@@ -11,9 +11,9 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/substitute.hpp"
@@ -277,11 +277,11 @@ bool thread::set_up(std::uint32_t number) noexcept {
   // Each thread begins with a distance of its own, so that many threads that allocate little are sampled like one
   // that allocates much.
   if (const std::uint64_t interval = header().interval; interval != 0) {
-    samples.set_up(interval, format::ticks() + number);
+    samples.set_up(interval, clock_ticks() + number);
     const std::int64_t first = samples.next();
     record_->until_sample.store(first, std::memory_order_relaxed);
     record_->drawn_sum.store(first, std::memory_order_relaxed);
-    const std::uint64_t now = format::ticks();
+    const std::uint64_t now = clock_ticks();
     samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
   }
   trace.set_up(number);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/entry.hpp"
@@ -25,7 +26,7 @@ struct call_arguments {
 };
 using waiting_function = next_library_function<long, long, long, long, long, long, long>;
 
-// Without sampling each call is dispatched. A strict restriction (seccomp) takes the processor's clock away, too.
+// Without sampling each call is dispatched.
 bool times_calls() noexcept {
   return records(format::call_kind) && header().interval != 0 &&
          header().restricted.load(std::memory_order_relaxed) == 0;
@@ -47,9 +48,9 @@ bool times_calls() noexcept {
   take_step();
   if (!times_calls()) return function(word[0], word[1], word[2], word[3], word[4], word[5]);
   const awaited_call before = std::exchange(own_awaited_call, awaited_call{.number = number});
-  const std::uint64_t begun = format::ticks();
+  const std::uint64_t begun = clock_ticks();
   const long result = function(word[0], word[1], word[2], word[3], word[4], word[5]);
-  const std::uint64_t ticks = format::ticks() - begun;
+  const std::uint64_t ticks = clock_ticks() - begun;
   const bool is_counted = own_awaited_call.is_in_window;
   own_awaited_call = before;
   if (ticks >= long_ticks && !is_counted) [[unlikely]]

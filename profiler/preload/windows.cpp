@@ -8,10 +8,10 @@
 #include <atomic>
 #include <type_traits>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/preload/base/chance.hpp"
 #include "profiler/preload/base/kernel_signals.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/lent_thread.hpp"
@@ -92,7 +92,7 @@ void turn_off() noexcept {
 
 std::uint64_t random_bits() noexcept {
   random_numbers& random = own_window.random;
-  if (!random.is_set_up()) random.set_up(format::ticks() ^ reinterpret_cast<std::uintptr_t>(&own_window));
+  if (!random.is_set_up()) random.set_up(clock_ticks() ^ reinterpret_cast<std::uintptr_t>(&own_window));
   return random.next();
 }
 

@@ -222,10 +222,15 @@ class Safety(unittest.TestCase):
                                 "1",
                                 code=3)
         self.assertIn("cannot be checked in rec: the program restricted its system calls", said.stderr)
-        self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
-        after = [site["allocations"] for site in self.report()["sites"]
-                 if any(frame["function"].startswith("allocate_after") for frame in site["stack"])]
-        self.assertEqual(sum(after), 3000, "of threads that began after it")
+        for mode, blocks in ("prctl", 3000), ("strict", 1000):  # of three threads that began after it, or of the first
+            self.record(PATHS.restricted, mode, modes=["--heap", "--locks", "--full"])
+            report = self.report()
+            for kind, count in ("sites", "allocations"), ("locks", "acquisitions"):
+                after = [site[count] for site in report[kind]
+                         if any(frame["function"].startswith("allocate_after")
+                                for stack in [site.get("stack"), *(place["stack"] for place in site.get("sites", []))]
+                                for frame in stack or [])]
+                self.assertEqual(sum(after), blocks, (mode, kind))
         self.assertNotIn("seccomp", self.record("true").stderr)
 
     def limited(self, which, bytes_, *words, file_limit=None, modes=(), code=0):
