@@ -1,6 +1,7 @@
 #include "profiler/launch/calibrate.hpp"
 
 #include <gnu/libc-version.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -40,18 +41,21 @@ std::string processor() {
   return "processor";  // 64-bit Arm does not name it
 }
 
+std::string date_of(std::time_t time) {
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%FT%TZ", std::gmtime(&time));
+  return date.data();
+}
+
 analyse::cost_facts facts_of_today() {
   utsname system{};
   ::uname(&system);
-  std::array<char, 32> date{};
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date.data(), date.size(), "%FT%TZ", std::gmtime(&now));
   return {fmt::format("{}, {} of them; {} {}", processor(), ::sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
                       system.release),
           std::string("glibc ") + ::gnu_get_libc_version(),
           fmt::format("{}.{}.{} {}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH,
                       format::build_id_of("/proc/self/exe")),
-          date.data()};
+          date_of(std::time(nullptr))};
 }
 
 // Returns an empty path if there is no home folder for the file.
@@ -143,13 +147,51 @@ cost_model measured(const analyse::cost_facts& today) {
   return model;
 }
 
-void store(const cost_model& model, const fs::path& file) {
+// Tells whether the processes that it sees begin and end had the processor most of the time.
+class calibration_time {
+ public:
+  // Other work took a third of the time or more.
+  bool is_disturbed() const {
+    constexpr double max_ratio = 1.5;
+    return seconds_of(CLOCK_MONOTONIC) - wall_before_ > max_ratio * (children_seconds() - children_before_);
+  }
+
+ private:
+  static double seconds_of(clockid_t clock) {
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
+  static double children_seconds() {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+  double wall_before_ = seconds_of(CLOCK_MONOTONIC), children_before_ = children_seconds();
+};
+
+// Costs that other work disturbed are measured again by a report that comes so much later.
+constexpr std::time_t disturbed_seconds = 600;
+constexpr const char* disturbed_field = "is_disturbed";
+
+// Returns whether the costs of the file are as good as those that would be measured now.
+bool is_current(const json& stored, const cost_model& model, const analyse::cost_facts& today) {
+  if (!model.facts.is_comparable(today)) return false;
+  return !stored.value(disturbed_field, false) || model.facts.date > date_of(std::time(nullptr) - disturbed_seconds);
+}
+
+void store(const cost_model& model, bool is_disturbed, const fs::path& file) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   const fs::path next = file.string() + '.' + std::to_string(::getpid());
   {
     std::ofstream output(next);
-    output << analyse::to_json(model).dump(1) << '\n';
+    json costs = analyse::to_json(model);
+    if (is_disturbed) costs[disturbed_field] = true;
+    output << costs.dump(1) << '\n';
     if (!output.flush()) error = std::make_error_code(std::errc::io_error);
   }
   if (!error) fs::rename(next, file, error);
@@ -165,14 +207,16 @@ cost_model machine_costs(bool must_measure) {
     try {
       std::ifstream input(file);
       if (input) {
-        cost_model stored = analyse::cost_model_from(json::parse(input));
-        if (stored.facts.is_comparable(today)) return stored;
+        const json costs = json::parse(input);
+        cost_model stored = analyse::cost_model_from(costs);
+        if (is_current(costs, stored, today)) return stored;
       }
     } catch (const json::exception&) {  // of another version, or damaged: it is measured again
     }
   }
+  const calibration_time time;
   cost_model model = measured(today);
-  if (!file.empty()) store(model, file);
+  if (!file.empty()) store(model, time.is_disturbed(), file);
   return model;
 }
 

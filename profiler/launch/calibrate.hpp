@@ -9,7 +9,8 @@
 namespace tarn::command {
 
 // Reads the file of an earlier run, $XDG_CACHE_HOME/tarn/costs.json, unless its facts differ from today's or
-// `must_measure` is set. Otherwise it measures, which takes about a second, and writes the file. An unreadable file is
+// `must_measure` is set. Otherwise it measures, which takes about a second, and writes the file. If other work
+// disturbs the measurement, the file is good for ten minutes only. An unreadable file is
 // measured anew, an unwritable one is ignored. Throws a failure if nothing can be measured.
 analyse::cost_model machine_costs(bool must_measure);
 

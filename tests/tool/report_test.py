@@ -79,6 +79,26 @@ class Report(ReportTest):
         self.report()
         self.assertEqual(json.loads(self.prices.read_text())["tarn"], mine)
 
+    def test_disturbed_prices_are_measured_again_later(self):
+        hogs = [subprocess.Popen(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]) for _ in range(3)]
+        for hog in hogs:
+            self.addCleanup(hog.wait, HANG_S)
+            self.addCleanup(hog.kill)
+        subprocess.run(["taskset", "-c", "0", PATHS.tarn, "report", "--quick", "--calibrate", "rec"], check=True,
+                       capture_output=True, timeout=HANG_S, cwd=SHARED.name,
+                       env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+        measured = json.loads(self.prices.read_text())
+        self.assertTrue(measured["is_disturbed"])
+        self.report()
+        self.assertEqual(json.loads(self.prices.read_text()), measured, "soon after, they are good enough")
+        self.prices.write_text(json.dumps({**measured, "date": "2020-01-01T00:00:00Z"}))
+        self.report()
+        self.assertNotIn("2020", json.loads(self.prices.read_text())["date"])
+        del measured["is_disturbed"]
+        self.prices.write_text(json.dumps({**measured, "date": "2020-01-01T00:00:00Z"}))
+        self.report()
+        self.assertIn("2020", json.loads(self.prices.read_text())["date"], "those of an idle machine stay")
+
     def test_prices_that_cannot_be_read_or_kept_are_done_without(self):
         for text in "[", '{"machine": 7}':
             self.prices.write_text(text)
