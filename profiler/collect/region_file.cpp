@@ -36,6 +36,7 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
     ::close(file_);
     fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(error));
   }
+  ::madvise(start, bytes, MADV_DONTDUMP);  // a core file of this process would have all pages, also untouched ones
   auto* const header = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
   header->mark = region_mark;
   header->version = region_version;
