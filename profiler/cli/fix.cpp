@@ -22,6 +22,7 @@
 #include "profiler/fix/proposals.hpp"
 #include "profiler/fix/series.hpp"
 #include "profiler/fix/tidy.hpp"
+#include "profiler/fix/trial.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/launch/library.hpp"
@@ -36,7 +37,12 @@ namespace fs = std::filesystem;
 struct fix_request {
   std::string path = "tarn.rec", build, output, site, plugin;
   std::string clang_tidy = "clang-tidy-16";
-  bool as_json = false, includes_review = false, is_quick = false;
+  bool as_json = false, includes_review = false, is_quick = false, must_apply = false;
+  fix::trial_commands commands;
+
+  bool needs_trial() const {
+    return must_apply || !commands.build.empty() || !commands.check.empty() || !commands.prove.empty();
+  }
 };
 
 // A proposal with what became of it.
@@ -45,6 +51,7 @@ struct attempt {
   fix::verdict verdict;
   std::string diff;
   std::string problem;  // why there is no patch; empty if there is one
+  std::optional<fix::gain> measured;
 };
 
 std::string content_of(const std::string& path) {
@@ -136,6 +143,16 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix_req
   attempt.problem = std::move(outcome.problem);
 }
 
+// Keeps the edit that was added last only if it builds, passes and gains.
+void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial& trial, fix::series& series) {
+  fix::trial::outcome outcome = trial.judge(analysis.share(attempt.proposal.saved_ns).middle());
+  attempt.problem = std::move(outcome.problem);
+  attempt.measured = std::move(outcome.measured);
+  if (!attempt.problem.empty()) return series.drop();
+  if (attempt.measured)
+    series.amend(fmt::format("{}Measured: {}.\n", message_of(analysis, attempt), attempt.measured->text));
+}
+
 void print_attempts(const analyse::analysis& analysis, const std::vector<attempt>& attempts, bool has_notes) {
   const paint paint;
   std::size_t number = 0, patches = 0;
@@ -148,6 +165,8 @@ void print_attempts(const analyse::analysis& analysis, const std::vector<attempt
     } else {
       fmt::print("   {} {}\n", paint.faint("no patch:"), wrapped(attempt.problem, 13));
     }
+    if (attempt.problem.empty() && attempt.measured)
+      fmt::print("   {} {}\n", paint.good("measured:"), wrapped(attempt.measured->text, 13));
     for (const std::string& note : has_notes ? attempt.verdict.notes : std::vector<std::string>())
       fmt::print("   {}\n", note);
   }
@@ -173,6 +192,7 @@ void print_attempts_as_json(const analyse::analysis& analysis, const std::vector
                      {"text", attempt.verdict.text},
                      {"notes", attempt.verdict.notes},
                      {"problem", attempt.problem},
+                     {"measured_share", attempt.measured ? nlohmann::json(attempt.measured->saved_share) : nullptr},
                      {"patch", attempt.problem.empty() ? attempt.diff : ""}});
   }
   fmt::print("{}\n", json_text({{"version", 1}, {"sites", sites}}, 0));
@@ -201,7 +221,7 @@ void run_fix(const fix_request& request) {
   };
   std::vector<attempt> attempts;
   for (fix::proposal& proposal : fix::proposals_of(analysis, replay)) {
-    attempt next{std::move(proposal), {}, {}, {}};
+    attempt next{std::move(proposal), {}, {}, {}, {}};
     const std::string whole_place = fmt::format("/{}:{}", next.proposal.location.file, next.proposal.location.line);
     if (request.site.empty() || whole_place.ends_with("/" + request.site)) attempts.push_back(std::move(next));
   }
@@ -218,11 +238,22 @@ void run_fix(const fix_request& request) {
   }
   const fix::scratch_folder scratch;
   fix::series series(root, scratch.path() + "/tree");
+  std::optional<fix::trial> trial;
+  if (request.needs_trial()) trial.emplace(series, request.build, scratch.path(), request.commands);
+  std::size_t patch_count = 0;
   progress edit_progress("edits");
   for (std::size_t index = 0; index < attempts.size(); ++index) {
     edit_progress.update(index, attempts.size());
-    try_edit(attempts[index], analysis, request, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    attempt& next = attempts[index];
+    try_edit(next, analysis, request, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
+    patch_count += next.problem.empty() ? 1 : 0;
   }
+  const auto noisy = std::find_if(attempts.begin(), attempts.end(),
+                                  [](const attempt& next) { return next.measured && next.measured->is_noisy; });
+  if (patch_count == 0 && noisy != attempts.end())
+    fail(exit_code::too_noisy, "{}: {}", place_of(*noisy), noisy->problem);
+  if (request.must_apply) series.apply();
   if (!request.output.empty()) series.write_patches(request.output);
   request.as_json ? print_attempts_as_json(analysis, attempts)
                   : print_attempts(analysis, attempts, !request.site.empty());
@@ -237,9 +268,27 @@ void add_fix(CLI::App& application) {
   command->add_option("FILE", request->path, "recording of the program; default tarn.rec");
   command->add_option("-p", request->build, "build folder, with compile_commands.json")->type_name("BUILD")->required();
   command->add_option("-o", request->output, "write the patches into this folder, for git am")->type_name("FOLDER");
+  CLI::Option* const applies =
+      command->add_flag("--apply", request->must_apply, "commit the patches that build and pass to the current branch");
+  command
+      ->add_option("--build", request->commands.build,
+                   "command that builds a tree; default: CMake, with the cache of BUILD")
+      ->type_name("CMD");
+  command->add_option("--check", request->commands.check, "command that must pass with each patch, such as the tests")
+      ->type_name("CMD");
+  CLI::Option* const proves = command
+                                  ->add_option("--prove", request->commands.prove,
+                                               "command that runs the load: keep only patches that save CPU time in it")
+                                  ->type_name("CMD");
+  command->add_option("--runs", request->commands.runs, "pairs of runs of the load for each patch; default 5")
+      ->type_name("N")
+      ->check(CLI::Range(5, 1000))
+      ->needs(proves);
   command->add_flag("--json", request->as_json, "print JSON (docs/guide/fix.md)");
   command->add_option("--explain", request->site, "say of one site which condition of an edit fails, and in which line")
-      ->type_name("FILE:LINE");
+      ->type_name("FILE:LINE")
+      ->excludes(applies)
+      ->excludes(proves);
   command->add_flag("--review", request->includes_review, "also make the edits that a person must review");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");
   command->add_option("--clang-tidy", request->clang_tidy, "program to run; default clang-tidy-16")->type_name("PATH");

@@ -164,6 +164,25 @@ series::outcome series::add(const std::string& folder, const std::string& messag
   return result;
 }
 
+void series::drop() {
+  git({"reset", "--quiet", "--hard", "HEAD~"});
+  diffs_.pop_back();
+}
+
+void series::amend(const std::string& message) const { git({"commit", "--quiet", "--amend", "--message", message}); }
+
+void series::apply() const {
+  if (diffs_.empty()) return;
+  output_of({"git", "-C", root_, "fetch", "--quiet", clone_, "HEAD"});
+  output_of({"git", "-C", root_, "merge", "--quiet", "--ff-only", "FETCH_HEAD"});
+}
+
+void series::check_out(const std::string& commit, const std::string& tree) const {
+  // It reads the objects of this clone, so that it has new commits, too.
+  if (!fs::exists(tree + "/.git")) output_of({"git", "clone", "--quiet", "--shared", "--no-checkout", clone_, tree});
+  output_of({"git", "-C", tree, "checkout", "--quiet", "--force", "--detach", first_line(git({"rev-parse", commit}))});
+}
+
 void series::write_patches(const std::string& folder) const {
   git({"format-patch", "--quiet", "--output-directory", fs::absolute(folder).string(), base_ + "..HEAD"});
 }

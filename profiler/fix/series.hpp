@@ -35,6 +35,16 @@ class series {
   // Applies the edits.yaml in `folder` to the committed state, in the project's style, and adds it to the series.
   outcome add(const std::string& folder, const std::string& message);
 
+  // Removes the last commit from the series, or gives it another message.
+  void drop();
+  void amend(const std::string& message) const;
+  // Commits the series to the current branch of the repository.
+  void apply() const;
+
+  // Checks a commit of the clone out in a further clone, which is made at first.
+  void check_out(const std::string& commit, const std::string& tree) const;
+  const std::string& root() const { return root_; }
+
   // Writes a file for each commit of the series into `folder`.
   void write_patches(const std::string& folder) const;
 

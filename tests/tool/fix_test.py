@@ -124,8 +124,8 @@ class FixTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-fix-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def fix(self, *words, code=0, cwd=ROOT, recording=f"{SHARED.name}/rec", build="build"):
-        """Runs `tarn fix`, which must change nothing, and returns what it printed."""
+    def fix(self, *words, code=0, cwd=ROOT, recording=f"{SHARED.name}/rec", build="build", applies=False):
+        """Runs `tarn fix`, which must change nothing unless it `applies`, and returns what it printed."""
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
         before = self.state()
@@ -134,7 +134,8 @@ class FixTest(unittest.TestCase):
             timeout=HANG_S, check=False, cwd=cwd,
             env={**os.environ, "XDG_CACHE_HOME": SHARED.name, "TMPDIR": str(scratch)})
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(self.state(), before)
+        if not applies:
+            self.assertEqual(self.state(), before)
         self.assertEqual(list(scratch.iterdir()), [])
         if code != 0:
             self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1), done.stderr)
@@ -286,6 +287,76 @@ class BadInput(FixTest):
 
     def test_an_option_that_only_gcc_knows_is_no_obstacle(self):
         self.assertIn("patch 4: ", self.fix(build=self.build_with("-fconserve-stack")))
+
+
+class Trials(FixTest):
+    def burn(self, script):
+        """A command that takes some processor time: the number of units that a script of the shell prints."""
+        return f"n=$({script}); awk -v n=$n 'BEGIN {{ for (i = 0; i < n * 500000; ++i) s += i; print s }}'"
+
+    def test_patches_that_build_and_pass_are_committed(self):
+        names = "program.cpp", "shared.hpp"
+        times = {name: (ROOT / name).stat() for name in names}
+        head = git("rev-parse", "HEAD").strip()
+
+        def restore():
+            git("reset", "--quiet", "--hard", head)
+            for name in names:
+                os.utime(ROOT / name, ns=(times[name].st_atime_ns, times[name].st_mtime_ns))
+
+        self.addCleanup(restore)
+        expected = run(ROOT / "build/program").stdout.strip()
+        text = self.fix("--apply", "--check", f'test "$(build/program)" = {expected}', applies=True)
+        self.assertIn("patch 4: ", text)
+        self.assertEqual(git("rev-parse", "HEAD~4").strip(), head)
+        self.assertEqual(git("status", "--porcelain"), "")
+        self.assertEqual(git("log", "--format=%b", f"{head}..").count("Predicted: saves about"), 4)
+        self.assertIn("values.reserve(", (ROOT / "program.cpp").read_text(encoding="utf-8"))
+
+    def problems(self, *words):
+        return {site["line"]: site["problem"] for site in json.loads(self.fix("--json", *words))["sites"]
+                if site["check"] and (site["file"].endswith("program.cpp"))}
+
+    def test_a_patch_that_breaks_the_build_or_the_check_is_not_kept(self):
+        check = "! grep values.reserve program.cpp"
+        problems = self.problems("--build", "! grep make_shared program.cpp", "--check", check,
+                                 "-o", self.folder / "out")
+        self.assertRegex(problems[line_of("loop")], r"^the check fails \(! grep values.*\): +values.reserve")
+        self.assertRegex(problems[line_of("pointer")], r"^the build fails \(! grep make_shared.*\): .*std::make_shared")
+        self.assertEqual(problems[line_of("rejecting")], "")
+        self.assertEqual(len(list((self.folder / "out").iterdir())), 2)
+
+    def test_a_command_that_fails_without_a_patch(self):
+        for words in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
+            self.assertRegex(self.fix("--build", *words, code=15), r"without a patch, the .* \(false\): exit code 1")
+        (self.folder / "compile_commands.json").write_bytes((ROOT / "build/compile_commands.json").read_bytes())
+        self.assertIn("has no CMakeCache.txt: name the command that builds by --build",
+                      self.fix("--check", "true", build=self.folder, code=2))
+
+    def test_only_what_gains_more_than_noise_is_kept(self):
+        load = self.burn("grep -q values.reserve program.cpp && echo 1 || echo 8")
+        sites = json.loads(self.fix("--json", "--build", "true", "--prove", load, "-o", self.folder / "out"))["sites"]
+        kept = [site for site in sites if site["patch"]]
+        self.assertEqual([site["line"] for site in kept], [line_of("loop")])
+        self.assertGreater(kept[0]["measured_share"], 0.5)
+        lost = [site["problem"] for site in sites if site["measured_share"] is not None and not site["patch"]]
+        self.assertEqual(len(lost), 3)
+        for problem in lost:
+            self.assertRegex(problem, r"^(no gain beyond noise|the machine is too noisy to tell): -?[\d.]+ % of CPU "
+                                      r"time saved \(-?[\d.]+ to -?[\d.]+\) in 5 interleaved pairs of runs, "
+                                      r"rank test p = 0\.\d+")
+        patch, = (self.folder / "out").iterdir()
+        self.assertRegex(patch.read_text(encoding="utf-8"), r"\nMeasured: [\d.]+ % of CPU time saved")
+
+    def test_a_machine_that_is_too_noisy(self):
+        count = self.folder / "count"
+        load = self.burn(f"echo >> {count}; test $(($(wc -l < {count}) / 2 % 2)) = 0 && echo 1 || echo 8")
+        self.assertRegex(self.fix("--build", "true", "--prove", load, code=16),
+                         r"^tarn: \w+.[ch]pp:\d+: the machine is too noisy to tell: .* plain runs differ by .* %\n$")
+
+    def test_at_least_five_pairs_of_runs(self):
+        self.assertIn("--runs", self.fix("--prove", "true", "--runs", "4", code=2))
+        self.assertIn("--prove", self.fix("--runs", "5", code=2))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/fix/gain.hpp"
 #include "profiler/fix/proposals.hpp"
 #include "profiler/fix/tidy.hpp"
 
@@ -69,6 +70,29 @@ TEST(fix, tells_counts_that_are_allocated_alone) {
   EXPECT_FALSE(allocates_counts_alone(counts + "<token, std::allocator<void>, int&>(token*&, " +
                                       "std::_Sp_alloc_shared_tag<std::allocator<void> >, int&)"));
   EXPECT_FALSE(allocates_counts_alone("std::shared_ptr<token>::shared_ptr<token, void>(token*)"));
+}
+
+TEST(fix, ranks_are_tested_exactly) {
+  EXPECT_DOUBLE_EQ(rank_test({6, 7, 8, 9, 10}, {1, 2, 3, 4, 5}), 1.0 / 252) << "one order of 252";
+  EXPECT_DOUBLE_EQ(rank_test({5, 7, 8, 9, 10}, {1, 2, 3, 4, 6}), 2.0 / 252);
+  EXPECT_DOUBLE_EQ(rank_test({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}), 1);
+  EXPECT_DOUBLE_EQ(rank_test({1}, {1}), 0.5) << "half a pair";
+  EXPECT_DOUBLE_EQ(rank_test({2, 4}, {1, 3}), 2.0 / 6) << "of the orders, two have at most one pair";
+}
+
+TEST(fix, a_gain_is_more_than_noise) {
+  const gain clear = gain_of({10, 10.1, 10.2, 10.1, 10}, {9, 9.1, 9, 9.2, 9}, 0.1);
+  EXPECT_TRUE(clear.is_proven);
+  EXPECT_FALSE(clear.is_noisy);
+  EXPECT_NEAR(clear.saved_share, 0.1, 0.01);
+  EXPECT_EQ(clear.text,
+            "10.0 % of CPU time saved (8.9 to 11.8) in 5 interleaved pairs of runs, rank test p = 0.004; "
+            "the plain runs differ by 2.0 %");
+  const gain unchanged = gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.1);
+  EXPECT_FALSE(unchanged.is_proven);
+  EXPECT_FALSE(unchanged.is_noisy) << "a tenth would have been seen";
+  EXPECT_TRUE(gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.01).is_noisy);
+  EXPECT_FALSE(gain_of({1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}, 0.1).is_proven) << "slower";
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+#include "profiler/fix/gain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tarn::fix {
+namespace {
+
+constexpr double max_probability = 0.01;
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+double rank_test(const std::vector<double>& plain, const std::vector<double>& patched) {
+  // The statistic counts the pairs in which the patched run was not faster.
+  double statistic = 0;
+  for (const double before : plain) {
+    for (const double after : patched) statistic += after > before ? 1 : after == before ? 0.5 : 0;
+  }
+  // ways[n][u]: the orders of n patched and m plain values with u such pairs; m grows by one each round.
+  const std::size_t pairs = plain.size() * patched.size();
+  std::vector<std::vector<double>> ways(patched.size() + 1, std::vector<double>(pairs + 1));
+  for (std::vector<double>& row : ways) row[0] = 1;
+  for (std::size_t plain_count = 1; plain_count <= plain.size(); ++plain_count) {
+    // The largest value is a plain one (as many pairs as without it), or a patched one (a pair with each plain one).
+    for (std::size_t patched_count = 1; patched_count <= patched.size(); ++patched_count) {
+      for (std::size_t count = pairs; count >= plain_count; --count)
+        ways[patched_count][count] += ways[patched_count - 1][count - plain_count];
+    }
+  }
+  double total = 0, as_small = 0;
+  for (std::size_t count = 0; count <= pairs; ++count) {
+    total += ways.back()[count];
+    if (static_cast<double>(count) <= statistic) as_small += ways.back()[count];
+  }
+  return as_small / total;
+}
+
+gain gain_of(const std::vector<double>& plain, const std::vector<double>& patched, double predicted_share) {
+  std::vector<double> ratios;
+  for (std::size_t run = 0; run < plain.size(); ++run) ratios.push_back(patched[run] / plain[run]);
+  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+  const auto [fastest, slowest] = std::minmax_element(plain.begin(), plain.end());
+  const double spread = (*slowest - *fastest) / median_of(plain);
+  const double probability = rank_test(plain, patched);
+  gain result;
+  result.saved_share = 1 - median_of(ratios);
+  result.is_proven = probability < max_probability && result.saved_share > 0;
+  result.is_noisy = !result.is_proven && spread > predicted_share;
+  result.text = fmt::format(
+      "{:.1f} % of CPU time saved ({:.1f} to {:.1f}) in {} interleaved pairs of runs, rank test p = {:.3f}; "
+      "the plain runs differ by {:.1f} %",
+      result.saved_share * 100, (1 - *highest) * 100, (1 - *lowest) * 100, plain.size(), probability, spread * 100);
+  return result;
+}
+
+}  // namespace tarn::fix

@@ -1,0 +1,22 @@
+// Judges from the processor times of interleaved runs whether a patch saves more than noise.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tarn::fix {
+
+// Returns the probability that, by chance alone, the values of `patched` are at least as small among all values as they
+// are: the Mann-Whitney rank test, exact, one-sided. Equal values count half.
+double rank_test(const std::vector<double>& plain, const std::vector<double>& patched);
+
+struct gain {
+  bool is_proven = false;
+  bool is_noisy = false;   // the plain runs differ by more than the predicted gain
+  double saved_share = 0;  // 1 minus the median of the ratios of patched to plain, run by run
+  std::string text;        // the figures and the test, in one line
+};
+// `predicted_share` is the share of processor time that should be saved.
+gain gain_of(const std::vector<double>& plain, const std::vector<double>& patched, double predicted_share);
+
+}  // namespace tarn::fix
