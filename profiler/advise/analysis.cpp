@@ -101,7 +101,7 @@ const cpu_findings& analysis::cpu() {
 }
 
 const time_findings& analysis::time() {
-  if (!time_) time_ = find_time(recording_);
+  if (!time_) time_ = find_time(recording_, symbols_);
   return *time_;
 }
 

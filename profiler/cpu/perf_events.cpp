@@ -65,14 +65,18 @@ std::uint64_t time_of(const std::vector<std::byte>& record) {
   return time;
 }
 
-int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
+int perf_events::open_event(event kind, pid_t thread, int processor, bool is_next_program) const {
 #if defined(__x86_64__)
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
-  attributes.sample_freq = samples_per_second;
-  attributes.freq = 1;
+  attributes.config = kind == event::clock ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_CONTEXT_SWITCHES;
+  if (kind == event::clock) {
+    attributes.sample_freq = samples_per_second;
+    attributes.freq = 1;
+  } else {
+    attributes.sample_period = 1;  // with a frequency, two stops in a row would leave out the next hundred
+  }
   attributes.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attributes.sample_regs_user = 1U << PERF_REG_X86_BP | 1U << PERF_REG_X86_SP | 1U << PERF_REG_X86_IP;
   attributes.sample_stack_user = stack_bytes;
@@ -81,10 +85,12 @@ int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
   attributes.inherit = 1;
   attributes.exclude_kernel = is_kernel_hidden_ ? 1 : 0;
   attributes.exclude_hv = 1;
-  attributes.mmap = attributes.mmap2 = 1;
-  attributes.comm = attributes.comm_exec = 1;
-  attributes.task = 1;
-  attributes.context_switch = 1;
+  if (kind == event::clock) {
+    attributes.mmap = attributes.mmap2 = 1;
+    attributes.comm = attributes.comm_exec = 1;
+    attributes.task = 1;
+    attributes.context_switch = 1;
+  }
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
   attributes.clockid = CLOCK_MONOTONIC;
@@ -92,7 +98,7 @@ int perf_events::open_event(pid_t thread, int processor, bool is_next_program) {
       static_cast<int>(::syscall(SYS_perf_event_open, &attributes, thread, processor, -1, PERF_FLAG_FD_CLOEXEC));
   return file < 0 ? -errno : file;
 #else
-  static_cast<void>(thread), static_cast<void>(processor), static_cast<void>(is_next_program);
+  static_cast<void>(kind), static_cast<void>(thread), static_cast<void>(processor), static_cast<void>(is_next_program);
   return -ENOSYS;
 #endif
 }
@@ -109,13 +115,25 @@ bool perf_events::map(ring& mapped) {
   return false;
 }
 
+// All events of a kind on a processor write to one ring.
+bool perf_events::add_ring(event kind, int processor, int file) {
+  const auto shared = std::find_if(rings_.begin(), rings_.end(), [&](const ring& candidate) {
+    return candidate.kind == kind && candidate.processor == processor;
+  });
+  if (shared != rings_.end()) return ::ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, shared->file) == 0;
+  ring added{kind, processor, file};
+  if (!map(added)) return false;
+  rings_.push_back(added);
+  return true;
+}
+
 bool perf_events::add_thread(pid_t thread, bool is_next_program) {
   const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int processor = 0; processor < processors; ++processor) {
-    int file = open_event(thread, processor, is_next_program);
+    int file = open_event(event::clock, thread, processor, is_next_program);
     if ((file == -EACCES || file == -EPERM) && !is_kernel_hidden_) {
       is_kernel_hidden_ = true;  // kernel.perf_event_paranoid 2 shows an ordinary user its own code only
-      file = open_event(thread, processor, is_next_program);
+      file = open_event(event::clock, thread, processor, is_next_program);
     }
     if (file == -ENODEV) continue;    // the processor is off
     if (file == -ESRCH) return true;  // the thread has ended
@@ -124,23 +142,27 @@ bool perf_events::add_thread(pid_t thread, bool is_next_program) {
       return false;
     }
     files_.push_back(file);
-    const auto shared = std::find_if(rings_.begin(), rings_.end(),
-                                     [&](const ring& candidate) { return candidate.processor == processor; });
-    if (shared != rings_.end()) {
-      if (::ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, shared->file) != 0) error_ = errno;
-    } else if (ring added{processor, file}; map(added)) {
-      rings_.push_back(added);
-    } else {
+    if (!add_ring(event::clock, processor, file)) {
       error_ = errno;
+      return false;
     }
-    if (error_ != 0) return false;
   }
   return true;
 }
 
-perf_events::perf_events() {
-  if (!add_thread(0, true)) stop();
+// Without them, only the sites of waits are unknown.
+void perf_events::add_stops(pid_t thread, bool is_next_program) {
+  if (is_kernel_hidden_) return;  // a thread stops in the kernel
+  const auto processors = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
+  for (int processor = 0; processor < processors; ++processor) {
+    const int file = open_event(event::stops, thread, processor, is_next_program);
+    if (file < 0) continue;
+    files_.push_back(file);
+    samples_stops_ = add_ring(event::stops, processor, file) || samples_stops_;
+  }
 }
+
+perf_events::perf_events() { add_thread(0, true) ? add_stops(0, true) : stop(); }
 
 perf_events::perf_events(pid_t process) {
   allow_more_files();
@@ -157,7 +179,11 @@ perf_events::perf_events(pid_t process) {
     }
   }
   if (error_ == 0 && rings_.empty()) error_ = ESRCH;
-  if (error_ != 0) stop();
+  if (error_ != 0) {
+    stop();
+    return;
+  }
+  for (const pid_t thread : sampled) add_stops(thread, false);
 }
 
 perf_events::~perf_events() { close(); }
@@ -173,8 +199,8 @@ void perf_events::stop() {
   for (const int file : files_) ::ioctl(file, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-double perf_events::take(std::vector<perf_record>& records) {
-  double fullest = 0;
+ring_fill perf_events::take(std::vector<perf_record>& records) {
+  ring_fill fullest;
   for (ring& mapped : rings_) {
     auto* const positions = static_cast<perf_event_mmap_page*>(mapped.start);
     const auto* const bytes = static_cast<const std::byte*>(mapped.start) + ring_page_bytes;
@@ -182,7 +208,9 @@ double perf_events::take(std::vector<perf_record>& records) {
     // may write there again.
     const std::uint64_t end = __atomic_load_n(&positions->data_head, __ATOMIC_ACQUIRE);
     std::uint64_t position = positions->data_tail;
-    fullest = std::max(fullest, static_cast<double>(end - position) / static_cast<double>(mapped.bytes));
+    const bool is_clock = mapped.kind == event::clock;
+    double& fill = is_clock ? fullest.clock : fullest.stops;
+    fill = std::max(fill, static_cast<double>(end - position) / static_cast<double>(mapped.bytes));
     while (position < end) {
       perf_event_header header;
       copy_from(bytes, mapped.bytes, position, &header, sizeof header);
@@ -193,6 +221,7 @@ double perf_events::take(std::vector<perf_record>& records) {
       record.at_ns = time_of(record.bytes);
       const std::uint64_t previous_ns = std::exchange(mapped.last_ns, record.at_ns);
       if (header.type == PERF_RECORD_LOST) record.at_ns = std::min(previous_ns, record.at_ns);
+      record.is_of_stop = !is_clock;
       position += header.size;
     }
     __atomic_store_n(&positions->data_tail, end, __ATOMIC_RELEASE);

@@ -20,10 +20,16 @@ constexpr std::uint32_t stack_bytes = 8192;
 struct perf_record {
   std::uint64_t at_ns = 0;  // by the monotonic clock
   std::vector<std::byte> bytes;
+  bool is_of_stop = false;  // a sample of a thread that stops, not of one that runs
 };
 
 // Returns the time in a record; 0 for one that is too short to have one.
 std::uint64_t time_of(const std::vector<std::byte>& record);
+
+// Parts of the rings' sizes, from 0 to 1.
+struct ring_fill {
+  double clock = 0, stops = 0;
+};
 
 class perf_events {
  public:
@@ -38,17 +44,23 @@ class perf_events {
   // Returns the errno of the refusal; 0 if the kernel samples.
   int error() const { return error_; }
   bool is_kernel_hidden() const { return is_kernel_hidden_; }
+  // Returns whether the kernel also copies the stacks of threads that stop.
+  bool samples_stops() const { return samples_stops_; }
 
   // Appends the records that have come, in the order of each processor. One about lost records has the time from which
-  // on they may be lost. Returns how full the fullest ring was, from 0 to 1.
-  double take(std::vector<perf_record>& records);
+  // on they may be lost. Returns how full the fullest rings were.
+  ring_fill take(std::vector<perf_record>& records);
   // Ends the sampling; what has come can still be taken.
   void stop();
   // Gives everything back: no further program that this process starts is sampled.
   void close();
 
  private:
+  // `stops` are where a thread ceases to run. They have rings of their own, so that they take no room from the records
+  // of switches: what has no room there is only not sampled, which bounds the cost.
+  enum class event { clock, stops };
   struct ring {
+    event kind = event::clock;
     int processor = 0;
     int file = -1;
     void* start = nullptr;
@@ -56,14 +68,16 @@ class perf_events {
     std::uint64_t last_ns = 0;  // time of the last record
   };
   // Returns a descriptor, or the errno as its negative.
-  int open_event(pid_t thread, int processor, bool is_next_program);
-  bool map(ring& mapped);
+  int open_event(event kind, pid_t thread, int processor, bool is_next_program) const;
+  static bool map(ring& mapped);
+  bool add_ring(event kind, int processor, int file);
   bool add_thread(pid_t thread, bool is_next_program);
+  void add_stops(pid_t thread, bool is_next_program);
 
   std::vector<ring> rings_;
   std::vector<int> files_;
   int error_ = 0;
-  bool is_kernel_hidden_ = false;
+  bool is_kernel_hidden_ = false, samples_stops_ = false;
 };
 
 }  // namespace tarn::cpu

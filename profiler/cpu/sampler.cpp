@@ -9,7 +9,7 @@
 namespace tarn::cpu {
 namespace {
 
-constexpr std::chrono::milliseconds shortest_pause{2}, longest_pause{100};
+constexpr std::chrono::milliseconds shortest_pause{2}, stops_pause{25}, longest_pause{100};
 constexpr double high_fill = 0.25, low_fill = 0.05;
 
 }  // namespace
@@ -20,9 +20,14 @@ sampler::sampler(pid_t process) : events_(process) {
 }
 
 void sampler::take_until(std::uint64_t bound_ns) {
-  const double fill = events_.take(pending_);
-  if (fill > high_fill) pause_ = std::max(pause_ / 4, shortest_pause);
-  if (fill < low_fill) pause_ = std::min(pause_ * 2, longest_pause);
+  const ring_fill fill = events_.take(pending_);
+  if (fill.clock > high_fill) {
+    pause_ = std::max(pause_ / 4, shortest_pause);
+  } else if (fill.stops > high_fill) {
+    pause_ = std::min(pause_, stops_pause);
+  } else if (fill.clock < low_fill) {
+    pause_ = std::min(pause_ * 2, longest_pause);
+  }
   std::stable_sort(pending_.begin(), pending_.end(),
                    [](const perf_record& a, const perf_record& b) { return a.at_ns < b.at_ns; });
   auto record = pending_.begin();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -161,6 +162,15 @@ std::uint32_t stack_samples::thread_number(process_state& state, pid_t thread) {
   return number->second;
 }
 
+void stack_samples::count(process_state& state, thread_state& thread, format::cpu_counter activity, std::uint64_t ns) {
+  if (ns == 0) return;
+  if (activity == format::waiting_ns) {
+    state.waits[{thread.number, std::bit_width(ns)}][thread.wait_stack] += ns;
+  } else {
+    state.samples.cells[{0, thread.number}][activity] += ns;
+  }
+}
+
 void stack_samples::change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns) {
   const auto [entry, is_new] = state.threads.try_emplace(thread);
   thread_state& changed = entry->second;
@@ -173,9 +183,13 @@ void stack_samples::change(process_state& state, pid_t thread, format::cpu_count
   const bool has_run = activity != format::running_ns;
   const std::uint64_t known_ns = std::clamp(lost_until_ns_, changed.since_ns, at_ns);
   const bool is_told = has_run == (changed.activity == format::running_ns) || (has_run && known_ns > changed.since_ns);
-  format::cpu_counts& counts = state.samples.cells[{0, changed.number}];
-  counts[format::unknown_ns] += known_ns - changed.since_ns;
-  counts[!is_told ? format::unknown_ns : has_run ? format::running_ns : changed.activity] += at_ns - known_ns;
+  count(state, changed, format::unknown_ns, known_ns - changed.since_ns);
+  count(state, changed,
+        !is_told  ? format::unknown_ns
+        : has_run ? format::running_ns
+                  : changed.activity,
+        at_ns - known_ns);
+  if (!has_run) changed.wait_stack = 0;
   changed.activity = activity;
   changed.since_ns = at_ns;
 }
@@ -189,7 +203,9 @@ void stack_samples::add_switch(const perf_record& record) {
   if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) return change(state, thread, format::running_ns, record.at_ns);
   const bool is_preempted = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
   change(state, thread, is_preempted ? format::runnable_ns : format::waiting_ns, record.at_ns);
-  ++state.samples.cells[{0, state.threads[thread].number}][is_preempted ? format::preemptions : format::wait_count];
+  thread_state& stopped = state.threads[thread];
+  ++state.samples.cells[{0, stopped.number}][is_preempted ? format::preemptions : format::wait_count];
+  if (is_preempted) stopped.wait_stack = 0;
 }
 
 void stack_samples::name(process_state& state, pid_t thread, std::string text) {
@@ -198,12 +214,9 @@ void stack_samples::name(process_state& state, pid_t thread, std::string text) {
   state.names[thread] = std::move(text);
 }
 
-void stack_samples::add_sample(const perf_record& record) {
+stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_state& state, const perf_record& record) {
   record_reader reader(record.bytes);
-  const auto header = reader.next<perf_event_header>();
-  const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
-  reader.next<std::uint64_t>();  // the time
+  reader.skip(sizeof(perf_event_header) + 2 * sizeof(pid_t) + sizeof(std::uint64_t));
   const auto abi = reader.next<std::uint64_t>();
   unwind::caller registers{};
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {  // in the order of their numbers
@@ -217,7 +230,6 @@ void stack_samples::add_sample(const perf_record& record) {
   reader.skip(reserved);
   const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(reader.next<std::uint64_t>(), room);
 
-  process_state& state = state_of(process);
   std::vector<std::uint64_t> frames;
   copied_stack memory(registers.stack, bytes, copied);
   if (abi == PERF_SAMPLE_REGS_ABI_64) {
@@ -230,11 +242,25 @@ void stack_samples::add_sample(const perf_record& record) {
     frames.assign(walked.begin(), walked.begin() + static_cast<std::ptrdiff_t>(count));
   }
   const bool is_cut = memory.is_cut() || frames.size() == format::max_cpu_frames;
-  const std::uint32_t stack = stack_number(process, state, std::move(frames));
-  format::cpu_counts& counts = state.samples.cells[{stack, thread_number(state, thread)}];
+  return {stack_number(process, state, std::move(frames)), is_cut};
+}
+
+void stack_samples::add_sample(const perf_record& record) {
+  record_reader reader(record.bytes);
+  const auto header = reader.next<perf_event_header>();
+  const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
+  if (only_ != 0 && process != only_) return;
+  process_state& state = state_of(process);
+  const sampled_stack stack = read_stack(process, state, record);
+  if (record.is_of_stop) {
+    if (const auto stopping = state.threads.find(thread); stopping != state.threads.end())
+      stopping->second.wait_stack = stack.number;
+    return;
+  }
+  format::cpu_counts& counts = state.samples.cells[{stack.number, thread_number(state, thread)}];
   ++counts[format::cpu_samples];
   if ((header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) ++counts[format::cpu_kernel];
-  if (is_cut) ++counts[format::cpu_cut];
+  if (stack.is_cut) ++counts[format::cpu_cut];
 }
 
 // A thread has a name, which an exec sets.
@@ -298,6 +324,7 @@ void stack_samples::add_exit(const perf_record& record) {
   if (entry->second.threads.contains(thread)) change(entry->second, thread, format::waiting_ns, record.at_ns);
   entry->second.threads.erase(thread);
   entry->second.names.erase(thread);
+  if (entry->second.threads.empty()) entry->second.mappings.clear();
   if (process == thread && entry->second.samples.cells.empty()) processes_.erase(entry);
 }
 
@@ -309,7 +336,7 @@ void stack_samples::add_lost(const perf_record& record) {
   for (auto& [process, state] : processes_) {
     for (auto& [thread, times] : state.threads) {
       if (record.at_ns <= times.since_ns) continue;
-      state.samples.cells[{0, times.number}][activity_of(times)] += record.at_ns - times.since_ns;
+      count(state, times, activity_of(times), record.at_ns - times.since_ns);
       times.since_ns = record.at_ns;
     }
   }
@@ -324,7 +351,7 @@ void stack_samples::add(const perf_record& record) {
     case PERF_RECORD_FORK: return add_fork(record);
     case PERF_RECORD_EXIT: return add_exit(record);
     case PERF_RECORD_SWITCH: return add_switch(record);
-    case PERF_RECORD_LOST: return add_lost(record);
+    case PERF_RECORD_LOST: return record.is_of_stop ? void() : add_lost(record);
     default: return;
   }
 }
@@ -356,6 +383,29 @@ void stack_samples::add_running(pid_t process) {
   }
 }
 
+namespace {
+
+// Waits without a stack are taken to be where those are that were about as long, in proportion to their times. Where
+// there is none they stay at stack 0.
+void share_out(std::uint32_t thread, const std::map<std::uint32_t, std::uint64_t>& sums,
+               std::map<format::cpu_key, format::cpu_counts>& cells) {
+  const auto first = sums.begin();
+  const std::uint64_t unsampled_ns = first->first == 0 ? first->second : 0;
+  std::uint64_t sampled_ns = 0, left_ns = unsampled_ns;
+  for (const auto& [stack, ns] : sums) sampled_ns += stack == 0 ? 0 : ns;
+  for (const auto& [stack, ns] : sums) {
+    if (stack == 0) continue;
+    const auto share_ns =
+        std::min(left_ns, static_cast<std::uint64_t>(static_cast<double>(unsampled_ns) * static_cast<double>(ns) /
+                                                     static_cast<double>(std::max<std::uint64_t>(sampled_ns, 1))));
+    left_ns -= share_ns;
+    cells[{stack, thread}][format::waiting_ns] += ns + share_ns;
+  }
+  if (left_ns != 0) cells[{0, thread}][format::waiting_ns] += left_ns;
+}
+
+}  // namespace
+
 void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image,
                          format::cpu_recording& target) const {
   target.lost = lost_;
@@ -374,8 +424,14 @@ void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t fi
   for (const auto& [key, counts] : state.samples.cells) {
     if (target.threads[key.thread].image >= earlier_images) target.cells.emplace(key, counts);
   }
+  for (const auto& [key, sums] : state.waits) {
+    if (target.threads[key.first].image >= earlier_images) share_out(key.first, sums, target.cells);
+  }
   for (const auto& [thread, times] : state.threads) {
-    if (now_ns_ > times.since_ns) target.cells[{0, times.number}][activity_of(times)] += now_ns_ - times.since_ns;
+    if (now_ns_ <= times.since_ns) continue;
+    const format::cpu_counter activity = activity_of(times);
+    const std::uint32_t stack = activity == format::waiting_ns ? times.wait_stack : 0;
+    target.cells[{stack, times.number}][activity] += now_ns_ - times.since_ns;
   }
   // Modules of earlier images must not stand for those of the first recorded one.
   std::erase_if(target.modules, [&](const format::module_facts& module) { return module.image < earlier_images; });

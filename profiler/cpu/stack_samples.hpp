@@ -45,12 +45,17 @@ class stack_samples {
     std::uint32_t number = 0;                            // in `samples.threads`
     format::cpu_counter activity = format::runnable_ns;  // the counter of what it does
     std::uint64_t since_ns = 0;
+    std::uint32_t wait_stack = 0;  // of the wait that it is in or about to begin; 0: not sampled
   };
+  // Waits of a thread that were about as long, by stack.
+  using wait_key = std::pair<std::uint32_t, int>;  // the thread's number, and the binary digits of the nanoseconds
+  using wait_sums = std::map<std::uint32_t, std::uint64_t>;
   struct process_state {
     std::map<std::uint64_t, mapping> mappings;  // of code, by start
     std::vector<std::uint64_t> execs;           // their times; the number of the image is how many there were
     std::map<pid_t, std::string> names;         // of threads
     std::map<pid_t, thread_state> threads;      // those that live
+    std::map<wait_key, wait_sums> waits;
     format::cpu_recording samples;
     std::map<format::site_facts, std::uint32_t> stack_numbers;
     std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
@@ -65,6 +70,7 @@ class stack_samples {
   std::uint32_t stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames);
   static std::uint32_t thread_number(process_state& state, pid_t thread);
   static void name(process_state& state, pid_t thread, std::string text);
+  static void count(process_state& state, thread_state& thread, format::cpu_counter activity, std::uint64_t ns);
   // Counts the time of a thread up to the record after which it does something else.
   void change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns);
   // Returns what the thread has done since its last record, as far as that is known by now.
@@ -73,6 +79,11 @@ class stack_samples {
   }
   void add_switch(const perf_record& record);
   void add_lost(const perf_record& record);
+  struct sampled_stack {
+    std::uint32_t number = 0;
+    bool is_cut = false;
+  };
+  sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record);
   void add_sample(const perf_record& record);
   void add_command(const perf_record& record);
   void add_module(const perf_record& record);

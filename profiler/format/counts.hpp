@@ -116,14 +116,14 @@ enum lock_counter : std::size_t {
 };
 
 // A cell of the processor counts the samples of one thread that found it running with one call stack. The cell of stack
-// 0 also has what the thread did, in nanoseconds.
+// 0 also has what the thread did, in nanoseconds, but for the waits whose stack is known.
 enum cpu_counter : std::size_t {
   cpu_samples,
   cpu_kernel,  // samples in the kernel; the stack is that of the code that called it
   cpu_cut,     // samples whose stack was deeper than what was copied of it: the outermost callers are missing
   running_ns,
   runnable_ns,  // a new thread before it runs, and time that others took from it
-  waiting_ns,   // from a wait's begin until the thread runs again
+  waiting_ns,   // from a wait's begin until the thread runs again; of a stack, an estimate
   unknown_ns,   // time with missing records
   wait_count,
   preemptions,

@@ -1,5 +1,6 @@
 // The section on time: how long each thread ran and waited.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "profiler/report/sections.hpp"
+#include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
 
 namespace tarn::command {
@@ -24,7 +26,7 @@ double time_share(const thread_times& times, format::cpu_counter part) {
 }
 
 std::string time_cell(const thread_times& times, format::cpu_counter part) {
-  return fmt::format(" {:>8.2f} s {:>5.1f} %", static_cast<double>(times.sums[part]) * 1e-9,
+  return fmt::format(" {:>7.2f} s {:>3.0f} %", static_cast<double>(times.sums[part]) * 1e-9,
                      100 * time_share(times, part));
 }
 
@@ -35,20 +37,38 @@ void print_time_summary(analyse::analysis& analysis) {
   const thread_times& whole = findings.whole;
   if (whole.threads == 0) return;
   const auto text = [&](format::cpu_counter part) { return duration_text(whole.sums[part]); };
-  fmt::print("Time: {} ran for {}, were runnable for {} and waited for {}.\n", count_text(whole.threads, "thread"),
+  fmt::print("Time of {}: {} running, {} runnable, {} waiting.\n", count_text(whole.threads, "thread"),
              text(format::running_ns), text(format::runnable_ns), text(format::waiting_ns));
   if (has_unknown_time(whole)) {
     fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel had no room to say it.\n",
                text(format::unknown_ns), 100 * time_share(whole, format::unknown_ns));
   }
+  if (analysis.recorded().cpu.is_kernel_hidden)
+    fmt::print("Where they waited is not known: the kernel shows it to root, or with kernel.perf_event_paranoid 1.\n");
+}
+
+void print_waits(analyse::analysis& analysis, std::size_t top) {
+  const time_findings& findings = analysis.time();
+  const std::uint64_t whole_ns = findings.whole.sums[format::waiting_ns];
+  if (findings.waits.empty()) return;
+  const auto text = [&](std::uint64_t ns) {
+    return fmt::format("   {:>7.2f} s {:>3.0f} %", static_cast<double>(ns) * 1e-9,
+                       100 * static_cast<double>(ns) / static_cast<double>(whole_ns));
+  };
+  fmt::print("\nWaiting\n");
+  for (std::size_t index = 0; index < std::min(top, findings.waits.size()); ++index) {
+    const analyse::wait_site& sum = findings.waits[index];
+    fmt::print("{}  by {}\n", text(sum.waited_ns), cut(fmt::format("{}", fmt::join(sum.names, ", ")), 75));
+    print_stack(analysis, sum.site);
+  }
+  if (findings.unplaced_ns != 0) fmt::print("{}  at places that are not known\n", text(findings.unplaced_ns));
 }
 
 void print_time(analyse::analysis& analysis, std::size_t top) {
   const time_findings& findings = analysis.time();
   if (findings.whole.threads == 0) return;
   const bool shows_unknown = std::any_of(findings.threads.begin(), findings.threads.end(), has_unknown_time);
-  fmt::print("\nTime{:>22}{:>19}{:>19}{}\n", "running", "runnable", "waiting",
-             shows_unknown ? "            unknown" : "");
+  fmt::print("\nTime{:>14}{:>15}{:>15}{}\n", "running", "runnable", "waiting", shows_unknown ? "        unknown" : "");
   const std::size_t rows = std::min(top, findings.threads.size());
   for (std::size_t index = 0; index < rows; ++index) {
     const thread_times& times = findings.threads[index];
@@ -62,6 +82,7 @@ void print_time(analyse::analysis& analysis, std::size_t top) {
   }
   if (findings.threads.size() > rows)
     fmt::print("   and {}\n", count_text(findings.threads.size() - rows, "more name"));
+  print_waits(analysis, top);
 }
 
 json json_of_times(const thread_times& times) {
@@ -83,6 +104,13 @@ json json_of_time(analyse::analysis& analysis, std::size_t top) {
     document["names"].push_back(json_of_times(findings.threads[index]));
     document["names"].back()["name"] = findings.threads[index].name;
   }
+  document["sites"] = json::array();
+  for (std::size_t index = 0; index < std::min(top, findings.waits.size()); ++index) {
+    const analyse::wait_site& sum = findings.waits[index];
+    document["sites"].push_back(
+        {{"waited_ns", sum.waited_ns}, {"names", sum.names}, {"stack", json_of_stack(analysis, sum.site)}});
+  }
+  document["unplaced_ns"] = findings.unplaced_ns;
   return document;
 }
 

@@ -92,9 +92,15 @@ void analyse_all(const recording& examined) {
     check(views.back().frame_index == 0 || views.back().frame_index < views.back().stack.size(),
           "a place outside of its stack");
   }
-  std::uint64_t samples = 0;
-  for (const auto& [key, counts] : examined.cpu.cells) samples += counts[cpu_samples];
+  std::uint64_t samples = 0, waited_ns = 0;
+  for (const auto& [key, counts] : examined.cpu.cells) {
+    samples += counts[cpu_samples];
+    waited_ns += counts[waiting_ns];
+  }
   check(analysis.cpu().samples == samples, "samples of the processor that got lost");
+  std::uint64_t placed_ns = analysis.time().unplaced_ns;
+  for (const analyse::wait_site& sum : analysis.time().waits) placed_ns += sum.waited_ns;
+  check(placed_ns == waited_ns, "waits that got lost");
   std::uint64_t blocks_of_sites = 0, blocks_of_groups = 0;
   for (const analyse::site& site : analysis.heap().sites) blocks_of_sites += site.sums[blocks];
   for (const analyse::site& site : analysis.grouped_sites()) blocks_of_groups += site.sums[blocks];

@@ -51,6 +51,7 @@ class Time(unittest.TestCase):
     def report(self, name="rec"):
         report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name))
         times = report["time"]
+        self.assertEqual(times["waiting_ns"], times["unplaced_ns"] + sum(site["waited_ns"] for site in times["sites"]))
         self.assertEqual(times["threads"], sum(named["threads"] for named in times["names"]))
         for part in (*PARTS, "waits", "preemptions"):
             self.assertEqual(times[part], sum(named[part] for named in times["names"]), part)
@@ -75,6 +76,15 @@ class Time(unittest.TestCase):
             self.assertAlmostEqual(truth["running_ns"], whole["cpu_ns"], delta=delta)
             self.assertAlmostEqual(truth["waiting_ns"], waited_ns, delta=delta)
             self.assertAlmostEqual(truth["runnable_ns"], whole["wall_ns"] - whole["cpu_ns"] - waited_ns, delta=delta)
+            for function, part in {"wait_for_lock": "lock", "wait_for_byte": "read", "sleep_once": "sleep"}.items():
+                waits = [site for site in report["time"]["sites"]
+                         if function in [frame["function"] for frame in site["stack"]]]
+                # On a loaded machine there may have been no room for the stack.
+                self.assertIn([site["names"] for site in waits], [[["truth"]], []], function)
+                placed_ns = sum(site["waited_ns"] for site in waits)
+                part_ns = account[part]["wall_ns"] - account[part]["cpu_ns"]
+                self.assertLess(placed_ns, part_ns + delta / 3, function)
+                self.assertGreater(placed_ns + report["time"]["unplaced_ns"], part_ns - delta / 3, function)
             # The thread ends after it has read its counts.
             self.assertAlmostEqual(truth["waits"], account["waits"], delta=3 + account["waits"] // 20)
             self.assertAlmostEqual(truth["preemptions"], account["preemptions"], delta=3 + account["preemptions"] // 20)
@@ -84,16 +94,19 @@ class Time(unittest.TestCase):
             self.assertLess(self.lifetime(first), wall_ns)
             self.assertGreater(self.lifetime(first), 0.95 * wall_ns - START_NS)
         text = self.tarn("report", "--quick", "rec")
-        self.assertRegex(text, r"\nTime: 2 threads ran for .*, were runnable for .* and waited for ")
+        self.assertRegex(text, r"\nTime of 2 threads: .* running, .* runnable, .* waiting\.\n")
         self.assertRegex(text, r"\nTime +running +runnable +waiting\n")
-        self.assertRegex(text, r"\n +[\d.]+ s +[\d.]+ % +[\d.]+ s +[\d.]+ % +[\d.]+ s +[\d.]+ %  truth\n")
+        self.assertRegex(text, r"\n +[\d.]+ s +\d+ % +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %  truth\n")
+        self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at times.cpp:\d+ ")
         self.assertRegex(self.tarn("report", "--quick", "--top", "1", "rec"), r"\n   and 1 more name\n")
         for option, is_redacted in ((), False), (["--redact"], True):
             page = self.folder / "page.html"
             self.tarn("report", "--quick", *option, "--html", str(page), "rec")
-            shown = json.loads(html_page.json_in(page))["time"]["names"]
-            self.assertEqual([named.get("name") for named in shown],
+            shown = json.loads(html_page.json_in(page))
+            self.assertEqual([named.get("name") for named in shown["time"]["names"]],
                              [None if is_redacted else named["name"] for named in report["time"]["names"]])
+            self.assertEqual(sum(weight[4] for weight in shown["cpu"]["weights"]), report["time"]["waiting_ns"])
+            self.assertNotIn("sites", shown["time"])
         self.assertIsNone(json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec"))["time"])
 
     def test_a_thread_that_never_runs_has_waited_all_the_time(self):

@@ -106,7 +106,7 @@ export class Course {
   }
 
   // By category; of what is allocated, called or waited for in an interval.
-  lines(table: Exclude<Metric['table'], 'cpu'>, column: string): Line[] {
+  lines(table: Exclude<Metric['table'], 'cpu' | 'time'>, column: string): Line[] {
     const [cells, key, rows] = {
       sites: [this.heap, 'site', this.data.sites],
       locks: [this.locks, 'lock', this.data.locks],

@@ -121,7 +121,7 @@ export interface Cpu {
   samples?: number;
   interval_ns?: number;
   kernel?: number;
-  weights?: [number, number, number, number][];  // node, samples, those in the kernel, thread
+  weights?: [number, number, number, number, number?][];  // node, samples, those in the kernel, thread, ns waited
 }
 
 export interface Side {

@@ -6,12 +6,13 @@ import {bytes_words, count_words, duration_words, middle} from './words';
 export interface Metric {
   name: string;
   label: string;
-  table: 'sites' | 'locks' | 'syscalls' | 'cpu';
+  table: 'sites' | 'locks' | 'syscalls' | 'cpu' | 'time';
   words: (value: number) => string;
 }
 
 export const metrics: Metric[] = [
   {name: 'cpu', label: 'CPU: time', table: 'cpu', words: duration_words},
+  {name: 'waiting', label: 'Time: waiting', table: 'time', words: duration_words},
   {name: 'cost', label: 'Heap: estimated cost', table: 'sites', words: duration_words},
   {name: 'bytes', label: 'Heap: bytes', table: 'sites', words: bytes_words},
   {name: 'blocks', label: 'Heap: blocks', table: 'sites', words: count_words},
@@ -32,6 +33,7 @@ export const categories: Record<Metric['table'], string[]> = {
   locks: ['contended', 'uncontended', 'one thread', 'condition'],
   syscalls: ['small', 'repeated', 'batch', 'memory', 'waits', 'needed'],
   cpu: ['program', 'kernel'],
+  time: ['waiting'],
 };
 
 export interface Weight {
@@ -64,6 +66,10 @@ export function weights(data: Data, filter: Filter): Weight[] {
       if (filter.thread !== '' && filter.thread !== String(thread)) return;
       add(node, (count - kernel) * interval_ns, 'program', index);
       add(node, kernel * interval_ns, 'kernel', index);
+    });
+  } else if (metric.table === 'time') {
+    (data.cpu?.weights ?? []).forEach(([node, , , thread, waited_ns = 0], index) => {
+      if (filter.thread === '' || filter.thread === String(thread)) add(node, waited_ns, 'waiting', index);
     });
   } else if (metric.table !== 'sites') {
     const is_time = metric.name === 'waited' || metric.name === 'kernel';

@@ -70,6 +70,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   const analyse::call_findings& calls = analysis.calls();
   document["memory"].erase("sites");                                    // each site of the page has what it holds
   if (document["cpu"].is_object()) document["cpu"].erase("functions");  // their names would not be redacted
+  if (document["time"].is_object()) document["time"].erase("sites");
   std::map<std::uint32_t, const analyse::memory_site*> trends;
   for (const analyse::memory_site& site : analysis.memory().sites) trends[site.origin->number] = &site;
   document["kind"] = "report";

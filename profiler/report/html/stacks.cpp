@@ -83,8 +83,9 @@ void html_stacks::add_to_cpu(json& cpu) {
   if (!cpu.is_object()) return;
   cpu["weights"] = json::array();
   for (const auto& [key, counts] : recording_.cpu.cells) {
-    if (counts[format::cpu_samples] == 0) continue;
-    cpu["weights"].push_back(json{node(key.site), counts[format::cpu_samples], counts[format::cpu_kernel], key.thread});
+    if (counts[format::cpu_samples] == 0 && counts[format::waiting_ns] == 0) continue;
+    cpu["weights"].push_back(json{node(key.site), counts[format::cpu_samples], counts[format::cpu_kernel], key.thread,
+                                  counts[format::waiting_ns]});
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "profiler/findings/cpu.hpp"
+#include "profiler/findings/time.hpp"
 #include "profiler/format/region.hpp"
 
 namespace tarn::cpu {
@@ -37,7 +38,7 @@ class records {
   void end(std::uint32_t type, std::uint16_t misc, std::uint64_t at_ns, pid_t thread = 0) {
     if (type != PERF_RECORD_SAMPLE) word(thread == 0 ? 0 : process, thread, at_ns);
     perf_event_header header{type, misc, static_cast<std::uint16_t>(content_.size() + sizeof header)};
-    perf_record record{at_ns, std::vector<std::byte>(header.size)};
+    perf_record record{at_ns, std::vector<std::byte>(header.size), is_of_stop_};
     std::memcpy(record.bytes.data(), &header, sizeof header);
     std::memcpy(record.bytes.data() + sizeof header, content_.data(), content_.size());
     EXPECT_EQ(time_of(record.bytes), at_ns);
@@ -57,6 +58,12 @@ class records {
   void module(std::uint64_t start, std::uint64_t bytes, std::uint64_t offset, std::string_view path) {
     word(process, process, start, bytes, offset, std::array<char, 32>{}).text(path).end(PERF_RECORD_MMAP2, user, 1);
   }
+  // Adds the stack of a thread that is about to stop.
+  void stop(pid_t thread, std::uint64_t at_ns, std::uint64_t address) {
+    is_of_stop_ = true;
+    sample(process, thread, kernel, at_ns, address, {});
+    is_of_stop_ = false;
+  }
   void run(pid_t thread, std::uint64_t at_ns) { end(PERF_RECORD_SWITCH, 0, at_ns, thread); }
   void wait(pid_t thread, std::uint64_t at_ns) { end(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, at_ns, thread); }
   void preempt(pid_t thread, std::uint64_t at_ns) {
@@ -66,10 +73,10 @@ class records {
     word(process, process, thread, thread, at_ns).end(PERF_RECORD_EXIT, 0, at_ns);
   }
   // Between these times the kernel had no room for records.
-  void lose(std::uint64_t count, std::uint64_t from_ns, std::uint64_t to_ns) {
+  void lose(std::uint64_t count, std::uint64_t from_ns, std::uint64_t to_ns, bool is_of_stop = false) {
     word(std::uint64_t{1}, count, process, process, to_ns);
     perf_event_header header{PERF_RECORD_LOST, 0, static_cast<std::uint16_t>(content_.size() + sizeof header)};
-    perf_record record{from_ns, std::vector<std::byte>(header.size)};
+    perf_record record{from_ns, std::vector<std::byte>(header.size), is_of_stop};
     std::memcpy(record.bytes.data(), &header, sizeof header);
     std::memcpy(record.bytes.data() + sizeof header, content_.data(), content_.size());
     samples_.add(record);
@@ -100,6 +107,7 @@ class records {
 
   stack_samples& samples_;
   std::vector<std::byte> content_;
+  bool is_of_stop_ = false;
 };
 
 format::cpu_recording recording_of(const stack_samples& samples, pid_t of_process = process,
@@ -211,6 +219,69 @@ TEST(thread_times, do_not_change_by_a_record_that_comes_late) {
   EXPECT_EQ(times_of(recording_of(samples)), (times{40, 0, 50, 50, 2, 0}));
 }
 
+// Returns the time that was waited at each address.
+std::map<std::uint64_t, std::uint64_t> waits_of(const format::cpu_recording& recorded) {
+  std::map<std::uint64_t, std::uint64_t> sums;
+  for (const auto& [key, counts] : recorded.cells) {
+    if (counts[format::waiting_ns] != 0)
+      sums[key.site == 0 ? 0 : recorded.stacks[key.site].frames[0] - 1] += counts[format::waiting_ns];
+  }
+  return sums;
+}
+
+TEST(waits, are_at_the_stack_with_which_the_thread_stopped) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.stop(process, 99, 0x1000);
+  from_kernel.wait(process, 100);
+  from_kernel.run(process, 400);
+  from_kernel.stop(process, 499, 0x2000);
+  from_kernel.preempt(process, 500);  // it does not wait there
+  from_kernel.run(process, 501);
+  from_kernel.wait(process, 502);
+  from_kernel.run(process, 507);
+  from_kernel.stop(process, 599, 0x3000);
+  from_kernel.wait(process, 600);
+  samples.set_time(1600);
+  const format::cpu_recording recorded = recording_of(samples);
+  EXPECT_EQ(waits_of(recorded), (std::map<std::uint64_t, std::uint64_t>{{0, 5}, {0x1000, 300}, {0x3000, 1000}}));
+  EXPECT_EQ(times_of(recorded), (times{90 + 100 + 1 + 93, 1, 1305, 0, 3, 1}));
+}
+
+TEST(waits, without_a_stack_are_shared_out_among_those_that_took_as_long) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 1);
+  std::uint64_t at_ns = 10;
+  const auto wait = [&](std::uint64_t ns, std::uint64_t address) {
+    if (address != 0) from_kernel.stop(process, at_ns - 1, address);
+    from_kernel.wait(process, at_ns);
+    from_kernel.run(process, at_ns + ns);
+    at_ns += ns + 10;
+  };
+  wait(100, 0x1000);
+  wait(100, 0x2000);
+  wait(100, 0x2000);
+  for (int index = 0; index < 60; ++index) wait(100, 0);
+  wait(5000, 0);  // none of the others took about as long
+  wait(70'000, 0x3000);
+  EXPECT_EQ(waits_of(recording_of(samples)),
+            (std::map<std::uint64_t, std::uint64_t>{{0, 5000}, {0x1000, 2100}, {0x2000, 4200}, {0x3000, 70'000}}));
+}
+
+TEST(waits, do_not_mind_lost_samples_of_stacks) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.wait(process, 100);
+  from_kernel.lose(3, 150, 200, true);
+  from_kernel.run(process, 400);
+  const format::cpu_recording recorded = recording_of(samples);
+  EXPECT_EQ(recorded.lost, 0U);
+  EXPECT_EQ(times_of(recorded), (times{90, 0, 300, 0, 1, 0}));
+}
+
 TEST(thread_times, begin_anew_with_each_program) {
   stack_samples samples;
   records from_kernel(samples);
@@ -300,7 +371,8 @@ TEST(stack_samples, that_are_broken_break_nothing) {
   from_kernel.exec(process, 10);
   for (std::uint32_t type = 1; type < 20; ++type) {
     for (std::size_t word_count = 0; word_count < 12; ++word_count) {
-      perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * word_count, std::byte{0xff})};
+      perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * word_count, std::byte{0xff}),
+                         word_count % 2 != 0};
       const perf_event_header header{type, user, static_cast<std::uint16_t>(record.bytes.size())};
       std::memcpy(record.bytes.data(), &header, sizeof header);
       time_of(record.bytes);
@@ -310,6 +382,40 @@ TEST(stack_samples, that_are_broken_break_nothing) {
   from_kernel.sample(process, process, user, 40, ~0ULL, {~0ULL, ~0ULL});
   from_kernel.sample(process, process, user, 40, 0, {0});
   EXPECT_FALSE(recording_of(samples).cells.empty());
+}
+
+TEST(time_findings, join_threads_of_a_name_and_waits_of_a_place) {
+  format::recording recording;
+  recording.cpu.interval_ns = 5;
+  recording.cpu.modules = {{0, 0x1000, 0x2000, 0x1000, "/nonexistent/first", "", 0}};
+  recording.cpu.threads = {{0, 1, "main"}, {0, 2, "worker"}, {0, 3, "worker"}, {0, 4, "sampled"}};
+  recording.cpu.stacks = {{}, {0, {0x1001, 0x1800}}, {0, {0x1001, 0x1900}}, {0, {0x1011}}};
+  const auto cell = [&](std::uint32_t stack, std::uint32_t thread, const times& counts) {
+    std::copy(counts.begin(), counts.end(), recording.cpu.cells[{stack, thread}].begin() + format::running_ns);
+  };
+  cell(0, 0, {10, 0, 5, 0, 2, 0});
+  cell(0, 1, {20, 1, 0, 0, 1, 1});
+  cell(0, 2, {30, 2, 0, 7, 1, 1});
+  cell(1, 1, {0, 0, 300, 0, 0, 0});
+  cell(2, 2, {0, 0, 400, 0, 0, 0});
+  cell(3, 0, {0, 0, 600, 0, 0, 0});
+  recording.cpu.cells[{1, 3}] = {4, 0, 0};
+  const format::recording joined = analyse::with_cpu_sites(recording);
+  analyse::symbols symbols(joined);
+  const analyse::time_findings findings = analyse::find_time(joined, symbols);
+  EXPECT_EQ(findings.whole.threads, 3U);
+  EXPECT_EQ(findings.whole.lifetime_ns(), 1375U);
+  ASSERT_EQ(findings.threads.size(), 2U) << "a thread without times is none";
+  EXPECT_EQ(findings.threads[0].name, "worker");
+  EXPECT_EQ(findings.threads[0].threads, 2U);
+  EXPECT_EQ(findings.threads[0].sums[format::waiting_ns], 700U);
+  EXPECT_EQ(findings.threads[1].name, "main");
+  ASSERT_EQ(findings.waits.size(), 2U);
+  EXPECT_EQ(findings.waits[0].waited_ns, 700U);
+  EXPECT_EQ(joined.sites[findings.waits[0].site].frames[1], 0x1900U) << "the stack with most of it";
+  EXPECT_EQ(findings.waits[0].names, (std::set<std::string>{"worker"}));
+  EXPECT_EQ(findings.waits[1].waited_ns, 600U);
+  EXPECT_EQ(findings.unplaced_ns, 5U);
 }
 
 TEST(cpu_findings, have_the_shares_of_each_function_and_their_errors) {

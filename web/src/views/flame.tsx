@@ -167,8 +167,8 @@ export function Flame({view}: {view: View}): JSX.Element {
     const chosen: Weight[] = pin === 0 ? [] : all_weights.filter((weight) => tree.is_above(pin, weight.node));
     return chosen.sort((a, b) => b.value - a.value).slice(0, 8);
   }, [all_weights, pin, tree]);
-  const rows_of = {sites: data.sites, locks: data.locks, syscalls: data.syscalls, cpu: data.cpu?.weights};
-  const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls', cpu: ''}[metric.table];
+  const rows_of = {sites: data.sites, locks: data.locks, syscalls: data.syscalls, cpu: data.cpu?.weights, time: data.cpu?.weights};
+  const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls', cpu: '', time: ''}[metric.table];
 
   return (
     <section>
