@@ -51,8 +51,8 @@ struct side {
   std::vector<analyse::use> locks, calls;
 };
 
-// Returns the range that both bounds allow: from the least of one minus the most of the other. CPU times of one run
-// each are widened by what two runs of the same work differ by on a machine that does other work, too.
+// Returns the range of the difference: from the least of one minus the most of the other. CPU times of one run each are
+// widened by the difference of two runs of the same work on a machine that does other work, too.
 range saved_cpu(const side& before, const side& after, const diff_request& request) {
   constexpr double run_to_run_share = 0.1;
   const range cpu_before = before.analysis.whole().cpu_ns, cpu_after = after.analysis.whole().cpu_ns;
@@ -187,8 +187,8 @@ void print_memory(const memory_difference& memory, std::size_t top, const paint&
   }
 }
 
-// Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
-// taken off.
+// Returns the saving of the change as one figure with its range. Without a measured CPU time, the recorders' own time
+// is subtracted.
 std::string saving_text(const side& before, const range& saved) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)

@@ -45,7 +45,7 @@ struct fix_request {
   }
 };
 
-// A proposal with what became of it.
+// A proposal and its result.
 struct attempt {
   fix::proposal proposal;
   fix::verdict verdict;

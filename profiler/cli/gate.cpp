@@ -112,7 +112,7 @@ json json_of(const limit_check& check) {
           {"largest", largest}};
 }
 
-// How many limits do not hold, and of how many the recording does not tell.
+// The number of broken limits, and of those that the recording cannot decide.
 struct verdict_counts {
   std::size_t broken = 0, open = 0, limits = 0;
   explicit verdict_counts(const std::vector<limit_check>& checks) : limits(checks.size()) {
@@ -156,7 +156,7 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   return whole;
 }
 
-// A limit on memory that the recording does not tell could never be broken.
+// Refuses a limit on memory that the recording does not show: it could never be broken.
 void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis, const std::string& path) {
   using metric_kind = limit::metric_kind;
   for (const limit& limit : limits) {
@@ -173,7 +173,7 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
   }
 }
 
-// A limit on a source that was not recorded could never be broken.
+// Refuses a limit on a source that was not recorded: it could never be broken.
 void check_sources(const std::vector<limit>& limits, const format::recording& recording, const std::string& path) {
   const auto has = [&](std::string_view source) {
     return std::any_of(recording.program.sources.begin(), recording.program.sources.end(),
@@ -199,8 +199,8 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
   }
 }
 
-// A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
-// renamed.
+// Refuses a limit on a function that the recording lacks: it could never be broken, because the name is misspelt or the
+// function was renamed.
 void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& places,
                      analyse::analysis& analysis, const std::string& path) {
   for (const limit& limit : limits) {
@@ -223,8 +223,8 @@ struct reported_remedies {
   analyse::located_sums places;
 };
 
-// Takes a replay of half a second, so that only a broken limit asks for it. Throws a failure where the machine cannot
-// be measured.
+// Predicts the remedies. It replays for half a second, so that it runs only for a broken limit. Throws a failure if the
+// machine cannot be measured.
 reported_remedies remedies_of(const std::string& path) {
   std::string content = recording_content(path);
   format::recording recording = parse_recording(path, content);

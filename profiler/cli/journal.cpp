@@ -1,4 +1,4 @@
-// `tarn journal cat|tail|export|check|append`: shows what is in a journal, also while a program appends to it.
+// `tarn journal cat|tail|export|check|append`: shows the lines of a journal, also while a program appends to it.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ const char* reason(condition state) {
   return state == condition::torn ? "is torn: its append had not returned" : "is damaged: it is not what was appended";
 }
 
-// A line that cannot be shown is named on standard error, in order with the others.
+// Prints all lines. A line that cannot be shown is reported on standard error, in order with the others.
 void cat(const journal_request& request) {
   const io::journal_reader reader(request.path);
   io::writer out = output();
@@ -64,8 +64,8 @@ void cat(const journal_request& request) {
   out.close();
 }
 
-// Waits for what may have changed in a journal. A store into a mapping raises no event, so lines are looked for at
-// intervals. Truncation and rotation make system calls, which inotify tells at once.
+// Waits until a journal may have changed. A store into a mapping raises no event, so the journal is read at intervals.
+// Truncation and rotation make system calls, which inotify reports at once.
 class journal_watch {
  public:
   explicit journal_watch(const std::string& path)
@@ -82,7 +82,7 @@ class journal_watch {
     file_ = ::inotify_add_watch(changes_.descriptor(), path.c_str(), IN_MODIFY);
   }
 
-  // Returns false when the user ended the command, or when nobody reads its output any more.
+  // Returns false when the user ended the command, or when the reader of its output has ended.
   bool wait() {
     constexpr int interval_ms = 100;
     std::array<pollfd, 3> sources = {
@@ -172,7 +172,7 @@ void add_new_lines(journal_follower& journal, tail_output& lines) {
     lines.add(line.number, line.is_damaged ? condition::damaged : condition::whole, line.text);
 }
 
-// Prints the lines that are there, then those that are appended, until a signal.
+// Prints the present lines, then those that are appended, until a signal.
 void follow(const journal_request& request, tail_output& lines) {
   journal_watch watch(request.path);
   auto current = std::make_unique<journal_follower>(request.path);

@@ -1,4 +1,4 @@
-// Reads what is appended to a journal, from one call to the next.
+// Reads the lines that were appended to a journal since the last call.
 #pragma once
 
 #include <tarn/io.hpp>

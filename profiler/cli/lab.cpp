@@ -103,7 +103,7 @@ void write_text(const std::string& path, const std::string& text) {
   file.end();
 }
 
-// Progress is shown on a terminal only, where it stays on one line; elsewhere each step would be a line.
+// Shows the progress only on a terminal, where it stays on one line.
 class progress_line {
  public:
   void operator()(const std::string& text) {

@@ -1,7 +1,7 @@
 // `tarn record`: runs a program with libtarn-record.so in it, and writes the counters to a file.
 //
 // The program is a child of this process. This process waits, reads the shared memory from time to time and at the
-// end, and ends as the program did. The counters survive any end of the program; what is written survives any end of
+// end, and ends as the program did. The counters survive any end of the program; the written part survives any end of
 // this process.
 #include <fmt/format.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds first_pause{50};
 
-// A process that sends one of these signals to this process means the program.
+// These signals are forwarded to the program, because a sender means the program and not its recorder.
 constexpr std::array forwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGINT, SIGQUIT, SIGALRM};
 
 volatile std::sig_atomic_t child = 0, stopped = 0;

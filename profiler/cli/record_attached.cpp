@@ -36,7 +36,7 @@ constexpr std::uint64_t attached_region_bytes = std::uint64_t{1} << 30;
 volatile std::sig_atomic_t is_interrupted = 0;
 void interrupt(int) { is_interrupted = 1; }
 
-// From here on a signal ends the recording and not this process, which has to detach first.
+// Makes a signal end the recording instead of this process, which has to detach first.
 void detach_on_signals() {
   struct sigaction action {};
   action.sa_handler = interrupt;

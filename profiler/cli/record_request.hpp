@@ -1,4 +1,4 @@
-// What `tarn record` is asked for, whether it starts the program or finds it running.
+// The request of `tarn record`, for a program that it starts or for a running process.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ void take_samples(cpu::sampler* sampler);
 void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
 void print_summary(std::uint32_t sources, const process_recording& recording);
 
-// Records the running process `request.process`, and leaves it as it was.
+// Records the running process `request.process`, and removes the recorder's hooks in the end.
 void record_attached(const record_request& request);
 
 }  // namespace tarn::command

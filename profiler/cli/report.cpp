@@ -1,4 +1,4 @@
-// `tarn report`: shows what a recording says, as text for a terminal, as JSON for programs and as an HTML report.
+// `tarn report`: shows the findings of a recording, as text for a terminal, as JSON for programs and as an HTML report.
 #include "profiler/report/report.hpp"
 
 #include <fmt/format.h>

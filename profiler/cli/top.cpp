@@ -1,4 +1,4 @@
-// `tarn top`: shows on a terminal what a recorded program does at present.
+// `tarn top`: shows the present activity of a recorded program on a terminal.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>

@@ -1,7 +1,7 @@
 // Stops and starts a recording that another `tarn record` makes: `tarn record --pid PID start|stop`.
 //
-// The recorder has a pipe, of which the region tells where it is. Another process writes a command into it, and finds
-// the answer in the region.
+// The recorder has a pipe, which is named in the region. Another process writes a command into it, and finds the answer
+// in the region.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Finds the blocks of a heap that no pointer reaches, by what looks like a pointer: each aligned word.
+// Finds the blocks of a heap that no pointer reaches. Each aligned word counts as a possible pointer.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@ bool bounded_recording::begin_next_file() {
   file_begun_ = steady::now();
   bool is_begun = true;
   try {
-    if (is_paused_) {  // what happened since the last file ended is in no file
+    if (is_paused_) {  // events since the end of the last file are in no file
       format::program_facts facts = recording_.now().program;
       facts.started = static_cast<std::uint64_t>(std::time(nullptr));
       recording_.begin_late(path_of(files_), facts);

@@ -254,8 +254,8 @@ void region_file::read_sites(recording& target) const {
   }
 }
 
-// Completes a cell that has not changed since the newest peak: what it has in use now is what it had in use then, if it
-// is of the image that had that peak. (The blocks of an image end with it.)
+// Completes a cell that has not changed since the newest peak: its present bytes and blocks in use are those at the
+// peak, if the peak was in the same image. (The blocks of an image end with it.)
 void region_file::complete_peak(const cell& source, std::uint32_t site, heap_counts& counts) const {
   if (source.peak.load(std::memory_order_relaxed) == header_->peaks.load(std::memory_order_relaxed)) return;
   const auto& record = *record_at<site_record>(header_->site_at[site].load(std::memory_order_acquire));

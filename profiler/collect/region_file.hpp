@@ -30,7 +30,7 @@ class region_file {
   region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
   // Creates it in a file that exists and is empty.
   region_file(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
-  // Goes on with the region of a process that was recorded before. Throws a failure where `interval` was another one.
+  // Continues with the region of a process that was recorded before. Throws a failure if `interval` was different.
   region_file(int file, std::uint32_t sources, std::uint64_t interval);
   // Opens a region of another process for reading. Throws a failure where it cannot be opened or belongs to
   // another version of Tarn.
@@ -91,8 +91,8 @@ class region_file {
   // Returns when about the process had the most bytes in use, by the monotonic clock; 0 if it never had any.
   std::uint64_t peak_ns(const format::clock_facts& clock) const;
 
-  // Has the recorder look for the peak of the time from now on. What a cell has in use now is what it has at that peak
-  // until it changes after the peak.
+  // Makes the recorder search for a new peak from now on. The present bytes and blocks of a cell count as those at that
+  // peak until the cell changes after it.
   void begin_peak();
 
   // The steps of the search for lost blocks.

@@ -81,7 +81,7 @@ std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_use
   return std::nullopt;
 }
 
-// Divides an anonymous mapping into stretches that are for one use each.
+// Divides an anonymous mapping into stretches with one use each.
 class divided {
  public:
   divided(const address_range& bounds, const memory_uses& uses) : bounds_(bounds), uses_(uses) {
@@ -127,8 +127,8 @@ class divided {
   std::vector<std::uint64_t> cuts_;
 };
 
-// Adds the resident bytes of an anonymous mapping to the kinds that its stretches are for: by their resident pages, or
-// by their sizes where these are not known.
+// Adds the resident bytes of an anonymous mapping to the uses of its stretches: by their resident pages, or by their
+// sizes if these are not known.
 void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_reader& pages, residence_facts& sum) {
   const divided stretches(mapping.range, uses);
   std::array<double, format::memory_kinds> weights{};

@@ -86,7 +86,7 @@ enum class counter { nothing, strace, valgrind };
 struct experiment {
   std::string name, program, source;
   std::string claim;                  // one line
-  std::string claimed, why;           // for the page: the original's claim, and why it is as it is today
+  std::string claimed, why;           // for the page: the original's claim, and the reason for today's result
   std::string unit;                   // the unit that ns refer to
   std::vector<parameter> parameters;  // each has one value
   std::vector<form> forms;            // the first is the base of the bars

@@ -32,7 +32,7 @@ double growth(const result& result, const std::string& form) {
   return with_few && with_many && *with_few > 0 ? *with_many / *with_few : 0;
 }
 
-// The claim of both experiments: behind one lock threads hold each other up, in heaps of their own they do not.
+// The claim of both experiments: threads delay each other behind one lock, but not in heaps of their own.
 verdict judge_threads(const result& result, const std::string& shared, const std::string& private_heap) {
   const std::vector<double> gains = result.ratios(by_threads, shared, private_heap);
   if (gains.empty()) return {holds::unknown, "Neither the shared heap nor the private ones were measured."};

@@ -23,7 +23,7 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds longest_program{120};
 
-// Ends the experiment, and keeps what was measured.
+// Ends the experiment, and keeps its measurements so far.
 struct broken {
   std::string why;
 };

@@ -1,5 +1,5 @@
-// Runs an experiment: a process for each form, x and round. The forms take turns, so that a slow spell of the machine
-// meets all of them.
+// Runs an experiment: a process for each form, x and round. The forms take turns, so that a slow phase of the machine
+// affects all of them.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct obstacle {
 
 enum class certainty { none_at_all, no_edit, review, proven };
 
-// The opinion of a check about one place.
+// The verdict of a check on one location.
 struct verdict {
   certainty level = certainty::none_at_all;
   clang::SourceLocation location;  // of the diagnostic
@@ -29,8 +29,8 @@ struct verdict {
   std::vector<obstacle> notes;
 };
 
-// The base of the checks. A check adds a verdict for each place; they are reported at the end of the unit, when all
-// instantiations of a template are known: an edit on which they differ is none.
+// The base of the checks. A check adds a verdict for each location. They are reported at the end of the unit, when all
+// instantiations of a template are known; an edit on which these differ is not made.
 class edit_check : public clang::tidy::ClangTidyCheck {
  public:
   edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context);

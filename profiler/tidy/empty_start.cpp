@@ -46,8 +46,8 @@ bool is_clearing(clang::ASTContext& context, const clang::Stmt* statement, const
   return member == nullptr || isa<clang::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
 }
 
-// Returns where a statement runs code that may reach a container by another name: any call but those of the library
-// that change nothing.
+// Returns the location of code in a statement that may reach a container by another name: any call except those of the
+// library that change nothing.
 clang::SourceLocation call_in(const clang::Stmt* statement) {
   clang::SourceLocation result;
   if (statement == nullptr) return result;

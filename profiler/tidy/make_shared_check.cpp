@@ -44,7 +44,7 @@ bool has_private_base(const clang::CastExpr& cast) {
       cast.path(), [](const clang::CXXBaseSpecifier* base) { return base->getAccessSpecifier() != clang::AS_public; });
 }
 
-// Returns why an argument would be another one after std::make_shared has passed it on, empty if it would not.
+// Returns the reason why std::make_shared would pass the argument on as another type or value; empty if there is none.
 std::string objection_to(clang::ASTContext& context, const clang::Expr& argument) {
   if (isa<clang::InitListExpr>(argument.IgnoreImplicit())) return "has no type of its own";
   if (llvm::StringRef(text_at(context, argument.getSourceRange())).startswith("{")) return "has no type of its own";
@@ -121,7 +121,7 @@ verdict refused(const clang::CXXNewExpr& creation, const std::string& text, clan
   return result;
 }
 
-// Returns where a call stands alone, so that its type does not matter.
+// Returns true if a call is a whole statement, so that its type does not matter.
 bool is_statement(clang::ASTContext& context, const clang::Expr& call) {
   const clang::DynTypedNodeList parents = context.getParents(call);
   const auto* parent = parents.empty() ? nullptr : parents[0].get<clang::Stmt>();

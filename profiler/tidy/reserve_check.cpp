@@ -127,7 +127,7 @@ verdict refusal(const clang::Expr& call, obstacle problem) {
   return result;
 }
 
-// Returns what in the loop takes elements or room away.
+// Returns the obstacle in the loop, if there is one: code that removes elements or capacity.
 std::optional<obstacle> hindrance_in(clang::ASTContext& context, const named_container& container,
                                      const clang::FunctionDecl& function, const clang::Stmt& loop) {
   const std::string name = "'" + container.declaration->getNameAsString() + "'";
@@ -188,8 +188,7 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
   if (std::optional<obstacle> problem = hindrance_in(context, *container, function, loop))
     return refusal(call, *problem);
 
-  // There will be as many elements as iterations: as often as the loop runs, if it adds one each time; otherwise what
-  // was recorded.
+  // The number of elements is that of the loop's iterations if each adds one; otherwise it is the recorded number.
   const clang::Stmt& body = *body_of_loop(&loop);
   const std::vector<variable_use> uses = uses_of(context, declaration, loop);
   const auto growths = llvm::count_if(uses, [](const variable_use& use) { return use.kind == use_kind::growth; });

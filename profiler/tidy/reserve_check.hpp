@@ -6,8 +6,8 @@
 namespace tarn::tidy {
 
 // An edit is proven where the container is empty when the loop starts, because then nothing refers to its elements, and
-// where nothing in the loop takes elements or room away. How many there will be is the number of iterations, or what
-// the recording says.
+// where nothing in the loop removes elements or capacity. The number of elements is that of the iterations, or the
+// recorded one.
 class reserve_check : public edit_check {
  public:
   reserve_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : edit_check(name, context) {}

@@ -17,8 +17,8 @@ const clang::Stmt* parent_of(clang::ASTContext& context, const clang::Stmt& stat
   return parents.empty() ? nullptr : parents[0].get<clang::Stmt>();
 }
 
-// Steps from an expression over parentheses and conversions to the expression that uses it. `node` becomes the last of
-// what was stepped over.
+// Steps from an expression over parentheses and conversions to the expression that uses it. `node` becomes the last
+// expression that was stepped over.
 const clang::Stmt* user_of(clang::ASTContext& context, const clang::Stmt*& node) {
   const clang::Stmt* parent = parent_of(context, *node);
   while (parent != nullptr && isa<clang::ImplicitCastExpr, clang::ParenExpr>(parent)) {
@@ -51,7 +51,7 @@ use_kind kind_of(clang::ASTContext& context, const clang::Expr& reference) {
     if (operation->getOperator() == clang::OO_PlusEqual) return use_kind::growth;
     if (operation->getOperator() == clang::OO_Subscript) return use_kind::reading;
   }
-  // Whoever gets it as a constant cannot change it.
+  // A function that takes it as a constant cannot change it.
   const auto* expression = dyn_cast<clang::Expr>(node);
   if (expression != &reference && expression->isGLValue() && expression->getType().isConstQualified() &&
       !reference.getType()->isPointerType()) {

@@ -10,8 +10,8 @@
 
 namespace tarn::tidy {
 
-// A container's function and what is done by it: `size` asks for a number or whether it is empty, `reading` cannot
-// change how many elements there are, `capacity` depends on room or makes it, `change` is everything else.
+// The kinds of a container's functions: `size` returns a number or whether it is empty, `reading` cannot change the
+// number of elements, `capacity` depends on the capacity or changes it, `change` is everything else.
 enum class use_kind { size, reading, growth, clearing, capacity, change };
 
 struct variable_use {
@@ -20,8 +20,8 @@ struct variable_use {
   bool is_in_lambda = false;
 };
 
-// Returns each use of a variable, or of a member of whatever object, in a function or statement, in the order of the
-// source. What cannot be evaluated, such as an operand of sizeof, counts as well.
+// Returns each use of a variable, or of a member of any object, in a function or statement, in the order of the source.
+// Uses that are never evaluated, such as an operand of sizeof, count as well.
 std::vector<variable_use> uses_of(clang::ASTContext& context, const clang::ValueDecl& declaration,
                                   const clang::Stmt& root);
 

@@ -1,4 +1,4 @@
-// The terminal of `tarn top`: curses, without knowledge of what is shown.
+// The terminal of `tarn top`, by curses. It does not know the content.
 #pragma once
 
 #include <string>

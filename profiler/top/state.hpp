@@ -1,4 +1,4 @@
-// What `tarn top` shows, and what its keys change, without a terminal.
+// The content of `tarn top` and the effect of its keys, without a terminal.
 #pragma once
 
 #include <sys/types.h>
