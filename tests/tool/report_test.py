@@ -87,6 +87,8 @@ class Report(ReportTest):
         subprocess.run(["taskset", "-c", "0", PATHS.tarn, "report", "--quick", "--calibrate", "rec"], check=True,
                        capture_output=True, timeout=HANG_S, cwd=SHARED.name,
                        env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+        for hog in hogs:
+            hog.kill()
         measured = json.loads(self.prices.read_text())
         self.assertTrue(measured["is_disturbed"])
         self.report()
