@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <vector>
 
 #include "profiler/base/failure.hpp"
 
@@ -42,7 +42,7 @@ class memory_file {
   std::string read() const {
     ::lseek(file_, 0, SEEK_SET);
     std::string content;
-    std::array<char, 1 << 16> part;
+    std::vector<char> part(1 << 16);  // not on the stack, which may be small
     for (ssize_t bytes_read = 0; (bytes_read = ::read(file_, part.data(), part.size())) != 0;) {
       if (bytes_read > 0) content.append(part.data(), static_cast<std::size_t>(bytes_read));
       if (bytes_read < 0 && errno != EINTR) break;

@@ -1,13 +1,19 @@
 // The tarn command: reads the command line, runs one subcommand, and turns a failure into one line and an exit code.
+#include <pthread.h>
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <tarn/version.hpp>
@@ -97,11 +103,9 @@ int run(std::vector<std::string> arguments) {
   return 0;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run_to_exit_code(std::vector<std::string> arguments) noexcept {
   try {
-    const int code = run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
+    const int code = run(std::move(arguments));
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), "standard output");
   } catch (const tarn::command::failure& failure) {
@@ -114,4 +118,46 @@ int main(int count, char** arguments) {
   } catch (const std::exception& error) {
     return report(exit_code::io_error, error.what());
   }
+}
+
+// Returns whether the command reads line tables on a stack that is too small for it (ulimit -s): libdw has arrays of
+// 150 KiB there. Commands that start programs stay in the first thread, which gets the signals.
+bool needs_larger_stack(const std::vector<std::string>& arguments) {
+  constexpr rlim_t enough_bytes = 1 << 20;
+  constexpr std::array<std::string_view, 5> names = {"report", "diff", "gate", "export", "fix"};
+  rlimit limit{};
+  return !arguments.empty() && std::find(names.begin(), names.end(), arguments.front()) != names.end() &&
+         ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < enough_bytes;
+}
+
+struct command_run {
+  std::vector<std::string> arguments;
+  int code = 0;
+};
+
+// Runs the command in a thread with a stack of its own, whose size no limit bounds.
+int run_on_larger_stack(std::vector<std::string> arguments) {
+  constexpr std::size_t stack_bytes = std::size_t{8} << 20;
+  command_run work{std::move(arguments)};
+  const auto start = [](void* data) -> void* {
+    auto& run_in_thread = *static_cast<command_run*>(data);
+    run_in_thread.code = run_to_exit_code(std::move(run_in_thread.arguments));
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  ::pthread_attr_init(&attributes);
+  const bool has_begun = ::pthread_attr_setstacksize(&attributes, stack_bytes) == 0 &&
+                         ::pthread_create(&thread, &attributes, start, &work) == 0;
+  ::pthread_attr_destroy(&attributes);
+  if (!has_begun) return run_to_exit_code(std::move(work.arguments));
+  ::pthread_join(thread, nullptr);
+  return work.code;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::vector<std::string> texts(arguments + (count > 0 ? 1 : 0), arguments + count);
+  return needs_larger_stack(texts) ? run_on_larger_stack(std::move(texts)) : run_to_exit_code(std::move(texts));
 }

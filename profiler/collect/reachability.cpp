@@ -1,7 +1,7 @@
 #include "profiler/collect/reachability.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace tarn::command {
 namespace {
@@ -103,7 +103,7 @@ class heap_search {
   std::size_t origin_ = 0;
   mark next_mark_ = mark::reached;
   const memory_reader& read_;
-  std::array<std::uint64_t, piece_bytes / word_bytes> piece_words_;
+  std::vector<std::uint64_t> piece_words_ = std::vector<std::uint64_t>(piece_bytes / word_bytes);
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tarn::command {
 namespace {
@@ -164,7 +165,7 @@ std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std
   std::vector<bool> pages;
   const int file = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return pages;
-  std::array<std::uint64_t, 8192> entries;
+  std::vector<std::uint64_t> entries(8192);  // not on the stack, which may be small
   for (std::uint64_t page = start / page_bytes; page < end / page_bytes;) {
     const std::uint64_t entry_count = std::min<std::uint64_t>(entries.size(), end / page_bytes - page);
     const ssize_t read_bytes =

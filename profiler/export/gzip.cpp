@@ -4,9 +4,9 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <new>
+#include <vector>
 
 namespace tarn::exports {
 
@@ -16,7 +16,7 @@ std::string gzip(std::string_view content) {
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();
   std::string compressed;
-  std::array<unsigned char, 1 << 16> part;
+  std::vector<unsigned char> part(1 << 16);
   int state = Z_OK;
   while (state != Z_STREAM_END) {
     if (stream.avail_in == 0) {
@@ -26,7 +26,7 @@ std::string gzip(std::string_view content) {
       content.remove_prefix(next);
     }
     stream.next_out = part.data();
-    stream.avail_out = part.size();
+    stream.avail_out = static_cast<uInt>(part.size());
     state = deflate(&stream, content.empty() ? Z_FINISH : Z_NO_FLUSH);
     compressed.append(reinterpret_cast<const char*>(part.data()), part.size() - stream.avail_out);
   }

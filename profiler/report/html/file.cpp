@@ -3,11 +3,11 @@
 #define ZLIB_CONST  // zlib's input pointers become const
 #include <zlib.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "profiler/base/failure.hpp"
 
@@ -73,7 +73,7 @@ void html_file::end() {
 }
 
 void html_file::pack(std::string_view text, bool is_last) {
-  std::array<char, 1 << 15> packed;
+  std::vector<char> packed(1 << 15);
   z_stream& stream = packer_->stream;
   stream.next_in = reinterpret_cast<const Bytef*>(text.data());
   stream.avail_in = static_cast<uInt>(text.size());
