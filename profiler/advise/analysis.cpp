@@ -70,6 +70,7 @@ analysis::analysis(format::recording recording, cost_model costs, analysis_optio
       bytes_(std::move(options.bytes)),
       wrappers_(std::move(options.wrappers)),
       costs_(std::move(costs)),
+      measured_cpu_ns_(options.measured_cpu_ns),
       heap_(find(recording_, options.whole)),
       symbols_(recording_),
       predictor_(recording_, costs_),
@@ -77,6 +78,14 @@ analysis::analysis(format::recording recording, cost_model costs, analysis_optio
   sort_by_cost(heap_.sites);
   blocks_.resize(recording_.sites.size());
   for (const site& site : heap_.sites) blocks_[site.number] = site.sums[format::blocks];
+}
+
+void analysis::set_costs(cost_model costs) {
+  costs_ = std::move(costs);  // the predictor reads them here
+  whole_ = predictor_.program_costs_of(heap_, measured_cpu_ns_);
+  sort_by_cost(heap_.sites);
+  if (grouped_sites_) sort_by_cost(*grouped_sites_);
+  memory_.reset();  // it points to sites
 }
 
 const deciding_frames& analysis::deciding() {

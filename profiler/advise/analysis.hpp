@@ -101,6 +101,8 @@ class analysis {
   history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
   const cost_model& costs() const { return costs_; }
+  // Judges the sites anew by other prices. Call it before replay(). References to sites and memory() end.
+  void set_costs(cost_model costs);
 
   // Repeats the excerpts of the first `limit` of `sites`, if that predicts more than the cost model, and whole excerpts
   // for the drop-in. Views of these sites, and whole(), then contain the results.
@@ -151,6 +153,7 @@ class analysis {
   std::string bytes_;
   std::vector<std::string> wrappers_;
   cost_model costs_;
+  double measured_cpu_ns_;
   heap_findings heap_;
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording

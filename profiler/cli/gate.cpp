@@ -217,24 +217,12 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
   }
 }
 
-// The places as `tarn report` judges them, with its remedies.
-struct reported_remedies {
-  std::unique_ptr<analyse::analysis> analysis;
-  analyse::located_sums places;
-};
-
-// Predicts the remedies. It replays for half a second, so that it runs only for a broken limit. Throws a failure if the
-// machine cannot be measured.
-reported_remedies remedies_of(const std::string& path) {
-  std::string content = recording_content(path);
-  format::recording recording = parse_recording(path, content);
-  reported_remedies result;
-  result.analysis =
-      std::make_unique<analyse::analysis>(std::move(recording), machine_costs(false),
-                                          analyse::analysis_options{.bytes = std::move(content), .wrappers = {}});
-  replay_dearest(*result.analysis, result.analysis->grouped_sites());
-  result.places = sums_by_location(*result.analysis);
-  return result;
+// Returns the places as `tarn report` judges them, with its remedies. It replays for half a second, so that it runs only
+// for a broken limit. Throws a failure if the machine cannot be measured.
+analyse::located_sums places_with_remedies(analyse::analysis& analysis) {
+  analysis.set_costs(machine_costs(false));
+  replay_dearest(analysis, analysis.grouped_sites());
+  return sums_by_location(analysis);
 }
 
 // Returns whether all limits hold.
@@ -276,11 +264,11 @@ bool gate(const gate_request& request) {
     fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }
   const verdict_counts counts(checks);
-  reported_remedies remedies;
+  analyse::located_sums places_to_mend;
   if (std::any_of(checks.begin(), checks.end(), may_have_remedy)) {
     try {
-      remedies = remedies_of(request.path);
-      checks = analyse::check_limits(limits, remedies.places, whole, requests);
+      places_to_mend = places_with_remedies(analysis);
+      checks = analyse::check_limits(limits, places_to_mend, whole, requests);
     } catch (const failure& reason) {  // the limits are broken all the same
       fmt::print(stderr, "tarn: {}; the remedies shown are those without prices\n", reason.what());
     }
