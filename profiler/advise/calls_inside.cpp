@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "profiler/findings/call_names.hpp"
@@ -26,20 +25,25 @@ struct acquiring_function {
   frames callers;
 };
 
+// The C++ library's own wrapper of pthread_mutex_lock, which has a name of its own without debug information.
+bool is_lock_wrapper(const code_location& location) { return location.function.starts_with("__gthread_"); }
+
 bool is_own(const std::vector<code_location>& places) {
   return std::any_of(places.begin(), places.end(),
                      [](const code_location& location) { return !is_wrapper(location) && !is_runtime_code(location); });
 }
 
-// Returns no function for a stack without a frame of the program.
-std::optional<acquiring_function> function_of(const format::site_facts& site, const resolve_function& resolve) {
+// Adds the innermost function of the program itself, and those before it that its file has, such as code of the
+// standard library: without debug information, a name of that library may hide the program's code inlined in it.
+void add_functions(std::vector<acquiring_function>& functions, const format::site_facts& site,
+                   const resolve_function& resolve) {
   for (std::size_t index = 0; index < site.frames.size(); ++index) {
     const std::vector<code_location> places = resolve(site.image, site.frames[index]);
-    if (!is_own(places)) continue;
-    return acquiring_function{site.image, site.frames[index], places.back(),
-                              frames(site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end())};
+    if (places.empty() || is_runtime_module(places.back().module)) continue;
+    functions.push_back({site.image, site.frames[index], places.back(),
+                         frames(site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end())});
+    if (is_own(places) && !is_lock_wrapper(places.back())) return;
   }
-  return std::nullopt;
 }
 
 // Returns whether the stack is that of a call by this function after it acquired the lock.
@@ -69,7 +73,7 @@ std::vector<call_inside> calls_inside(const acquisitions_of_lock& acquisitions, 
                                       const resolve_function& resolve) {
   std::vector<acquiring_function> functions;
   for (const std::uint32_t site : acquisitions.sites) {
-    if (const auto function = function_of(recording.sites[site], resolve)) functions.push_back(*function);
+    add_functions(functions, recording.sites[site], resolve);
   }
   struct call_times {
     call_inside sums;

@@ -58,6 +58,26 @@ TEST(calls_inside, so_is_one_of_a_function_that_it_calls) {
   EXPECT_EQ(judged(recording_with_call({0x2001, 0x1020, 0x5020}, 9'000'000)).calls_inside.size(), 1U);
 }
 
+TEST(calls_inside, without_debug_information_wrappers_of_the_lock_are_skipped) {
+  const auto named = [](std::uint32_t, std::uint64_t frame) -> std::vector<code_location> {
+    const char* const names[] = {"",
+                                 "",
+                                 "std::thread::_State_impl<run()>::_M_run()",
+                                 "std::mutex::lock()",
+                                 "__gthread_mutex_lock(pthread_mutex_t*)",
+                                 "main"};
+    return {{names[frame >> 12], "", 0, "/home/program", frame}};
+  };
+  format::recording recording = recording_with_call({0x2020, 0x5020}, 9'000'000);
+  for (const std::vector<std::uint64_t>& frames :
+       {std::vector<std::uint64_t>{0x4010, 0x3010, 0x2010, 0x5020}, {0x2010, 0x5020}}) {
+    recording.sites[1].frames = frames;
+    lock_findings findings = find_locks(recording);
+    add_calls_inside(findings, recording, named);
+    EXPECT_EQ(findings.groups.at(0).calls_inside.size(), 1U) << frames.size();
+  }
+}
+
 TEST(calls_inside, what_stacks_or_times_do_not_show_is_not_claimed) {
   for (const auto& recording : {
            recording_with_call({0x1005, 0x5020}, 9'000'000),                // before the acquisition
