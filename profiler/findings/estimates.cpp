@@ -63,6 +63,17 @@ void limit_sum(std::vector<site>& sites, std::uint64_t limit, const std::vector<
   }
 }
 
+// Gives the largest site the few blocks that are missing because each cell was rounded for itself.
+void add_rounded_off(std::vector<site>& sites, std::uint64_t allocations, std::size_t rounded_cells) {
+  std::uint64_t sum = 0;
+  for (const site& site : sites) sum += site.sums[counter::blocks];
+  if (sum >= allocations || allocations - sum > (rounded_cells + 1) / 2) return;
+  const auto largest = std::max_element(sites.begin(), sites.end(), [](const site& a, const site& b) {
+    return a.sums[counter::blocks] < b.sums[counter::blocks];
+  });
+  if (largest != sites.end()) largest->sums[counter::blocks] += allocations - sum;
+}
+
 }  // namespace
 
 exact_totals totals_of(const format::recording& recording) {
@@ -89,7 +100,7 @@ figure_range range_of_peak(double interval, double sum, const exact_totals& tota
   return {interval * low, range_of_samples(interval, sum).high};
 }
 
-void reconcile(std::vector<site>& sites, const exact_totals& totals) {
+void reconcile(std::vector<site>& sites, const exact_totals& totals, std::size_t rounded_cells) {
   // How uncertain each block, and each byte, of a site is: the variance of a sum grows with the blocks that a sample
   // stands for, and with the size of each.
   std::vector<double> block_errors, byte_errors;
@@ -103,6 +114,7 @@ void reconcile(std::vector<site>& sites, const exact_totals& totals) {
   const std::uint64_t live =
       totals.is_whole ? totals.allocations - std::min(totals.allocations, totals.frees) : totals.allocations;
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.sums[counter::blocks]; });
+  add_rounded_off(sites, totals.allocations, rounded_cells);
   limit_blocks(live, [](site& site) -> std::uint64_t& { return site.live; });
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.peak_blocks; });
   limit_bytes(totals.bytes, [](site& site) -> std::uint64_t& { return site.sums[counter::bytes]; });

@@ -260,7 +260,7 @@ heap_findings find(const format::recording& recording, const format::recording* 
     findings.allocations = totals.allocations;
     findings.frees = totals.frees;
     findings.bytes = totals.bytes;
-    reconcile(findings.sites, totals);
+    reconcile(findings.sites, totals, recording.cells.size());
   }
   for (const format::thread_facts& thread : recording.threads) {
     findings.unknown += thread.unknown;

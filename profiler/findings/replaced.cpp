@@ -1,13 +1,27 @@
 #include "profiler/findings/replaced.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include "profiler/format/build_id.hpp"
 
 namespace tarn::command {
+namespace {
+
+// Returns an empty text for a file that can be opened, and for one that is missing.
+std::string reason_not_to_open(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return errno == ENOENT || errno == ENOTDIR ? "" : std::strerror(errno);
+  ::close(file);
+  return {};
+}
+
+}  // namespace
 
 std::string replaced_text(const format::recording& recording) {
   std::vector<const format::module_facts*> changed;
@@ -21,6 +35,8 @@ std::string replaced_text(const format::recording& recording) {
   }
   if (changed.empty()) return {};
   const std::string& path = changed.front()->path;
+  if (const std::string reason = reason_not_to_open(path); !reason.empty())
+    return fmt::format("{} cannot be opened ({}): its functions have no names here", path, reason);
   const bool is_there = ::access(path.c_str(), F_OK) == 0;
   const std::string other_files = changed.size() == 1 ? ""
                                                       : fmt::format(" ({} more {}, too)", changed.size() - 1,

@@ -175,7 +175,9 @@ TEST(estimates, a_large_block_does_not_stand_for_small_ones) {
     sampled.free_oldest();
     const heap_findings heap = find(sampled.recording());
     for (const site& site : heap.sites) {
-      if (site.number == 1) EXPECT_EQ(site.sums[format::blocks], 1U);
+      if (site.number == 1) {
+        EXPECT_EQ(site.sums[format::blocks], 1U);
+      }
     }
   }
 }

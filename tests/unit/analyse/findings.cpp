@@ -90,6 +90,17 @@ TEST(findings, samples_add_up_to_what_each_thread_is_known_to_have_allocated) {
   EXPECT_EQ(find(recording).sites[0].sums[format::blocks], 460U) << "counted, each of them";
 }
 
+TEST(findings, rounded_cells_add_up_to_the_exact_total) {
+  format::recording recording = recording_of({{.blocks = 100}, {.blocks = 100}, {.blocks = 100}});
+  recording.program.mode = "sampled";
+  recording.threads[0].allocations = 301;  // a third of a block for each site
+  recording.threads[0].bytes = 30'100;
+  for (std::uint32_t site = 1; site <= 3; ++site) recording.cells[{site, 0, 0}][format::spread] = 1000;
+  std::uint64_t sum = 0;
+  for (const site& site : find(recording).sites) sum += site.sums[format::blocks];
+  EXPECT_EQ(sum, 301U);
+}
+
 TEST(findings, a_sample_stands_for_the_threads_that_have_none) {
   constexpr unsigned brief_threads = 1000;
   format::recording recording = recording_of({{.blocks = 50'000, .own_frees = 50'000}}, brief_threads + 1);
