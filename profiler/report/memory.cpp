@@ -75,8 +75,15 @@ std::string place_of(analyse::analysis& analysis, const analyse::site& site, std
   return view.location() == nullptr ? "sites beyond the recorder's limit" : place_text(*view.location(), columns);
 }
 
-std::string row_text(analyse::analysis& analysis, const memory_site& site, std::uint64_t bytes, std::uint64_t blocks,
-                     std::uint64_t sum, double error, const analyse::figure_range& range) {
+// Returns the function above the deciding one.
+std::string caller_of(analyse::analysis& analysis, const analyse::site& site) {
+  const analyse::site_view view = analysis.view(site);
+  const std::size_t index = view.frame_index + 1;
+  return index < view.stack.size() ? place_text(view.stack[index], min_columns) : "no other function";
+}
+
+std::string row_text(const memory_site& site, std::uint64_t bytes, std::uint64_t blocks, std::uint64_t sum,
+                     double error, const analyse::figure_range& range) {
   constexpr double max_error = 0.5;  // above it the range is not the same on both sides
   const double percent = 100.0 * static_cast<double>(bytes) / static_cast<double>(sum);
   std::string text = fmt::format("   {:>9}", error > max_error ? amount_in_range(bytes, range) : amount_text(bytes));
@@ -84,8 +91,7 @@ std::string row_text(analyse::analysis& analysis, const memory_site& site, std::
   text += fmt::format("  {:>3.0f} %", percent);
   if (error == 0) text += "  " + count_text(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
-  text += "  ";
-  return text + place_of(analysis, *site.origin, std::max(text_width - std::min(text.size(), text_width), min_columns));
+  return text + "  ";
 }
 
 // Prints the sites that hold at least a hundredth of the sum, the most first.
@@ -99,11 +105,17 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const auto* a, const auto* b) { return a->origin->*bytes > b->origin->*bytes; });
-  for (std::size_t index = 0; index < std::min(top, rows.size()); ++index) {
-    const memory_site& site = *rows[index];
-    fmt::print("{}\n",
-               row_text(analysis, site, site.origin->*bytes, site.origin->*blocks, sum, site.*error, site.*range));
+  rows.resize(std::min(top, rows.size()));
+  std::vector<std::string> texts, places;
+  std::vector<std::vector<std::string>> details;
+  for (const memory_site* const site : rows) {
+    texts.push_back(row_text(*site, site->origin->*bytes, site->origin->*blocks, sum, site->*error, site->*range));
+    const std::size_t taken_columns = std::min(texts.back().size(), text_width);
+    places.push_back(place_of(analysis, *site->origin, std::max(text_width - taken_columns, min_columns)));
+    details.push_back({analyse::name(site->origin->category), "by " + caller_of(analysis, *site->origin)});
   }
+  const std::vector<std::string> titles = distinct_titles(places, details);
+  for (std::size_t index = 0; index < rows.size(); ++index) fmt::print("{}{}\n", texts[index], titles[index]);
 }
 
 // Prints how much memory was lost, and the site of most of it.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/advise/verdict.hpp"
@@ -138,12 +139,22 @@ bool is_said_held(const analyse::site& site) {
   return (site.category == transient || site.category == shared) && analyse::is_held(site);
 }
 
-void print_site(const analyse::analysis& analysis, const analyse::site_view& view, std::size_t rank,
-                bool has_alternatives, const paint& style) {
+std::vector<std::string> titles_of(const std::vector<analyse::site_view>& views) {
+  std::vector<std::string> titles;
+  std::vector<std::vector<std::string>> details;
+  for (const analyse::site_view& view : views) {
+    const code_location* const location = view.location();
+    titles.push_back(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location));
+    details.push_back({analyse::name(view.facts.category), size_text(view.facts),
+                       analyse::is_short_lived(view.facts) ? "short-lived" : "longer-lived"});
+  }
+  return distinct_titles(std::move(titles), details);
+}
+
+void print_site(const analyse::analysis& analysis, const analyse::site_view& view, const std::string& plain_title,
+                std::size_t rank, bool has_alternatives, const paint& style) {
   const analyse::site& site = view.facts;
-  const code_location* const location = view.location();
-  const std::string title =
-      style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location));
+  const std::string title = style.strong(plain_title);
   const bool has_gain = view.is_worth_it && !view.remedy.empty();
   if (!has_gain && analysis.knows_processor_time() && analysis.share(view.predicted.now_ns).high < little_share) {
     fmt::print("\n{}. {}  {}; nothing to gain\n", rank, title, cost_text(analysis, view.predicted.now_ns));
@@ -289,9 +300,11 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
                analysis.heap().dropped == 1 ? "it" : "them");
   }
   std::size_t printed_sites = 0;
+  const std::vector<std::string> titles = titles_of(top);
   for (const analyse::site_view& site : top) {
     if (printed_sites != 0 && site.facts.sums[counter::blocks] < analyse::min_allocations) break;
-    print_site(analysis, site, ++printed_sites, request.has_alternatives, style);
+    const std::string& title = titles[printed_sites];
+    print_site(analysis, site, title, ++printed_sites, request.has_alternatives, style);
   }
   const std::size_t others = has_heap ? request.sites(analysis).size() - printed_sites : 0;
   if (others != 0)

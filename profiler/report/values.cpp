@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "profiler/symbols/names.hpp"
 
@@ -58,8 +60,27 @@ std::string cost_in_text(const analyse::analysis& analysis, const analyse::range
 }  // namespace
 
 std::string count_text(std::uint64_t number, std::string_view noun) {
-  if (number != 1 && noun == "try") return grouped(number) + " tries";
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
+  if (number == 1) return fmt::format("1 {}", noun);
+  constexpr std::string_view vowels = "aeiou";
+  const bool ends_in_y =
+      noun.size() > 1 && noun.ends_with('y') && vowels.find(noun[noun.size() - 2]) == std::string_view::npos;
+  if (ends_in_y) return fmt::format("{} {}ies", grouped(number), noun.substr(0, noun.size() - 1));
+  const bool is_sibilant =
+      noun.ends_with('s') || noun.ends_with('x') || noun.ends_with('z') || noun.ends_with("ch") || noun.ends_with("sh");
+  return fmt::format("{} {}{}", grouped(number), noun, is_sibilant ? "es" : "s");
+}
+
+std::vector<std::string> distinct_titles(std::vector<std::string> titles,
+                                         const std::vector<std::vector<std::string>>& details) {
+  for (std::size_t level = 0; !details.empty() && level < details.front().size(); ++level) {
+    std::map<std::string, std::set<std::string>> details_by_title;
+    for (std::size_t index = 0; index < titles.size(); ++index)
+      details_by_title[titles[index]].insert(details[index][level]);
+    for (std::size_t index = 0; index < titles.size(); ++index) {
+      if (details_by_title[titles[index]].size() > 1) titles[index] += ", " + details[index][level];
+    }
+  }
+  return titles;
 }
 
 std::string estimated(std::uint64_t count, double error, std::string_view noun) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profiler/advise/analysis.hpp"
 #include "profiler/base/quantity_text.hpp"
@@ -13,6 +14,10 @@ constexpr std::size_t text_width = 100;  // columns
 
 // Formats "1 site", "60,000 sites", "2 mutexes".
 std::string count_text(std::uint64_t number, std::string_view noun);
+// Adds details to titles that are equal, until they differ: to each the first of its details that tells them apart.
+// All have as many details.
+std::vector<std::string> distinct_titles(std::vector<std::string> titles,
+                                         const std::vector<std::vector<std::string>>& details);
 // Returns "1,234 write calls", "about 1,200 write calls (± 5 %)" where `error` is not 0, and no number where `error` is
 // 1 or more.
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
