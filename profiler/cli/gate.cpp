@@ -217,8 +217,8 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
   }
 }
 
-// Returns the places as `tarn report` judges them, with its remedies. It replays for half a second, so that it runs only
-// for a broken limit. Throws a failure if the machine cannot be measured.
+// Returns the places as `tarn report` judges them, with its remedies. It replays for half a second, so that it runs
+// only for a broken limit. Throws a failure if the machine cannot be measured.
 analyse::located_sums places_with_remedies(analyse::analysis& analysis) {
   analysis.set_costs(machine_costs(false));
   replay_dearest(analysis, analysis.grouped_sites());

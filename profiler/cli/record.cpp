@@ -586,6 +586,9 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
     if (request->searches_leaks && !request->records_heap &&
         (request->records_locks || request->records_syscalls || request->records_cpu))
       fail(exit_code::usage, "--leaks needs --heap");
+    if (request->records_all && request->records_cpu && !request->records_heap && !request->records_locks &&
+        !request->records_syscalls)
+      fail(exit_code::usage, "--full needs --heap, --locks or --syscalls beside --cpu, which always samples");
     record(*request, program_arguments(*command, after_dashes));
   });
 }

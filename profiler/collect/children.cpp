@@ -72,7 +72,8 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
       try {
         child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
       } catch (const std::system_error& error) {
-        fmt::print(stderr, "tarn: {}\n", error.what());
+        if (!has_said_failure_) fmt::print(stderr, "tarn: {}; neither may those of others be written\n", error.what());
+        has_said_failure_ = true;
       }
     }
     if (child.has_end) continue;

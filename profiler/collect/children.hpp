@@ -65,6 +65,7 @@ class children {
 
   std::vector<child_process> children_;
   const region_file* first_region_ = nullptr;
+  bool has_said_failure_ = false;  // the file of a child could not be written
 };
 
 }  // namespace tarn::command

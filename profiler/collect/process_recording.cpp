@@ -40,7 +40,9 @@ void process_recording::write(Step step) {
   try {
     step(*writer_);
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
+    if (!has_said_failure_)
+      fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
+    has_said_failure_ = true;  // of the later files of --every, too
     writer_.reset();
   }
 }

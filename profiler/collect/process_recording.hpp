@@ -84,6 +84,7 @@ class process_recording {
   const cpu::sampler* sampler_ = nullptr;
   std::uint32_t first_sampled_image_ = 0;
   std::unique_ptr<format::writer> writer_;
+  bool has_said_failure_ = false;  // a file could not be written to its end
   std::string path_;
   format::recording now_;
   format::recording before_;  // the counters before the current file; empty for the first one

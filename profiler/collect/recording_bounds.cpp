@@ -37,7 +37,8 @@ bool bounded_recording::begin_next_file() {
       recording_.begin_next(path_of(files_));
     }
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "tarn: {}\n", error.what());
+    if (!has_said_failure_) fmt::print(stderr, "tarn: {}; neither may later files be written\n", error.what());
+    has_said_failure_ = true;
     is_begun = false;
   }
   if (bounds_.keep == 0 || files_ <= bounds_.keep) return is_begun;

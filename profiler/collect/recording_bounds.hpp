@@ -54,6 +54,7 @@ class bounded_recording {
   steady::time_point begun_{}, file_begun_{};
   std::size_t files_ = 1;
   bool is_paused_ = false;
+  bool has_said_failure_ = false;  // a file could not be begun
 };
 
 }  // namespace tarn::command

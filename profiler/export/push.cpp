@@ -59,6 +59,10 @@ void push(const exports::profile& profile, const std::string& url, const std::st
                   "--form", "sample_type_config=" + types_of(profile) + ";filename=types.json", "--url", address},
                  exports::gzip(exports::as_pprof(profile)), true);
   if (result.code == 127) fail(exit_code::missing, "curl is needed to send profiles; apt install curl");
+  constexpr int http_error = 22;  // with which curl ends where the server answered with one
+  if (result.code != 0 && result.code != http_error)
+    fail(exit_code::io_error, "{} did not take the profile: curl ended with exit code {}; is a server there?", url,
+         result.code);
   if (result.code != 0) {
     std::string answer = result.output.substr(0, 200);
     std::replace_if(

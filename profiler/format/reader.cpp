@@ -378,13 +378,15 @@ std::string take_block(std::string_view& bytes, block_kind& kind) {
   return content;
 }
 
+bool has_magic(std::string_view bytes) {
+  return bytes.size() >= sizeof(file_header) && bytes.starts_with({recording_magic.data(), recording_magic.size()});
+}
+
 }  // namespace
 
 recording parse(std::string_view bytes, watcher* watching) {
   file_header header;
-  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), recording_magic.data(), recording_magic.size()) != 0) {
-    throw unreadable("not a recording of tarn");
-  }
+  if (!has_magic(bytes)) throw unreadable("not a recording of tarn");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != recording_version) {
     throw unreadable("is a recording of version " + std::to_string(header.version) + ", and this tarn reads version " +
@@ -407,9 +409,16 @@ recording parse(std::string_view bytes, watcher* watching) {
 }
 
 std::string content_of(const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw unreadable(path + ": " + std::strerror(errno));
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // The header is read first: another file may be large, and a device may have no end.
+  std::string bytes(sizeof(file_header), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (file.bad()) throw unreadable(path + ": " + std::strerror(errno));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  if (!has_magic(bytes)) throw unreadable(path + ": not a recording of tarn");
+  bytes.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   if (file.bad()) throw unreadable(path + ": " + std::strerror(errno));
   return bytes;
 }

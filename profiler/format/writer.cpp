@@ -68,9 +68,10 @@ writer::writer(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | 
   try {
     empty(file_, path);
     write(&header, sizeof header);
-  } catch (...) {
+  } catch (const std::system_error& error) {
     ::close(file_);
-    throw;
+    if (std::string_view(error.what()).find(path) != std::string_view::npos) throw;
+    throw std::system_error(error.code(), path);
   }
 }
 

@@ -264,6 +264,21 @@ class Bounds(unittest.TestCase):
         self.finish(running)
         self.assertEqual(sum(self.large_blocks(path.name) for path in self.folder.iterdir()), blocks)
 
+    def test_a_full_disk_is_said_once(self):
+        (self.folder / "full").mkdir()
+        alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                 'mount -t tmpfs -o size=24k none full && exec "$@"', "sh"]
+        if subprocess.run([*alone, "true"], check=False, capture_output=True, cwd=self.folder,
+                          timeout=HANG_S).returncode:
+            self.skipTest("no mount namespace here")
+        result = subprocess.run([*alone, PATHS.tarn, "record", "--every", "20ms", "-o", "full/rec", "--", "sleep", "1"],
+                                check=False, capture_output=True, text=True, cwd=self.folder, timeout=HANG_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line for line in result.stderr.splitlines() if "No space left" in line]
+        self.assertIn(len(lines), (1, 2), "a file that is cut, and the later ones")
+        for line in lines:
+            self.assertRegex(line, r"tarn: full/rec\.\d+: ")
+
     def test_two_recordings_do_not_share_a_file(self):
         running = self.start()
         result = subprocess.run([PATHS.tarn, "record", "-o", "rec", "--", "true"], capture_output=True, text=True,

@@ -13,6 +13,7 @@ import pathlib
 import pty
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -318,6 +319,11 @@ class Push(ExportTest):
     def test_what_a_server_refuses_is_said(self):
         result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url + "elsewhere", code=3)
         self.assertIn(b"rejected the profile: as it is", result.stderr)
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            away = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", away, code=3)
+        self.assertIn(b"did not take the profile: curl ended with exit code 7", result.stderr)
+        self.assertNotIn(b"rejected", result.stderr)
         result = self.run_in(PATHS.tarn, "export", "rec", "--push", "ftp://127.0.0.1", code=2)
         self.assertIn(b"must begin with http", result.stderr)
         result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, code=5, env={"PATH": str(self.folder)})

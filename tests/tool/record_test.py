@@ -331,6 +331,7 @@ class Record(unittest.TestCase):
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
         self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=3).stderr)
         self.assertIn("no program", self.run_tarn("record", code=2).stderr)
+        self.assertIn("--full needs", self.run_tarn("record", "--cpu", "--full", "--", "true", code=2).stderr)
         (self.folder / "text").write_text("not a recording, but long enough for a header\n")
         self.assertIn("not a recording", self.run_tarn("report", "text", code=3).stderr)
         self.record("true")

@@ -359,6 +359,29 @@ class Diff(ReportTest):
         self.diff("--cpu-seconds", "2", "rec", "half", code=2)
 
 
+class Refused(ReportTest):
+    def test_what_is_no_recording_is_named_and_not_read(self):
+        for path, reason in (("/dev/zero", "not a recording of tarn"), (".", "Is a directory"),
+                             ("nothing", "No such file or directory"), (PATHS.tarn, "not a recording of tarn")):
+            result = self.tarn("report", path, code=3)
+            self.assertEqual(result.stderr, f"tarn: {path}: {reason}\n")
+
+    def test_a_small_stack_is_enough(self):
+        for command in (["record", "--heap", "-o", f"{self.folder}/small", "--", "true"], ["report", "rec"],
+                        ["report", "--html", f"{self.folder}/page.html", "rec"], ["gate", "rec", "--max", "sites <= 0"],
+                        ["export", "--format", "pprof", "-o", f"{self.folder}/profile", "rec"]):
+            result = subprocess.run(["sh", "-c", 'ulimit -s 64; exec "$@"', "sh", PATHS.tarn, *command], check=False,
+                                    cwd=SHARED.name, capture_output=True, text=True, timeout=HANG_S,
+                                    env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+            self.assertIn(result.returncode, (0, 1), f"{command}: {result.stderr}")
+
+    def test_a_file_that_cannot_be_opened_was_not_replaced(self):
+        result = subprocess.run(["sh", "-c", 'ulimit -n 5; exec "$@"', "sh", PATHS.tarn, "report", "--quick", "rec"],
+                                check=False, cwd=SHARED.name, capture_output=True, text=True, timeout=HANG_S,
+                                env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+        self.assertNotIn("was replaced", result.stdout)
+
+
 class Gate(ReportTest):
     def gate(self, *limits, code=0, options=()):
         return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), *options, code=code)
