@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 struct fix_request {
   std::string path = "tarn.rec", build, output, site, plugin;
   std::string clang_tidy = "clang-tidy-16";
-  bool as_json = false, includes_review = false, is_quick = false, must_apply = false;
+  bool as_json = false, is_quick = false, must_apply = false;
   fix::trial_commands commands;
 
   bool needs_trial() const {
@@ -88,16 +88,14 @@ std::string place_of(const attempt& attempt) {
 }
 
 std::string message_of(const analyse::analysis& analysis, const attempt& attempt) {
-  std::string notes;
-  for (const std::string& note : attempt.verdict.notes) notes += "Review: " + note + "\n";
-  return fmt::format("{}: {}\n\n{}.\n{}\nPredicted: {}, from a recording of {}.\n",
+  return fmt::format("{}: {}\n\n{}.\n\nPredicted: {}, from a recording of {}.\n",
                      analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.verdict.text,
-                     notes, gain_text(analysis, attempt.proposal.saved_ns, attempt.proposal.saves_more),
+                     gain_text(analysis, attempt.proposal.saved_ns, attempt.proposal.saves_more),
                      analyse::file_name(analysis.recorded().program.arguments.front()));
 }
 
 // Asks the check about a site, and adds its edit to the series.
-void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix_request& request, const fix::tidy& tidy,
+void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::tidy& tidy,
               const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
   const fix::proposal& proposal = attempt.proposal;
   if (proposal.check.empty()) {
@@ -130,12 +128,7 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix_req
     case certainty::silent: attempt.problem = proposal.check + " finds no code to edit in this line"; return;
     case certainty::failed: attempt.problem = "clang-tidy cannot compile it: " + attempt.verdict.text; return;
     case certainty::no_edit: attempt.problem = attempt.verdict.text; return;
-    case certainty::review:
-      if (!request.includes_review && request.site.empty()) {
-        attempt.problem = "to review (--review): " + attempt.verdict.text;
-        return;
-      }
-      break;
+    case certainty::review: attempt.problem = "to review: " + attempt.verdict.text; return;
     case certainty::proven: break;
   }
   fix::series::outcome outcome = series.add(folder, message_of(analysis, attempt));
@@ -245,7 +238,7 @@ void run_fix(const fix_request& request) {
   for (std::size_t index = 0; index < attempts.size(); ++index) {
     edit_progress.update(index, attempts.size());
     attempt& next = attempts[index];
-    try_edit(next, analysis, request, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    try_edit(next, analysis, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
     if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
     patch_count += next.problem.empty() ? 1 : 0;
   }
@@ -289,7 +282,6 @@ void add_fix(CLI::App& application) {
       ->type_name("FILE:LINE")
       ->excludes(applies)
       ->excludes(proves);
-  command->add_flag("--review", request->includes_review, "also make the edits that a person must review");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");
   command->add_option("--clang-tidy", request->clang_tidy, "program to run; default clang-tidy-16")->type_name("PATH");
   command->add_option("--lib", request->plugin, "libtarn-tidy.so to load into it")->type_name("PATH");

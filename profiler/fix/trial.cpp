@@ -41,6 +41,7 @@ std::string problem_of(const std::string& folder, const std::string& command, co
 
 // Replaces a path in a text, where it is a whole path or begins one.
 void replace_path(std::string& text, const std::string& path, const std::string& replacement) {
+  if (path.empty()) return;
   for (std::size_t start = 0; (start = text.find(path, start)) != std::string::npos;) {
     const std::size_t end = start + path.size();
     const bool is_longer = end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||

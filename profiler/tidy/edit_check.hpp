@@ -34,6 +34,7 @@ struct verdict {
 class edit_check : public clang::tidy::ClangTidyCheck {
  public:
   edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context);
+  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CPlusPlus11; }
   void storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options) override;
   void registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
                            clang::Preprocessor* expander) override;

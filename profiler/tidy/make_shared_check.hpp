@@ -11,8 +11,7 @@ namespace tarn::tidy {
 // destroy the object in the same way, and where no weak_ptr in the unit could keep its memory.
 class make_shared_check : public edit_check {
  public:
-  make_shared_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : edit_check(name, context) {}
-  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CPlusPlus11; }
+  using edit_check::edit_check;
   void registerMatchers(clang::ast_matchers::MatchFinder* finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult& result) override;
   void onEndOfTranslationUnit() override;

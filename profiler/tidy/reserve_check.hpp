@@ -10,8 +10,7 @@ namespace tarn::tidy {
 // recorded one.
 class reserve_check : public edit_check {
  public:
-  reserve_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : edit_check(name, context) {}
-  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CPlusPlus11; }
+  using edit_check::edit_check;
   void registerMatchers(clang::ast_matchers::MatchFinder* finder) override;
   void check(const clang::ast_matchers::MatchFinder::MatchResult& result) override;
 

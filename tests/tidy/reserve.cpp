@@ -421,17 +421,8 @@ numbers room_is_managed(const numbers& values) {
   return result;
 }
 
-numbers emptied_in_the_loop(const numbers& values) {
-  numbers result;
-  for (int value : values) {
-    result.push_back(value);
-    if (result.size() == 10) result.clear();
-  }
-  numbers moved;
-  for (int value : values) {
-    moved.push_back(value);
-    numbers sink = std::move(moved);
-  }
+// reserve_sites.cpp has those that are cleared or moved.
+numbers taken_away_in_the_loop(const numbers& values) {
   numbers given_away;
   for (int value : values) {
     given_away.push_back(value);
@@ -442,7 +433,7 @@ numbers emptied_in_the_loop(const numbers& values) {
     popped.push_back(value);
     popped.pop_back();
   }
-  return result;
+  return popped;
 }
 
 void flush(numbers& values);

@@ -79,6 +79,18 @@ long parsed(const std::vector<std::string>& texts, unsigned count) {
     return numbers.back();
 }
 
+std::vector<long> mixed(bool is_odd, int count) {
+    std::vector<long> result;
+    for (int i = 0; i < count; ++i) {
+        if (is_odd) {
+            result.push_back(i);  // odd
+        } else {
+            result.push_back(-i);  // even
+        }
+    }
+    return result;
+}
+
 int main() {
     long sum = 0;
     const std::vector<std::string> texts(300, "7");
@@ -86,6 +98,7 @@ int main() {
         std::vector<long> filled;
         fill(filled, 300);
         sum += filled.back() + squares(300) + multiples(300).back() + sum_of_others() + parsed(texts, 300);
+        sum += mixed(round % 2 != 0, round % 2 != 0 ? 300 : 600).back();
         for (int number = 0; number < 50; ++number) sum += shared(number);
     }
     std::printf("%ld\\n", sum);
@@ -173,6 +186,11 @@ class Proposals(FixTest):
         rejecting = sites["program.cpp", line_of("rejecting"), "reserve"]
         self.assertEqual(rejecting["verdict"], "proven")
         self.assertRegex(rejecting["patch"], r"\+    numbers.reserve\(\d+\);")
+        # Both lines need room before the same loop: for 300 elements, or for 600.
+        mixed = [sites["program.cpp", line_of(mark), "reserve"] for mark in ("odd", "even")]
+        self.assertEqual([site["verdict"] for site in mixed], ["proven", "proven"])
+        self.assertCountEqual([site["problem"].split(":")[0] for site in mixed],
+                              ["", "the edit overlaps an earlier one"])
         self.assertTrue(any(site["problem"] == "no check edits this remedy" for site in sites.values()))
         gains = [sum(site["saved_ns"]) for site in sites.values()]
         self.assertEqual(gains, sorted(gains, reverse=True))
@@ -184,13 +202,14 @@ class Proposals(FixTest):
         clone = self.folder / "clone"
         git("clone", "--quiet", ROOT, clone, cwd=self.folder)
         patches = sorted((self.folder / "series").iterdir())
-        self.assertEqual(len(patches), 4)
+        self.assertEqual(len(patches), 5)
         git("am", *patches, cwd=clone)
-        subjects = git("log", "--format=%s", "HEAD~4..", cwd=clone).splitlines()
+        subjects = git("log", "--format=%s", "HEAD~5..", cwd=clone).splitlines()
         self.assertCountEqual(subjects, ["program.cpp: Use std::make_shared", "program.cpp: Reserve before the loop",
-                                         "program.cpp: Reserve before the loop", "shared.hpp: Reserve before the loop"])
+                                         "program.cpp: Reserve before the loop", "program.cpp: Reserve before the loop",
+                                         "shared.hpp: Reserve before the loop"])
         self.assertRegex(git("log", "-1", "--format=%b", cwd=clone), r"Predicted: (may )?saves? .* of program\.")
-        self.assertEqual(git("diff", "HEAD~4", "--stat", "--", ".", ":!program.cpp", ":!shared.hpp", cwd=clone), "")
+        self.assertEqual(git("diff", "HEAD~5", "--stat", "--", ".", ":!program.cpp", ":!shared.hpp", cwd=clone), "")
         run("cmake", "-S", ".", "-B", "build", cwd=clone)
         run("cmake", "--build", "build", cwd=clone)
         self.assertEqual(run(clone / "build/program").stdout, run(ROOT / "build/program").stdout)
@@ -211,7 +230,7 @@ class Proposals(FixTest):
 
     def test_it_runs_from_a_folder_within_the_repository(self):
         folder = ROOT / "build"
-        self.assertIn("patch 4:", self.fix(cwd=folder, build="."))
+        self.assertIn("patch 5:", self.fix(cwd=folder, build="."))
 
 
 class BadInput(FixTest):
@@ -286,7 +305,18 @@ class BadInput(FixTest):
         self.assertRegex(problem, r"^clang-tidy cannot compile it: \S+/program.cpp:\d+: declaration of anonymous")
 
     def test_an_option_that_only_gcc_knows_is_no_obstacle(self):
-        self.assertIn("patch 4: ", self.fix(build=self.build_with("-fconserve-stack")))
+        self.assertIn("patch 5: ", self.fix(build=self.build_with("-fconserve-stack")))
+
+    def test_an_edit_to_review_is_named_and_not_made(self):
+        fake = self.folder / "clang-tidy"
+        fake.write_text(f"""#!/bin/sh
+case $* in *--list-checks*) echo tarn-reserve; exit;; esac
+echo "{ROOT}/program.cpp:3:1: warning: review: 'v' grows [tarn-reserve]"
+echo "{ROOT}/program.cpp:4:1: note: an iteration may throw"
+""", encoding="utf-8")
+        fake.chmod(0o755)
+        text = self.fix("--clang-tidy", fake, "--explain", f"program.cpp:{line_of('loop')}")
+        self.assertIn(f"   no patch: to review: 'v' grows\n   {ROOT}/program.cpp:4: an iteration may throw\n", text)
 
 
 class Trials(FixTest):
@@ -307,10 +337,10 @@ class Trials(FixTest):
         self.addCleanup(restore)
         expected = run(ROOT / "build/program").stdout.strip()
         text = self.fix("--apply", "--check", f'test "$(build/program)" = {expected}', applies=True)
-        self.assertIn("patch 4: ", text)
-        self.assertEqual(git("rev-parse", "HEAD~4").strip(), head)
+        self.assertIn("patch 5: ", text)
+        self.assertEqual(git("rev-parse", "HEAD~5").strip(), head)
         self.assertEqual(git("status", "--porcelain"), "")
-        self.assertEqual(git("log", "--format=%b", f"{head}..").count("Predicted: saves about"), 4)
+        self.assertEqual(git("log", "--format=%b", f"{head}..").count("Predicted: saves about"), 5)
         self.assertIn("values.reserve(", (ROOT / "program.cpp").read_text(encoding="utf-8"))
 
     def problems(self, *words):
@@ -324,7 +354,7 @@ class Trials(FixTest):
         self.assertRegex(problems[line_of("loop")], r"^the check fails \(! grep values.*\): +values.reserve")
         self.assertRegex(problems[line_of("pointer")], r"^the build fails \(! grep make_shared.*\): .*std::make_shared")
         self.assertEqual(problems[line_of("rejecting")], "")
-        self.assertEqual(len(list((self.folder / "out").iterdir())), 2)
+        self.assertEqual(len(list((self.folder / "out").iterdir())), 3)
 
     def test_a_command_that_fails_without_a_patch(self):
         for words in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
@@ -340,7 +370,7 @@ class Trials(FixTest):
         self.assertEqual([site["line"] for site in kept], [line_of("loop")])
         self.assertGreater(kept[0]["measured_share"], 0.5)
         lost = [site["problem"] for site in sites if site["measured_share"] is not None and not site["patch"]]
-        self.assertEqual(len(lost), 3)
+        self.assertEqual(len(lost), 5)
         for problem in lost:
             self.assertRegex(problem, r"^(no gain beyond noise|the machine is too noisy to tell): -?[\d.]+ % of CPU "
                                       r"time saved \(-?[\d.]+ to -?[\d.]+\) in 5 interleaved pairs of runs, "
