@@ -183,6 +183,19 @@ __attribute__((noinline)) static void lose_memory(int has_threads) {
 // It is called until standard input ends.
 __attribute__((noinline)) static void leak(void) { kept_blocks[0] = malloc(10000); }
 
+// Makes blocks that are kept and blocks that are freed.
+__attribute__((noinline)) static void* make_block(void) {
+  void* volatile block = malloc(100);
+  return block;
+}
+static void* volatile made_blocks[2000];
+__attribute__((noinline)) static void keep_made(void) {
+  for (int index = 0; index < 2000; ++index) made_blocks[index] = make_block();
+}
+__attribute__((noinline)) static void free_made(void) {
+  for (int index = 0; index < 2000; ++index) free(make_block());
+}
+
 static void* free_for_another(void* unused) {
   (void)unused;
   let_go();
@@ -246,6 +259,9 @@ int main(int count, char** arguments) {
   } else if (strcmp(which, "leak") == 0) {
     struct pollfd input = {STDIN_FILENO, POLLIN, 0};
     while (poll(&input, 1, 1) == 0) leak();
+  } else if (strcmp(which, "two-categories") == 0) {
+    keep_made();
+    free_made();
   } else if (strcmp(which, "kept") == 0) {
     keep();
   } else {

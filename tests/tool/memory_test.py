@@ -151,6 +151,12 @@ class Memory(unittest.TestCase):
                 self.assertLessEqual(site["peak_bytes"], memory["peak_bytes"], run)
                 self.assertLessEqual(site["end_bytes"], memory["end_bytes"], run)
 
+    def test_sites_of_one_function_have_titles_of_their_own(self):
+        self.record("two-categories", "--full")
+        text = self.tarn("report", "--quick", "rec")
+        for category in ("transient", "kept"):
+            self.assertRegex(text, rf"\n\d+\. memory\.c:\d+ make_block, {category}  ")
+
     def test_a_gate_says_which_limit_samples_leave_open(self):
         self.record("phases", "--sample", str(1 << 25))
         result = subprocess.run([PATHS.tarn, "gate", "rec", "--max", "never freed <= 1M", "--max", "peak <= 1G"],
