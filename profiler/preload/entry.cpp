@@ -18,7 +18,7 @@ namespace tarn::preload {
 
 constinit thread_local bool detail::is_inside_recorder = false;
 constinit std::atomic<bool> detail::has_started = false;
-constinit std::atomic<bool> detail::is_unrecorded = false;
+constinit std::atomic<bool> detail::is_heap_off = false;
 
 namespace {
 
@@ -68,7 +68,8 @@ bool start() noexcept {
 void begin(int, char**, char** environment) noexcept {
   const hidden_thread now;
   (void)next();
-  if (!attach(environment) || !start()) detail::is_unrecorded.store(true, std::memory_order_relaxed);
+  if (!attach(environment) || !start() || !has(format::heap_kind))
+    detail::is_heap_off.store(true, std::memory_order_relaxed);
 }
 // The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
 using constructor = void (*)(int, char**, char**);
@@ -95,7 +96,7 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 }  // namespace
 
 bool start_late(long file) noexcept {
-  detail::is_unrecorded.store(false, std::memory_order_relaxed);
+  detail::is_heap_off.store(false, std::memory_order_relaxed);
   return next() != nullptr && attach_to(file) && start();
 }
 

@@ -15,8 +15,8 @@ namespace tarn::preload {
 namespace detail {
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local bool is_inside_recorder;
-extern constinit std::atomic<bool> has_started;    // true once this process is recorded and set up for it
-extern constinit std::atomic<bool> is_unrecorded;  // true once it is known that this process is not recorded
+extern constinit std::atomic<bool> has_started;  // true once this process is recorded and set up for it
+extern constinit std::atomic<bool> is_heap_off;  // true once it is known that no block of this process is recorded
 // NOLINTEND(bugprone-dynamic-static-initializers)
 }  // namespace detail
 

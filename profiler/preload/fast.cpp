@@ -16,8 +16,10 @@ using namespace tarn::preload;
 namespace {
 
 // Returns true when a call goes to the next allocator without being counted.
-inline bool is_passed_on() noexcept {
-  if (own_counts != nullptr || plain_thread != nullptr || !is_heap_ignored()) return false;
+[[gnu::always_inline]] inline bool is_passed_on() noexcept {
+  if (!detail::is_heap_off.load(std::memory_order_relaxed) && (plain_thread != nullptr || own_counts != nullptr))
+    return false;
+  if (!is_heap_ignored()) return false;
   was_called = true;
   return true;
 }

@@ -26,10 +26,11 @@ extern constinit thread_local bool was_called;  // NOLINT(bugprone-dynamic-stati
 
 // Returns true when nothing counts the calling thread's blocks, nor its calls as violations: neither the recording nor
 // a quiet region wants them. Ask where `own_counts` is null.
-inline bool is_heap_ignored() noexcept {
-  if (detail::is_unrecorded.load(std::memory_order_relaxed)) return true;
-  return is_attached() && ((header().sources & format::source_bit(format::heap_kind)) == 0 || !is_recorded()) &&
-         !is_in_region();
+[[gnu::noinline]] bool is_heap_ignored_now() noexcept;
+[[gnu::always_inline]] inline bool is_heap_ignored() noexcept {
+  if (detail::is_heap_off.load(std::memory_order_relaxed)) [[likely]]
+    return !is_in_region();
+  return is_heap_ignored_now();
 }
 
 }  // namespace tarn::preload

@@ -44,6 +44,11 @@ namespace tarn::preload {
 
 constinit thread_local bool was_called = false;
 
+bool is_heap_ignored_now() noexcept {
+  return is_attached() && ((header().sources & format::source_bit(format::heap_kind)) == 0 || !is_recorded()) &&
+         !is_in_region();
+}
+
 void* malloc_counted(std::size_t bytes, charged charge) noexcept {
   was_called = true;
   const allocator* const allocator = next();
