@@ -22,7 +22,7 @@ struct category_info {
   const char* name;
   const char* colour;
 };
-constexpr std::array<category_info, 16> categories = {{{"other", "grey"},
+constexpr std::array<category_info, 17> categories = {{{"other", "grey"},
                                                        {"transient", "orange"},
                                                        {"shared", "red"},
                                                        {"start-up", "lightblue"},
@@ -37,7 +37,8 @@ constexpr std::array<category_info, 16> categories = {{{"other", "grey"},
                                                        {"memory", "brown"},
                                                        {"waits", "green"},
                                                        {"needed", "lightblue"},
-                                                       {"running", "green"}}};
+                                                       {"running", "green"},
+                                                       {"waiting", "grey"}}};
 
 std::size_t category_of(std::string_view name) {
   const auto match =

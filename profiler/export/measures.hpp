@@ -26,6 +26,7 @@ enum measure : std::size_t {
   call_bytes,
   call_time,
   cpu_time,
+  wait_time,
   measure_count,
 };
 
@@ -64,6 +65,7 @@ constexpr std::array<measure_info, measure_count> measures = {{
     {"call_bytes", unit::bytes, "Bytes that system calls moved"},
     {"call_time", unit::nanoseconds, "Time in system calls"},
     {"cpu_time", unit::nanoseconds, "Processor time"},
+    {"wait_time", unit::nanoseconds, "Time waited"},
 }};
 
 using values = std::array<std::uint64_t, measure_count>;

@@ -51,7 +51,8 @@ class perfetto {
   std::string file() {
     add_process();
     add_heap();
-    for (const sample_source source : {sample_source::lock, sample_source::call, sample_source::cpu})
+    for (const sample_source source :
+         {sample_source::lock, sample_source::call, sample_source::cpu, sample_source::wait})
       add_slices(source);
     return std::move(file_);
   }
@@ -181,7 +182,8 @@ class perfetto {
   void add_slices(sample_source source) {
     const measure time = source == sample_source::lock   ? lock_wait
                          : source == sample_source::call ? call_time
-                                                         : cpu_time;
+                         : source == sample_source::cpu  ? cpu_time
+                                                         : wait_time;
     std::map<std::uint32_t, std::vector<const sample*>> by_thread;
     for (const sample& sample : profile_.samples()) {
       if (sample.source == source) by_thread[sample.thread].push_back(&sample);
@@ -194,7 +196,8 @@ class perfetto {
         track.add_uint64(track::parent, track_of(owner));
         track.add_string(track::name, source == sample_source::lock   ? "lock waits, in total"
                                       : source == sample_source::call ? "system calls, in total"
-                                                                      : "running, in total");
+                                      : source == sample_source::cpu  ? "running, in total"
+                                                                      : "waiting, in total");
       });
       std::stable_sort(samples.begin(), samples.end(),
                        [&](const sample* a, const sample* b) { return a->sums[time] > b->sums[time]; });

@@ -17,6 +17,7 @@ std::string_view name(sample_source source) {
     case sample_source::lock: return "lock";
     case sample_source::call: return "call";
     case sample_source::cpu: return "cpu";
+    case sample_source::wait: return "wait";
   }
   return "";
 }
@@ -129,10 +130,16 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
 
 void profile::add_cpu() {
   for (const auto& [key, value] : recording_.cpu.cells) {
-    if (value[format::cpu_samples] == 0) continue;
-    sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
-    activity.sums[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
-    add(activity);
+    if (value[format::cpu_samples] != 0) {
+      sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
+      activity.sums[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
+      add(activity);
+    }
+    if (value[format::waiting_ns] != 0) {
+      sample activity = {key.site, key.thread, key.thread, sample_source::wait, "waiting", {}, {}};
+      activity.sums[wait_time] = value[format::waiting_ns];
+      add(activity);
+    }
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace tarn::exports {
 
-enum class sample_source { heap, lock, call, cpu };
+enum class sample_source { heap, lock, call, cpu, wait };
 std::string_view name(sample_source source);
 
 // A return address, with the functions that were inlined there.

@@ -99,6 +99,9 @@ class Time(unittest.TestCase):
         self.assertRegex(text, r"\n +[\d.]+ s +\d+ % +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %  truth\n")
         self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at times.cpp:\d+ ")
         self.assertRegex(self.tarn("report", "--quick", "--top", "1", "rec"), r"\n   and 1 more name\n")
+        collapsed = self.tarn("export", "--format", "collapsed", "--measure", "wait_time", "rec").splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in collapsed), report["time"]["waiting_ns"])
+        self.assertEqual([line for line in collapsed if not line.rsplit(" ", 1)[0].endswith("[waiting]")], [])
         for option, is_redacted in ((), False), (["--redact"], True):
             page = self.folder / "page.html"
             self.tarn("report", "--quick", *option, "--html", str(page), "rec")
