@@ -33,6 +33,9 @@ format::recording example_recording() {
   recording.clock = {2, 1};
   recording.acquisitions[{1, 1, 1}] = {5, 2, 2000, 2000, 5, 600, 600, 0, 0};
   recording.calls[{2, 0, 0}] = {3, 1, 300, 200, 4000, 0, 0};  // read
+  recording.cpu.interval_ns = 5;
+  recording.cpu.cells[{1, 0}][format::cpu_samples] = 3;
+  recording.cpu.cells[{1, 0}][format::waiting_ns] = 70;
   recording.cells[{0, 1, 1}][format::blocks] = 1;
   recording.cells[{0, 1, 1}][format::bytes] = 5;
   return recording;
@@ -60,9 +63,9 @@ values sums_of(const profile& profile) {
 TEST(exports, a_profile_has_all_that_was_counted) {
   analyse::analysis analysis(example_recording());
   const profile profile(analysis);
-  const values expected = {18, 226, 11, 4, 3, 11, 0, 0, 5, 2, 1000, 300, 3, 1, 200, 2000, 0};
+  const values expected = {18, 226, 11, 4, 3, 11, 0, 0, 5, 2, 1000, 300, 3, 1, 200, 2000, 15, 70};
   EXPECT_EQ(sums_of(profile), expected);
-  EXPECT_EQ(profile.used_measures().size(), measure_count - 3);  // no reallocs, no samples of the processor
+  EXPECT_EQ(profile.used_measures().size(), measure_count - 2);  // no reallocs
 }
 
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
@@ -75,6 +78,8 @@ TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
             "thread 101;[not recorded];[kept] 1\n");
   EXPECT_THAT(collapsed(profile, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
   EXPECT_THAT(collapsed(profile, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
+  EXPECT_THAT(collapsed(profile, cpu_time), HasSubstr("+0x0;[running] 15\n"));
+  EXPECT_THAT(collapsed(profile, wait_time), HasSubstr("+0x0;[waiting] 70\n"));
   EXPECT_EQ(collapsed(profile, reallocs), "");
 }
 
