@@ -164,7 +164,9 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
       fail(exit_code::usage, "\"{}\" cannot be checked in {}: {}", limit.text, path, reason);
     };
     const analyse::memory_findings& memory = analysis.memory();
-    if (limit.metric == metric_kind::peak && memory.peak_range.high == 0 && analysis.heap().bytes != 0)
+    const format::program_facts& program = analysis.recorded().program;
+    const bool tells_no_peak = memory.peak_bytes == 0 && (program.interval == 0 || program.is_late);
+    if (limit.metric == metric_kind::peak && tells_no_peak && analysis.heap().bytes != 0)
       refuse("the recording does not cover the program from its beginning");
     if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
       refuse("the program still ran when the recording ended; use \"live at end\"");

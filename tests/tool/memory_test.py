@@ -285,6 +285,17 @@ class Memory(unittest.TestCase):
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         return result.stderr
 
+    def test_a_later_file_of_samples_alone_tells_no_peak(self):
+        command = [PATHS.tarn, "record", "--heap", "--sample", str(1 << 30), "--every", "100ms", "-o", "late", "--",
+                   PATHS.memory, "leak"]
+        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+            while not (self.folder / "late.3").exists():
+                time.sleep(0.05)
+            recorder.stdin.close()
+            self.assertEqual(recorder.wait(HANG_S), 0)
+        os.rename(self.folder / "late.2", self.folder / "rec")
+        self.assertIn("does not cover the program from its beginning", self.refusal("peak <= 1"))
+
     def test_a_gate_limits_memory(self):
         self.record("phases", "--full")
         self.gate(f"peak <= {KEPT + HELD + 100_000}", f"peak at function hold <= {HELD}", "live at end <= 2200 KiB",
