@@ -12,7 +12,7 @@ double rank_test(const std::vector<double>& plain, const std::vector<double>& pa
 
 struct gain {
   bool is_proven = false;
-  bool is_noisy = false;   // the plain runs differ by more than the predicted gain
+  bool is_noisy = false;   // the pairs of runs differ by more than the predicted gain
   double saved_share = 0;  // 1 minus the median of the ratios of patched to plain, run by run
   std::string text;        // the figures and the test, in one line
 };
