@@ -177,6 +177,18 @@ void print_memory(const memory_difference& memory, std::size_t top, const paint&
   fmt::print("\n{}: {}\n", style.bold("Memory"),
              change_text(memory.earlier.peak_bytes, memory.later.peak_bytes, memory.earlier.end_bytes,
                          memory.later.end_bytes));
+  const auto is_estimate = [&](const analyse::memory_findings& side) {
+    return !side.end_range.is_exact() || (has_peaks && !side.peak_range.is_exact());
+  };
+  if (is_estimate(memory.earlier) || is_estimate(memory.later)) {
+    const auto ranges_text = [](const analyse::figure_range& before, const analyse::figure_range& after) {
+      return fmt::format("{}–{} → {}–{}", bytes_text(before.low), bytes_text(before.high), bytes_text(after.low),
+                         bytes_text(after.high));
+    };
+    fmt::print("   these are estimates, within\n");
+    if (has_peaks) fmt::print("   {} at the peak\n", ranges_text(memory.earlier.peak_range, memory.later.peak_range));
+    fmt::print("   {} at the end\n", ranges_text(memory.earlier.end_range, memory.later.end_range));
+  }
   for (std::size_t index = 0; index < std::min(top, memory.changes.size()); ++index) {
     const change& change = memory.changes[index];
     const location_sums before = change.before.value_or(location_sums()),
@@ -313,7 +325,10 @@ json json_of(const memory_difference& memory, std::size_t top) {
     changes.push_back(
         {{"before", json_of(memory.changes[index].before)}, {"after", json_of(memory.changes[index].after)}});
   const auto sums = [](const analyse::memory_findings& side) {
-    return json{{"peak_bytes", side.peak_bytes}, {"end_bytes", side.end_bytes}};
+    return json{{"peak_bytes", side.peak_bytes},
+                {"end_bytes", side.end_bytes},
+                {"peak_range", {side.peak_range.low, side.peak_range.high}},
+                {"end_range", {side.end_range.low, side.end_range.high}}};
   };
   return {{"before", sums(memory.earlier)}, {"after", sums(memory.later)}, {"changes", changes}};
 }

@@ -272,7 +272,11 @@ class Memory(unittest.TestCase):
         text = self.tarn("diff", "before", "rec")
         self.assertRegex(text, r"\nMemory: 78\d\d KiB → 19\d\d KiB at the peak; 20\d\d KiB → 19\d\d KiB at the end\n"
                                r"   memory\.c:\d+ hold  5859 KiB → 0 bytes at the peak; 59 KiB → 0 bytes at the end\n")
+        self.assertNotIn("estimates", text)
         self.assertTrue(self.tarn("diff", "rec", "rec").startswith("No change.\n"))
+        self.record("phases", "--sample", "524288")
+        self.assertRegex(self.tarn("diff", "before", "rec"),
+                         r"\nMemory: .*\n   these are estimates, within\n(   .* at the peak\n)?   .*–.* at the end\n")
 
     def gate(self, *limits, code=0):
         return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), code=code)

@@ -149,6 +149,8 @@ export interface Change {
 export interface Memory_sums {
   peak_bytes?: number;
   end_bytes?: number;
+  peak_range?: Range;
+  end_range?: Range;
 }
 
 export interface Difference {

@@ -6,7 +6,7 @@ import {Bar, Choice, Kind, Search} from '../parts';
 import type {Change, Difference, Memory_sums, Range, Side} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
-import {bytes_words, count_words, cut, grouped, middle, range_words, short_function, shown} from '../words';
+import {bytes_words, count_words, cut, estimate_words, grouped, middle, range_words, short_function, shown} from '../words';
 import {remedy_name} from './sites';
 
 interface Row {
@@ -68,8 +68,9 @@ function Change_details({row}: {row: Row}): JSX.Element {
 
 // The memory of both programs, and the functions where it changed most.
 function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Difference['memory']>}): JSX.Element {
+  const ranges = {peak_bytes: 'peak_range', end_bytes: 'end_range'} as const;
   const words = (field: 'peak_bytes' | 'end_bytes', earlier?: Memory_sums, later?: Memory_sums) =>
-    `${bytes_words(earlier?.[field] ?? 0)} → ${bytes_words(later?.[field] ?? 0)}`;
+    `${estimate_words(earlier?.[field], earlier?.[ranges[field]])} → ${estimate_words(later?.[field], later?.[ranges[field]])}`;
   return (
     <li class="card">
       <h2>Memory of the heap</h2>
