@@ -125,27 +125,32 @@ class Time(unittest.TestCase):
         report, names = self.report()
         times, wall_ns = names["tool_times"], report["end"]["wall_us"] * 1000
         self.assertEqual(times["threads"], 2)
-        self.assertAlmostEqual(times["waiting_ns"], 2 * wall_ns, delta=2 * (0.05 * wall_ns + START_NS))
-        self.assertAlmostEqual(self.lifetime(times), 2 * wall_ns, delta=2 * (0.05 * wall_ns + START_NS))
+        # The recorder leaves the program after that time, and before the recording ends.
+        self.assertGreater(times["waiting_ns"], 2 * 0.95 * 2e9)
+        self.assertLess(self.lifetime(times), 2 * (wall_ns + START_NS))
 
     def test_each_file_of_a_recording_has_its_own_time(self):
-        self.tarn("record", "--cpu", "-o", "rec", "--every", "400ms", "--", PATHS.times, "account")
-        sums, wall_ns = dict.fromkeys(PARTS, 0), 0
+        begun_ns = time.monotonic_ns()
+        printed = self.tarn("record", "--cpu", "-o", "rec", "--every", "400ms", "--", PATHS.times, "account")
+        wall_ns = time.monotonic_ns() - begun_ns
+        lifetime = 0
         files = list(self.folder.glob("rec.*"))
         self.assertGreater(len(files), 1)
         for path in files:
-            report, names = self.report(path.name)
-            wall_ns += report["end"]["wall_us"] * 1000
-            for part in PARTS:
-                sums[part] += names.get("tool_times", {part: 0})[part]
-        self.assertAlmostEqual(sum(sums.values()), wall_ns, delta=0.05 * wall_ns + START_NS)
+            names = self.report(path.name)[1]
+            lifetime += self.lifetime(names["tool_times"]) if "tool_times" in names else 0
+        self.assertLess(lifetime, wall_ns)
+        self.assertGreater(lifetime, 0.95 * json.loads(printed.splitlines()[1])["whole"]["wall_ns"])
 
     def test_lost_records_make_time_unknown(self):
-        with self.start(PATHS.tarn, "record", "--cpu", "-o", "rec", "--", PATHS.times, "switch", "3") as command:
+        # A ring that nobody reads is full after 22,000 records. Half of the rounds have 200,000, on at most as many
+        # rings as there are processors, of which the two threads use few at a time.
+        rounds = 100_000 * max(1, os.cpu_count() // 2)
+        words = ("record", "--cpu", "-o", "rec", "--", PATHS.times, "switch", str(rounds))
+        with self.start(PATHS.tarn, *words) as command:
             self.assertEqual(command.stdout.readline(), "ready\n")
-            # A ring that nobody reads is full after some ten thousand switches.
             command.send_signal(signal.SIGSTOP)
-            time.sleep(1.5)
+            self.assertEqual(command.stdout.readline(), "half\n")
             command.send_signal(signal.SIGCONT)
             error = command.communicate(timeout=HANG_S)[1]
             self.assertEqual(command.returncode, 0, error)
@@ -153,10 +158,12 @@ class Time(unittest.TestCase):
         report, names = self.report()
         times, wall_ns = names["tool_times"], report["end"]["wall_us"] * 1000
         self.assertGreater(report["cpu"]["lost"], 0)
-        self.assertGreater(times["unknown_ns"], 0.5e9)
-        self.assertAlmostEqual(self.lifetime(times), 2 * wall_ns, delta=0.1 * wall_ns)
+        self.assertGreater(times["unknown_ns"], 0)
+        self.assertAlmostEqual(self.lifetime(times), 2 * wall_ns, delta=2 * (0.05 * wall_ns + START_NS))
+        cpu_ns = (report["end"]["user_us"] + report["end"]["system_us"]) * 1000
+        self.assertLess(times["running_ns"], 1.1 * cpu_ns + START_NS, "what is unknown does not count as running")
         text = self.tarn("report", "--quick", "rec")
-        self.assertRegex(text, r"\nWhat they did in .* s, [\d.]+ % of their time, is unknown")
+        self.assertRegex(text, r"\nWhat they did in [\d.]+ m?s, [\d.]+ % of their time, is unknown")
         self.assertRegex(text, r"\nTime +running +runnable +waiting +unknown\n")
 
 

@@ -1,6 +1,6 @@
 // Accounts for its own time, for time_test.py. `times account` has a thread named "truth" spin, wait for a lock, read
-// from a pipe and sleep, and prints what the clocks say of each. `times switch SECONDS` has two threads wake each other
-// through pipes. `times idle` has a thread wait until standard input ends.
+// from a pipe and sleep, and prints what the clocks say of each. `times switch ROUNDS` has two threads wake each other
+// through pipes, and says when half of it is done. `times idle` has a thread wait until standard input ends.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -103,22 +103,23 @@ void print_accounts() {
   truth.join();
 }
 
-void switch_for(int seconds) {
+void switch_threads(int rounds) {
   std::array<int, 2> requests{}, replies{};
   must(::pipe(requests.data()) == 0 && ::pipe(replies.data()) == 0);
   std::thread replier([&] {
     char byte = 0;
     while (::read(requests[0], &byte, 1) == 1 && byte != 'e') must(::write(replies[1], &byte, 1) == 1);
   });
-  const std::int64_t end = nanoseconds_of(CLOCK_MONOTONIC) + std::int64_t{seconds} * 1'000'000'000;
-  std::uint64_t rounds = 0;
-  for (; nanoseconds_of(CLOCK_MONOTONIC) < end; ++rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    if (round == rounds / 2) {
+      std::puts("half");
+      std::fflush(stdout);
+    }
     must(::write(requests[1], "x", 1) == 1);
     wait_for_byte(replies[0]);
   }
   must(::write(requests[1], "e", 1) == 1);
   replier.join();
-  std::printf("%llu\n", static_cast<unsigned long long>(rounds));
 }
 
 }  // namespace
@@ -128,7 +129,7 @@ int main(int count, char** arguments) {
   std::puts("ready");
   std::fflush(stdout);
   if (mode == "account") print_accounts();
-  if (mode == "switch" && count > 2) switch_for(std::atoi(arguments[2]));
+  if (mode == "switch" && count > 2) switch_threads(std::atoi(arguments[2]));
   if (mode == "idle") {
     std::thread idle(std::getchar);
     idle.join();
