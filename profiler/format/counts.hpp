@@ -130,6 +130,8 @@ enum cpu_counter : std::size_t {
   cpu_counter_count,
 };
 
+constexpr bool is_time(cpu_counter counter) noexcept { return counter >= running_ns && counter <= unknown_ns; }
+
 enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
 constexpr std::uint32_t lock_types = 4;
 

@@ -25,6 +25,35 @@ void bound_longest(recording& part, const recording& whole) {
   }
 }
 
+// A wait without a stack counts at the stacks of like waits that are known so far, so a later snapshot may have it at
+// another stack: one cell has fallen, and another one has risen by that. Sets the times that have fallen to 0, and
+// lowers the others of the same thread so that its sum stays what it was.
+void settle_times(std::map<cpu_key, cpu_counts>& cells) {
+  struct change {
+    double sum = 0, risen = 0;
+  };
+  std::map<std::uint32_t, change> threads;
+  for (const auto& [key, counts] : cells) {
+    for (std::size_t index = 0; index < counts.size(); ++index) {
+      if (!may_fall(key, index)) continue;
+      const auto changed = static_cast<double>(static_cast<std::int64_t>(counts[index]));
+      threads[key.thread].sum += changed;
+      threads[key.thread].risen += std::max(changed, 0.0);
+    }
+  }
+  for (auto& [key, counts] : cells) {
+    const auto [sum, risen] = threads[key.thread];
+    if (sum == risen) continue;
+    const double share = std::max(sum, 0.0) / std::max(risen, 1.0);
+    for (std::size_t index = 0; index < counts.size(); ++index) {
+      const auto changed = static_cast<std::int64_t>(counts[index]);
+      if (may_fall(key, index))
+        counts[index] = changed <= 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(changed) * share);
+    }
+  }
+  std::erase_if(cells, [](const auto& cell) { return cell.second == cpu_counts{}; });
+}
+
 class collector final : public watcher {
  public:
   explicit collector(const interval& which) : which_(which) {}
@@ -66,6 +95,7 @@ class collector final : public watcher {
     std::map<cpu_key, cpu_counts> samples = std::move(part.cpu.cells);
     part.cpu = whole.cpu;
     part.cpu.cells = std::move(samples);
+    settle_times(part.cpu.cells);
     part.clock = whole.clock;
     part.has_ended = whole.has_ended;
     part.end = whole.end;
@@ -131,6 +161,23 @@ std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::
   return part;
 }
 
+// Writes the changes of the times between two snapshots into the cells of a part; those that have fallen wrap around.
+void set_time_changes(recording& part, const recording& before, const recording& now) {
+  const auto add = [&](const cpu_key& key, const cpu_counts& counts, const cpu_counts& earlier) {
+    for (std::size_t index = 0; index < counts.size(); ++index) {
+      if (may_fall(key, index) && counts[index] != earlier[index])
+        part.cpu.cells[key][index] = counts[index] - earlier[index];
+    }
+  };
+  for (const auto& [key, counts] : now.cpu.cells) {
+    const auto match = before.cpu.cells.find(key);
+    add(key, counts, match == before.cpu.cells.end() ? cpu_counts{} : match->second);
+  }
+  for (const auto& [key, counts] : before.cpu.cells) {
+    if (!now.cpu.cells.contains(key)) add(key, {}, counts);
+  }
+}
+
 // Sets the peak values of each cell: the bytes and blocks in use at the peak less those in use before the interval.
 // They may be below 0.
 void set_peaks(recording& part, const recording& before, const recording& now) {
@@ -156,6 +203,8 @@ recording since(const recording& before, const recording& now) {
   for (std::size_t index = 0; index < work_counter_count; ++index)
     part.work.counts[index] -= std::min(part.work.counts[index], before.work.counts[index]);
   part.cpu.cells = increases(before.cpu.cells, now.cpu.cells);
+  set_time_changes(part, before, now);
+  settle_times(part.cpu.cells);
   part.cpu.lost -= std::min(part.cpu.lost, before.cpu.lost);
   bound_longest(part, now);
   set_peaks(part, before, now);

@@ -225,7 +225,8 @@ void read_cells(decoder& input, const recording& recording, std::map<Key, Counts
       }
       const std::uint64_t after = input.difference(total[index]);
       // An estimate may decrease a little.
-      increase[index] = after > total[index] && !is_of_peak(key, index) ? after - total[index] : 0;
+      const bool is_change = may_fall(key, index) || (after > total[index] && !is_of_peak(key, index));
+      increase[index] = is_change ? after - total[index] : 0;
       total[index] = after;
     }
     if (watching != nullptr) watching->increase(key, increase);

@@ -12,7 +12,8 @@ namespace tarn::format {
 class watcher {
  public:
   virtual ~watcher() = default;
-  // Receives the increase since the previous snapshot; for a longest time the new value, or 0 if it has not changed.
+  // Receives the increase since the previous snapshot; for a longest time the new value, or 0 if it has not changed. A
+  // time of a thread that has fallen wraps around (may_fall).
   virtual void increase(const heap_key&, const heap_counts&) {}
   virtual void increase(const call_key&, const call_counts&) {}
   virtual void increase(const lock_key&, const lock_counts&) {}

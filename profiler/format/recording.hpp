@@ -140,6 +140,11 @@ struct cpu_key {
   auto operator<=>(const cpu_key&) const = default;
 };
 using cpu_counts = std::array<std::uint64_t, cpu_counter_count>;
+// Times of threads move from one cell to another one (cpu_counts), so their changes may be below 0.
+template <class Key>
+constexpr bool may_fall(const Key&, std::size_t counter) {
+  return std::is_same_v<Key, cpu_key> && is_time(static_cast<cpu_counter>(counter));
+}
 struct cpu_thread {
   std::uint32_t image = 0;
   std::uint32_t id = 0;

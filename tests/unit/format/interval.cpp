@@ -97,6 +97,54 @@ TEST_F(three_looks, one_of_them_is_what_it_added) {
   EXPECT_EQ((interval_of(0, 20).cells[{1, 0, 0}][blocks]), 11U);
 }
 
+// A wait is first at no stack, and later at that of a like wait.
+class moved_wait : public testing::Test {
+ protected:
+  moved_wait() {
+    before_.program = example_recording().program;
+    before_.images = 1;
+    before_.cpu.interval_ns = 1000;
+    before_.cpu.threads = {{0, 1, "main"}, {0, 2, "other"}};
+    before_.cpu.stacks = {{}, {0, {7}}};
+    before_.cpu.cells[{0, 0}][waiting_ns] = 250'000;
+    before_.cpu.cells[{0, 0}][running_ns] = 40'000;
+    before_.snapshots.push_back({10, 4096, 1, 1});
+    now_ = before_;
+    now_.cpu.cells[{0, 0}][waiting_ns] = 0;
+    now_.cpu.cells[{0, 0}][running_ns] = 60'000;
+    now_.cpu.cells[{1, 0}][waiting_ns] = 350'000;
+    now_.cpu.cells[{1, 1}][waiting_ns] = 90'000;
+    now_.snapshots.push_back({20, 4096, 2, 2});
+  }
+
+  static void expect_once(const recording& part) {
+    std::map<std::uint32_t, std::uint64_t> sums;
+    for (const auto& [key, counts] : part.cpu.cells) sums[key.thread] += counts[running_ns] + counts[waiting_ns];
+    EXPECT_NEAR(static_cast<double>(sums[0]), 60'000 + 350'000 - 250'000 - 40'000, 2);
+    EXPECT_EQ(sums[1], 90'000U);
+  }
+
+  recording before_, now_;
+};
+
+TEST_F(moved_wait, counts_once_since_a_recording) {
+  expect_once(since(before_, now_));
+  now_.cpu.cells.erase({0, 0});
+  now_.cpu.cells[{1, 0}][running_ns] = 60'000;
+  expect_once(since(before_, now_));
+}
+
+TEST_F(moved_wait, counts_once_in_a_part) {
+  const file_at_test file;
+  writer output(file.path());
+  output.program(before_.program);
+  output.changes(before_);
+  output.changes(now_);
+  output.end(now_.end);
+  const std::string bytes = file.content();
+  expect_once(part_of(parse(bytes), bytes, {10, 20}));
+}
+
 // The first cell held 6 blocks of 600 bytes when the part began, the second one none.
 TEST(since, a_peak_is_what_was_in_use_beyond_what_the_cells_held_before) {
   recording before, now;
