@@ -63,15 +63,16 @@ void limit_sum(std::vector<site>& sites, std::uint64_t limit, const std::vector<
   }
 }
 
-// Gives the largest site the few blocks that are missing because each cell was rounded for itself.
+// Gives the most uncertain site the few blocks that are missing because each cell was rounded for itself. Where all
+// sites are known exactly, these are blocks that no sample shows, and stay without a site.
 void add_rounded_off(std::vector<site>& sites, std::uint64_t allocations, std::size_t rounded_cells) {
   std::uint64_t sum = 0;
   for (const site& site : sites) sum += site.sums[counter::blocks];
   if (sum >= allocations || allocations - sum > (rounded_cells + 1) / 2) return;
-  const auto largest = std::max_element(sites.begin(), sites.end(), [](const site& a, const site& b) {
-    return a.sums[counter::blocks] < b.sums[counter::blocks];
+  const auto target = std::max_element(sites.begin(), sites.end(), [](const site& a, const site& b) {
+    return a.sums[counter::spread] < b.sums[counter::spread];
   });
-  if (largest != sites.end()) largest->sums[counter::blocks] += allocations - sum;
+  if (target != sites.end() && target->sums[counter::spread] != 0) target->sums[counter::blocks] += allocations - sum;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ figure_range range_of_samples(double unit, double sum, double deviations = 1.96)
 figure_range range_of_peak(double interval, double sum, const exact_totals& totals);
 
 // Lowers the estimates until no site, and no sum of sites, is above the limits that follow from the exact totals. Adds
-// to the largest site the allocations that the rounding of so many cells has removed.
+// to the most uncertain site the allocations that the rounding of so many cells has removed.
 void reconcile(std::vector<site>& sites, const exact_totals& totals, std::size_t rounded_cells);
 
 }  // namespace tarn::analyse

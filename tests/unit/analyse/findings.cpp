@@ -101,6 +101,15 @@ TEST(findings, rounded_cells_add_up_to_the_exact_total) {
   EXPECT_EQ(sum, 301U);
 }
 
+TEST(findings, a_block_that_no_sample_shows_belongs_to_no_exact_site) {
+  format::recording recording = recording_of({{.blocks = 10}});
+  recording.program.mode = "sampled";
+  recording.threads[0].allocations = 11;
+  recording.threads[0].bytes = 11'000'000;
+  recording.cells[{1, 0, 0}][format::bytes] = 10'000'000;  // each is larger than the distance of two samples
+  EXPECT_EQ(find(recording).sites[0].sums[format::blocks], 10U);
+}
+
 TEST(findings, a_sample_stands_for_the_threads_that_have_none) {
   constexpr unsigned brief_threads = 1000;
   format::recording recording = recording_of({{.blocks = 50'000, .own_frees = 50'000}}, brief_threads + 1);
