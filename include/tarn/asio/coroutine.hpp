@@ -60,9 +60,11 @@ struct task_promise : framed {
   void unhandled_exception() noexcept { thrown = std::current_exception(); }
   /// See tarn::root_of.
   const void* root() const noexcept { return outermost; }
+  std::coroutine_handle<> background_frame() noexcept { return background_awaiting; }
 
   std::coroutine_handle<> awaiting;
   const void* outermost = nullptr;
+  std::coroutine_handle<> background_awaiting;  // null: this task belongs to another kind of coroutine
   std::exception_ptr thrown;
 };
 
@@ -83,6 +85,53 @@ struct background_promise : framed {
   std::suspend_never final_suspend() const noexcept { return {}; }
   void return_void() const noexcept {}
   void unhandled_exception() const { throw; }
+  std::coroutine_handle<> background_frame() noexcept {
+    return std::coroutine_handle<background_promise>::from_promise(*this);
+  }
+};
+
+/// Returns the `background` for which this coroutine runs, or null. Whoever destroys that frame destroys the tasks that
+/// it awaits, too.
+template <class Promise>
+std::coroutine_handle<> background_of(std::coroutine_handle<Promise> coroutine) noexcept {
+  if constexpr (requires { coroutine.promise().background_frame(); }) {
+    return coroutine.promise().background_frame();
+  } else {
+    return nullptr;
+  }
+}
+
+/// An operation that this thread is about to start. Its handler may be destroyed before the start returns, while the
+/// coroutine's frame is in use: when the start throws, or forgets the handler.
+class starting_operation {
+ public:
+  explicit starting_operation(const void* operation) noexcept : operation_(operation), outer_(innermost()) {
+    innermost() = this;
+  }
+  starting_operation(const starting_operation&) = delete;
+  starting_operation& operator=(const starting_operation&) = delete;
+  ~starting_operation() { innermost() = outer_; }
+
+  /// Returns true when this thread is starting the operation; its handler is then known to be dropped.
+  static bool drop(const void* operation) noexcept {
+    for (starting_operation* starting = innermost(); starting != nullptr; starting = starting->outer_) {
+      if (starting->operation_ == operation) {
+        return starting->is_dropped_ = true;
+      }
+    }
+    return false;
+  }
+  bool is_dropped() const noexcept { return is_dropped_; }
+
+ private:
+  static starting_operation*& innermost() noexcept {
+    static constinit thread_local starting_operation* pointer = nullptr;
+    return pointer;
+  }
+
+  const void* operation_;
+  starting_operation* outer_;
+  bool is_dropped_ = false;
 };
 
 }  // namespace detail
@@ -113,6 +162,7 @@ class [[nodiscard("co_await it")]] task {
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> awaiting) const noexcept {
     frame_.promise().awaiting = awaiting;
     frame_.promise().outermost = root_of(awaiting);
+    frame_.promise().background_awaiting = detail::background_of(awaiting);
     return frame_;
   }
   /// Returns the result, or throws what the coroutine has thrown.
@@ -130,9 +180,11 @@ class [[nodiscard("co_await it")]] task {
 };
 
 /// A coroutine that starts at once, and whose end nobody awaits. Its exceptions leave the call that resumes it, mostly
-/// io_context::run(). Let it run to its end, for example by a cancellation, before its io_context ends: a frame that is
-/// still suspended then is not destroyed, because the memory() that it came from may already be gone. Threads: the one
-/// that calls it until it suspends, then the one that resumes it. Cost: one allocation for its frame.
+/// io_context::run(). If it is suspended in a wait() when the io_context ends, it is destroyed then, with the tasks
+/// that it awaits: its sockets close, and the locks that it holds are released. So the memory() that it came from must
+/// outlive the io_context, and so must what the destructors of its variables use. A coroutine that waits for a lock is
+/// in the list of that lock instead: cancel such a wait before the io_context ends. Threads: the one that calls it
+/// until it suspends, then the one that resumes it. Cost: one allocation for its frame.
 struct background {
   /// The compiler keeps it in the frame.
   struct promise_type : detail::background_promise {
@@ -143,37 +195,79 @@ struct background {
 
 /// co_await wait(memory, [&](auto then) { socket.async_connect(peer, std::move(then)); }) returns the error code and
 /// stores the number of bytes. What Asio allocates for the wait comes from `memory`. Threads: the coroutine's; it is
-/// resumed by the thread that completes the operation. Errors: the error code; `start` may throw. Cost: that of the
-/// operation, and what Asio allocates for it.
+/// resumed by the thread that completes the operation. Errors: the error code; what `start` throws leaves the co_await.
+/// A handler that is destroyed without being called, as by the end of its io_context, destroys the `background` that
+/// waits. Cost: that of the operation, and what Asio allocates for it.
 template <class Start>
 class wait {
  public:
-  /// `start(handler)` begins the operation. The number of bytes that it reports is stored in `bytes`, unless that is
-  /// null.
+  /// `start(handler)` begins the operation. The handler can be moved, and not copied. The number of bytes that it
+  /// reports is stored in `bytes`, unless that is null.
   wait(std::pmr::memory_resource& memory, Start start, std::size_t* bytes = nullptr)
       : memory_(memory), start_(std::move(start)), bytes_(bytes) {}
 
   /// co_await calls this and the next two functions.
   bool await_ready() const noexcept { return false; }
-  /// Begins the operation.
-  void await_suspend(std::coroutine_handle<> waiting) { start_(handler{this, waiting}); }
+  /// Begins the operation. It is not inlined, because Clang 16 would put its variables into the coroutine's frame.
+  template <class Promise>
+  [[gnu::noinline]] void await_suspend(std::coroutine_handle<Promise> waiting) {
+    const std::coroutine_handle<> background = detail::background_of(waiting);
+    const detail::starting_operation starting(this);
+    start_(handler(*this, waiting, background));
+    if (starting.is_dropped()) {
+      background.destroy();  // with this object
+    }
+  }
   /// Returns the error of the operation.
   error_code await_resume() const noexcept { return error_; }
 
  private:
-  struct handler {
+  class handler {
+   public:
     using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
-    allocator_type get_allocator() const noexcept { return &operation->memory_; }
-    void operator()(const error_code& error, std::size_t bytes = 0) const {
-      operation->error_ = error;
-      if (operation->bytes_ != nullptr) {
-        *operation->bytes_ = bytes;
+
+    handler(wait& operation, std::coroutine_handle<> waiting, std::coroutine_handle<> background) noexcept
+        : operation_(&operation), memory_(&operation.memory_), waiting_(waiting), background_(background) {}
+    handler(handler&& source) noexcept
+        : operation_(source.operation_),
+          memory_(source.memory_),
+          waiting_(std::exchange(source.waiting_, nullptr)),
+          background_(source.background_) {}
+    ~handler() {
+      if (waiting_ && background_ && !detail::starting_operation::drop(operation_)) {
+        background_.destroy();
       }
-      waiting.resume();
     }
 
-    wait* operation;
-    std::coroutine_handle<> waiting;
+    allocator_type get_allocator() const noexcept { return memory_; }
+    void operator()(const error_code& error, std::size_t bytes = 0) {
+      operation_->error_ = error;
+      if (operation_->bytes_ != nullptr) {
+        *operation_->bytes_ = bytes;
+      }
+      const std::coroutine_handle<> waiting = std::exchange(waiting_, nullptr);
+      if (background_) {
+        resume_background(waiting);
+      } else {
+        waiting.resume();
+      }
+    }
+
+   private:
+    // An exception that leaves the coroutine suspends it for ever at its end.
+    void resume_background(std::coroutine_handle<> waiting) const {
+      try {
+        waiting.resume();
+      } catch (...) {
+        background_.destroy();
+        throw;
+      }
+    }
+
+    wait* operation_;
+    std::pmr::memory_resource* memory_;
+    std::coroutine_handle<> waiting_;
+    std::coroutine_handle<> background_;
   };
 
   std::pmr::memory_resource& memory_;

@@ -204,6 +204,102 @@ TEST_F(a_context_that_ends, may_do_so_while_another_thread_releases_the_lock) {
   EXPECT_EQ(*number_.try_lock(), 0) << "no coroutine ran, and none kept the lock";
 }
 
+/// Counts the blocks of coroutines and of their waits.
+class counted_memory : public std::pmr::memory_resource {
+ public:
+  int blocks = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    ++blocks;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+    --blocks;
+    std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& resource) const noexcept override { return this == &resource; }
+};
+
+/// Starts coroutines that nobody awaits.
+class background_starter {
+ public:
+  counted_memory memory_;
+  std::shared_ptr<int> part_ = std::make_shared<int>();  ///< each coroutine that is alive has a copy
+  async_shared<int> number_{0};
+
+  std::pmr::memory_resource& memory() noexcept { return memory_; }
+
+  tarn::asio::background hold_lock(net::io_context& io) {
+    const auto copy = part_;
+    const auto lock = number_.try_lock();
+    co_await wait_for_ever(io);
+    ADD_FAILURE() << "the wait never ends";
+  }
+  tarn::asio::task<> wait_for_ever(net::io_context& io) {
+    const auto copy = part_;
+    tarn::asio::steady_timer never(io, for_ever);
+    co_await tarn::asio::wait(memory_, [&](auto handler) { never.async_wait(std::move(handler)); });
+  }
+  template <class Start>
+  tarn::asio::background start(Start operation, std::string& result) {
+    const auto copy = part_;
+    try {
+      co_await tarn::asio::wait(memory_, operation);
+      result = "resumed";
+    } catch (const std::runtime_error& thrown) {
+      result = thrown.what();
+    }
+  }
+  tarn::asio::background fail_after_wait(net::io_context& io) {
+    const auto copy = part_;
+    tarn::asio::steady_timer soon(io, 1ms);
+    co_await tarn::asio::wait(memory_, [&](auto handler) { soon.async_wait(std::move(handler)); });
+    throw std::runtime_error("failed");
+  }
+};
+
+class a_coroutine_that_nobody_awaits : public testing::Test {
+ protected:
+  void expect_nothing_is_left() {
+    EXPECT_EQ(starter_.part_.use_count(), 1);
+    EXPECT_EQ(starter_.memory_.blocks, 0);
+  }
+
+  background_starter starter_;
+  std::optional<net::io_context> io_{std::in_place};
+  std::string result_;
+};
+
+TEST_F(a_coroutine_that_nobody_awaits, is_destroyed_with_its_tasks_when_its_context_ends) {
+  starter_.hold_lock(*io_);
+  starter_.hold_lock(*io_);
+  io_->poll();
+  EXPECT_EQ(starter_.part_.use_count(), 5);
+  EXPECT_FALSE(starter_.number_.try_lock());
+  io_.reset();
+  expect_nothing_is_left();
+  EXPECT_TRUE(starter_.number_.try_lock());
+}
+
+TEST_F(a_coroutine_that_nobody_awaits, catches_what_the_start_of_an_operation_throws) {
+  starter_.start([](auto) { throw std::runtime_error("refused"); }, result_);
+  EXPECT_EQ(result_, "refused");
+  expect_nothing_is_left();
+}
+
+TEST_F(a_coroutine_that_nobody_awaits, is_destroyed_when_an_operation_drops_its_handler) {
+  starter_.start([](auto) {}, result_);
+  EXPECT_EQ(result_, "");
+  expect_nothing_is_left();
+}
+
+TEST_F(a_coroutine_that_nobody_awaits, leaves_nothing_when_its_exception_leaves_the_context) {
+  starter_.fail_after_wait(*io_);
+  EXPECT_THROW(io_->run(), std::runtime_error);
+  expect_nothing_is_left();
+}
+
 /// An object whose coroutines have their frames in its memory.
 class owner {
  public:
