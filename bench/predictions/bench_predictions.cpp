@@ -1,4 +1,4 @@
-// `bench-predictions PROGRAM before|after ROUNDS`: small programs whose most expensive transient site has a remedy,
+// `bench-predictions PROGRAM before|after ROUNDS`: small programs whose most expensive same-thread site has a remedy,
 // without it and with it. predictions.py compares the gain that `tarn report` predicts for the first with the
 // measured gain of the second.
 #include <array>

@@ -329,13 +329,13 @@ advice advise(remedy_kind remedy, const allocation_info& allocation, const site&
               "each buffer takes this size, also where less would do"};
     case remedy_kind::hoist: return advise_hoist(allocation);
     case remedy_kind::recycle: return advise_recycle(allocation);
-    case remedy_kind::pooled: return advise_pooled(allocation, site.category == heap_category::shared);
+    case remedy_kind::pooled: return advise_pooled(allocation, site.category == heap_category::cross_thread);
     case remedy_kind::arena:
       return {"allocate it in an arena that ends with the work",
               allocation.kind == allocated_kind::text ? "tarn::arena request;  tarn::arena_string text(request);"
                                                       : "tarn::arena request;",
               "nothing of it may be used after the arena's reset"};
-    case remedy_kind::shared:
+    case remedy_kind::shared_pool:
       return {"hand over objects of a pool", "tarn::shared_pool<" + or_T(allocation.type) + "> pool;  pool.create(...)",
               "the last user frees it, by pool.destroy, not by delete"};
     case remedy_kind::drop_in:

@@ -262,7 +262,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
   std::map<std::string, common_change> changes;
   for (std::size_t index = 0; index < std::min(limit, sites.size()); ++index) {
     const site& site = sites[index];
-    if (site.sums[format::blocks] < min_allocations || site.category != heap_category::transient) continue;
+    if (site.sums[format::blocks] < min_allocations || site.category != heap_category::same_thread) continue;
     if (predictor_.is_on_drop_in(site)) continue;
     const site_view details = view(site);
     if (details.location() != nullptr)

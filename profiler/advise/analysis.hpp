@@ -140,7 +140,7 @@ class analysis {
   // Returns whether excerpts tell what the drop-in saves. They are those of single threads, so that blocks that
   // another thread frees are left to the cost model.
   bool is_replayed_whole(const site& site) const {
-    return site.category != heap_category::shared && !predictor_.is_on_drop_in(site);
+    return site.category != heap_category::cross_thread && !predictor_.is_on_drop_in(site);
   }
   // Adds a job for each image that has enough excerpts, and returns these images.
   std::vector<std::uint32_t> add_whole_jobs(std::vector<replay_job>& jobs) const;

@@ -119,7 +119,7 @@ limit limit_of(std::string_view text, double maximum) {
   limit.maximum = maximum;
   std::vector<std::string_view> left = words_of(text);
   for (const auto candidate :
-       {heap_category::transient, heap_category::shared, heap_category::start_up, heap_category::retained}) {
+       {heap_category::same_thread, heap_category::cross_thread, heap_category::start_up, heap_category::retained}) {
     if (!limit.category && take(left, name(candidate))) limit.category = candidate;
   }
   constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},
@@ -164,7 +164,7 @@ limit limit_of(std::string_view text, double maximum) {
 limit limit_of(std::string_view expression) {
   const std::size_t sign = expression.find("<=");
   if (sign == std::string_view::npos) {
-    throw wrong_limit("\"" + std::string(expression) + "\" has no <=, as in 'transient allocations <= 1000'");
+    throw wrong_limit("\"" + std::string(expression) + "\" has no <=, as in 'same-thread allocations <= 1000'");
   }
   std::string_view subject = expression.substr(0, sign), number = expression.substr(sign + 2);
   while (number.starts_with(' ')) number.remove_prefix(1);

@@ -16,7 +16,7 @@ namespace tarn::analyse {
 //
 //   [CATEGORY] METRIC [at function NAME | at file NAME] [per request] <= NUMBER
 //
-//   transient allocations <= 1000
+//   same-thread allocations <= 1000
 //   allocations at function parse <= 3 per request
 //   copied bytes at file page.cpp <= 1M
 //   heap share <= 5 %

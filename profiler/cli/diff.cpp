@@ -220,7 +220,7 @@ void print_allocations(const analyse::difference& difference) {
     if (difference.before[index] == 0 && difference.after[index] == 0) continue;
     const double earlier = static_cast<double>(difference.before[index]),
                  later = static_cast<double>(difference.after[index]);
-    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
+    fmt::print("{:>12} {:>14} → {:>14} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
                grouped(difference.before[index]), grouped(difference.after[index]),
                earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }

@@ -301,7 +301,7 @@ void add_gate(CLI::App& application) {
   command->add_option("FILE", request->path, "recording to check")->required();
   command
       ->add_option("--max", request->limits,
-                   "limit such as 'transient allocations <= 1000', or a file of limits; may be repeated")
+                   "limit such as 'same-thread allocations <= 1000', or a file of limits; may be repeated")
       ->required()
       ->expected(1)
       ->take_all()
@@ -312,11 +312,11 @@ void add_gate(CLI::App& application) {
       ->type_name("N");
   command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
   command->footer(
-      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
+      "A limit: [same-thread|cross-thread|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
       "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
       "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER % of one thread,\n"
       "system calls <= NUMBER [per request].\n"
-      "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
+      "A file has them in a table [max], as \"same-thread allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
       "1 a limit is broken, 2 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");
   command->callback([request] {

@@ -122,8 +122,9 @@ void add_report(CLI::App& application) {
             request->only = static_cast<analyse::heap_category>(std::find(categories.begin(), categories.end(), name) -
                                                                 categories.begin());
           },
-          "show only heap sites of one category: transient (freed soon by the same thread), shared (freed by "
-          "another thread), start-up (allocated before other threads start), kept (not freed)")
+          "show only heap sites of one category: same-thread (freed by the thread that "
+          "allocates), cross-thread (freed by others), start-up (allocated before other threads start), kept (not "
+          "freed)")
       ->type_name("NAME")
       ->check(CLI::IsMember(categories));
   command->add_option("--source", request->sources, "show only these sources")

@@ -23,8 +23,8 @@ struct category_info {
   const char* colour;
 };
 constexpr std::array<category_info, 17> categories = {{{"other", "grey"},
-                                                       {"transient", "orange"},
-                                                       {"shared", "red"},
+                                                       {"same-thread", "orange"},
+                                                       {"cross-thread", "red"},
                                                        {"start-up", "lightblue"},
                                                        {"kept", "blue"},
                                                        {"contended", "red"},

@@ -29,7 +29,7 @@ struct sample {
   std::uint32_t thread = 0;  // index in the recording's threads: the one that allocated, or acted
   std::uint32_t freed_by = 0;
   sample_source source = sample_source::heap;
-  std::string_view category;   // the site's: "transient", "contended", "small" …
+  std::string_view category;   // the site's: "same-thread", "contended", "small" …
   std::string_view operation;  // "mutex", "read"; empty for the heap and the processor
   values sums{};
 };
@@ -74,7 +74,7 @@ constexpr std::string_view no_stack = "[not recorded]";
 std::string frame_name(const analyse::code_location& location);
 // Returns "worker (4712)", or "thread 4712" if it has no name. ", image 2" follows if there are several images.
 std::string thread_name(const format::recording& recording, std::uint32_t thread);
-// Returns the innermost frame of formats without labels: "[transient]", "[read: small]".
+// Returns the innermost frame of formats without labels: "[same-thread]", "[read: small]".
 std::string leaf_name(const sample& sample);
 // Returns the command line.
 std::string program_name(const format::recording& recording);

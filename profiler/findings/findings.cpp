@@ -29,7 +29,8 @@ heap_category categorise(const site& site, bool is_threaded) {
     return heap_category::start_up;
   const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;
   if (!is_share(frees, blocks, 0.5)) return heap_category::retained;
-  return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::transient : heap_category::shared;
+  return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::same_thread
+                                                                : heap_category::cross_thread;
 }
 
 void add_cell(site& site, const format::heap_key& key, const format::heap_counts& value) {
@@ -170,8 +171,8 @@ bool allocates(const code_location& location) {
 
 const char* name(heap_category category) {
   switch (category) {
-    case heap_category::transient: return "transient";
-    case heap_category::shared: return "shared";
+    case heap_category::same_thread: return "same-thread";
+    case heap_category::cross_thread: return "cross-thread";
     case heap_category::start_up: return "start-up";
     case heap_category::retained: return "kept";
   }

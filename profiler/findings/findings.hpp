@@ -11,10 +11,10 @@
 namespace tarn::analyse {
 
 enum class heap_category {
-  transient,  // the allocating thread frees each block
-  shared,     // other threads free blocks
-  start_up,   // allocated before the second thread and not freed while others ran: perhaps read-only and shared
-  retained,   // in use at the end, whenever allocated
+  same_thread,   // the allocating thread frees each block
+  cross_thread,  // other threads free blocks
+  start_up,      // allocated before the second thread and not freed while others ran: perhaps read by all threads
+  retained,      // in use at the end, whenever allocated
 };
 constexpr std::size_t category_count = 4;
 const char* name(heap_category category);

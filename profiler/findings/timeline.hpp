@@ -12,8 +12,8 @@
 
 namespace tarn::analyse {
 
-inline constexpr std::array categories = {heap_category::transient, heap_category::shared, heap_category::start_up,
-                                          heap_category::retained};
+inline constexpr std::array categories = {heap_category::same_thread, heap_category::cross_thread,
+                                          heap_category::start_up, heap_category::retained};
 inline constexpr std::array lock_categories = {lock_category::contended, lock_category::uncontended,
                                                lock_category::one_thread, lock_category::condition};
 inline constexpr std::array call_categories = {call_category::small,  call_category::repeated, call_category::batch,

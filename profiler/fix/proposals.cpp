@@ -48,7 +48,7 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_counts) 
     analyse::prediction counts;
     counts.saved_ns = view.predicted.now_ns;
     counts.saves_more = true;  // the counts are beside the object, and the pointer is set up at once
-    if (view.facts.category == analyse::heap_category::shared) counts.saved_ns.low = 0;
+    if (view.facts.category == analyse::heap_category::cross_thread) counts.saved_ns.low = 0;
     return proposal_of(view, "make_shared", counts);
   }
   std::optional<proposal> result;

@@ -294,7 +294,7 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
     reserve.saved_ns += copies;
     result.remedies.push_back(reserve);
   }
-  if (site.category == heap_category::transient) {
+  if (site.category == heap_category::same_thread) {
     const bool is_short = is_short_lived(site);
     if (is_short) {
       result.remedies.push_back({remedy_kind::hoist, {}, result.now_ns, blocks});
@@ -305,9 +305,9 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
     result.remedies.push_back(served(remedy_kind::pooled));
     if (is_short) result.remedies.push_back(served(remedy_kind::arena));
   }
-  if (site.category == heap_category::shared) {
+  if (site.category == heap_category::cross_thread) {
     // Threads that wait for each other may spend the saved time sleeping and waking, so only the upper bound is sure.
-    for (const remedy_kind remedy : {remedy_kind::shared, remedy_kind::pooled}) {
+    for (const remedy_kind remedy : {remedy_kind::shared_pool, remedy_kind::pooled}) {
       result.remedies.push_back(served(remedy));
       range& saved = result.remedies.back().saved_ns;
       saved.low = std::min(saved.low, 0.0);

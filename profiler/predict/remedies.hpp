@@ -24,13 +24,13 @@ enum class way : std::size_t {
 
 // The order of `remedies`.
 enum class remedy_kind : std::size_t {
-  hoist,    // allocate once, outside the loop
-  reserve,  // allocate the final size at once
-  recycle,  // tarn::recycle<T>()
-  pooled,   // tarn::pooled<T>, tarn::allocator<T>
-  arena,    // tarn::arena
-  shared,   // tarn::shared_pool<T>
-  drop_in,  // tarn run
+  hoist,        // allocate once, outside the loop
+  reserve,      // allocate the final size at once
+  recycle,      // tarn::recycle<T>()
+  pooled,       // tarn::pooled<T>, tarn::allocator<T>
+  arena,        // tarn::arena
+  shared_pool,  // tarn::shared_pool<T>
+  drop_in,      // tarn run
 };
 
 struct remedy_facts {

@@ -136,7 +136,7 @@ void print_callers(const analyse::site_view& view, const paint& style) {
 // Blocks that start-up made or that are kept to the end are held anyway.
 bool is_said_held(const analyse::site& site) {
   using enum analyse::heap_category;
-  return (site.category == transient || site.category == shared) && analyse::is_held(site);
+  return (site.category == same_thread || site.category == cross_thread) && analyse::is_held(site);
 }
 
 std::vector<std::string> titles_of(const std::vector<analyse::site_view>& views) {
@@ -187,7 +187,7 @@ void print_categories(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
-  for (const auto kind : {analyse::heap_category::transient, analyse::heap_category::shared,
+  for (const auto kind : {analyse::heap_category::same_thread, analyse::heap_category::cross_thread,
                           analyse::heap_category::start_up, analyse::heap_category::retained}) {
     std::uint64_t sites = 0, blocks = 0, held_blocks = 0;
     for (const analyse::site& site : analysis.grouped_sites()) {
@@ -197,7 +197,7 @@ void print_categories(analyse::analysis& analysis) {
       if (is_said_held(site)) held_blocks += site.sums[counter::blocks];
     }
     if (sites == 0) continue;
-    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), grouped(blocks),
+    fmt::print("{:>12} {:>14} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), grouped(blocks),
                percent(blocks, estimated), count_text(sites, "site"),
                held_blocks == 0 ? "" : fmt::format("; {:.1f} % held", percent(held_blocks, estimated)));
   }

@@ -19,7 +19,7 @@ namespace {
 using analyse::live_row;
 using analyse::live_view;
 
-constexpr int category_width = 12;
+constexpr int category_width = 14;
 
 live_view view_at(std::size_t view) { return analyse::live_views[view]; }
 

@@ -76,12 +76,12 @@ class CommandLine(CommandTest):
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 105)
 
     def test_a_category_is_one_of_four_names(self):
-        self.assertIn("--category NAME:{transient,shared,start-up,kept}", self.tarn("report", "--help").stdout)
+        self.assertIn("--category NAME:{same-thread,cross-thread,start-up,kept}", self.tarn("report", "--help").stdout)
         for word in ("3", "x"):
             result = self.tarn("report", "--category", word, "rec")
             self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{transient,shared,start-up,kept}}; "
-                                            "see tarn report --help\n")
+            self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{same-thread,cross-thread,"
+                                            "start-up,kept}; see tarn report --help\n")
 
     def test_a_missing_subcommand_or_argument_is_wrong_usage(self):
         self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")

@@ -90,7 +90,7 @@ class Collapsed(ExportTest):
 
     def test_a_stack_is_named_from_thread_to_category(self):
         lines = self.export("collapsed", "--measure", "allocations").decode().splitlines()
-        self.assertTrue(any(";main;" in line and f";grow;[transient] {9 * ROUNDS}" in line for line in lines), lines)
+        self.assertTrue(any(";main;" in line and f";grow;[same-thread] {9 * ROUNDS}" in line for line in lines), lines)
         self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", line) for line in lines), lines)
 
     def test_threads_have_the_names_that_they_ended_with(self):
@@ -137,7 +137,7 @@ class Firefox(ExportTest):
         track = next(line.split()[0].lstrip("*") or line.split()[1] for line in listed if "Blocks allocated" in line)
         self.pq("thread", "select", track)
         shown = self.pq("thread", "samples", "--limit", "1000")
-        self.assertIn("transient", shown)
+        self.assertIn("same-thread", shown)
         self.assertRegex(shown, rf"tool_sites!grow - .*{9 * ROUNDS}")
 
     def test_every_thread_has_a_track_of_each_measure(self):
@@ -175,7 +175,7 @@ class Pprof(ExportTest):
         self.assertRegex(self.pprof(path, "-lines", "-top", "-sample_index=allocations"), r" grow .*sites\.cpp:\d+\n")
         self.assertIn("tool_sites", self.pprof(path, "-top").partition("\n")[0], "the program comes first")
         tags = self.pprof(path, "-tags", "-sample_index=allocations")
-        for text in "category:", "transient", "freed_by:", "source:", "thread:":
+        for text in "category:", "same-thread", "freed_by:", "source:", "thread:":
             self.assertIn(text, tags)
 
     def test_it_is_compressed(self):
@@ -212,7 +212,7 @@ print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
         self.assertEqual(sum(int(sample["self_allocated"]) for sample in dump["samples"]), self.sums()["bytes"])
         grown = max(dump["samples"], key=lambda sample: int(sample["alloc_count"]))
         inner = [frames[stack] for stack in stacks[grown["callstack_id"]]]
-        self.assertEqual(base64.b64decode(functions[inner[-1]["function_name_id"]]), b"[transient]")
+        self.assertEqual(base64.b64decode(functions[inner[-1]["function_name_id"]]), b"[same-thread]")
         self.assertEqual(base64.b64decode(functions[inner[-2]["function_name_id"]]), b"grow")
         self.assertGreater(inner[-2]["line_number"], 0)
 

@@ -106,7 +106,7 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +2\d %  500 blocks  memory\.c:\d+ keep\n")
         self.assertRegex(text, r"\nMemory never freed: 20\d\d KiB in 56\d blocks\n"
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
-        self.assertRegex(text, r"\n transient +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
+        self.assertRegex(text, r"\n same-thread +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
         sites = json.loads(self.tarn("report", "--quick", "--json", "rec"))["sites"]
         held = [site["stack"][site["place"]]["function"] for site in sites if site["held"]]
         self.assertIn("hold", held)
@@ -154,7 +154,7 @@ class Memory(unittest.TestCase):
     def test_sites_of_one_function_have_titles_of_their_own(self):
         self.record("two-categories", "--full")
         text = self.tarn("report", "--quick", "rec")
-        for category in ("transient", "kept"):
+        for category in ("same-thread", "kept"):
             self.assertRegex(text, rf"\n\d+\. memory\.c:\d+ make_block, {category}  ")
 
     def test_a_gate_says_which_limit_samples_leave_open(self):

@@ -72,7 +72,7 @@ class Record(unittest.TestCase):
     def check_sites(self, report):
         temporaries = self.site(report, "make_temporaries")
         self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),
-                         ("transient", ROUNDS, 100 * ROUNDS))
+                         ("same-thread", ROUNDS, 100 * ROUNDS))
         self.assertEqual((temporaries["freed_by_same_thread"], temporaries["remote_frees"]), (ROUNDS, 0))
         self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
         self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
@@ -86,7 +86,7 @@ class Record(unittest.TestCase):
 
         produced = self.site(report, "produce")
         self.assertEqual((produced["category"], produced["allocations"], produced["remote_frees"]),
-                         ("shared", ROUNDS, ROUNDS))
+                         ("cross-thread", ROUNDS, ROUNDS))
         self.assertEqual([pair["blocks"] for pair in produced["pairs"]], [ROUNDS])
         self.assertNotEqual(produced["pairs"][0]["allocates"], produced["pairs"][0]["frees"])
         self.assertIn("shared_pool", produced["remedy"])
@@ -115,7 +115,7 @@ class Record(unittest.TestCase):
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])
         self.check_sites(report)
         text = self.run_tarn("report", "--top", "3", "rec").stdout
-        self.assertTrue(any("transient" in line for line in text.splitlines()[2:6]), text)
+        self.assertTrue(any("same-thread" in line for line in text.splitlines()[2:6]), text)
         self.assertRegex(text, r"(?m)^1\. sites.cpp:\d+ ")
         self.assertNotRegex(text, r"(?m)^4\. ")
 
@@ -141,9 +141,9 @@ class Record(unittest.TestCase):
                     # The error holds in 95 of 100: three times it, in all but one of a hundred million.
                     self.assertLess(abs(estimate - true), 3 * site["error"] * estimate,
                                     f"{function}: {estimate} of {true}")
-                self.assertEqual(self.site(sampled, "make_temporaries")["category"], "transient")
+                self.assertEqual(self.site(sampled, "make_temporaries")["category"], "same-thread")
                 produced = self.site(sampled, "produce")
-                self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("shared", 0))
+                self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("cross-thread", 0))
                 self.assertEqual(sum(produced["times"]), produced["remote_frees"])
 
     def test_parts_are_repeated_for_what_remedies_save(self):
@@ -276,7 +276,7 @@ class Record(unittest.TestCase):
         self.record(PATHS.sites, str(ROUNDS), "exec")
         report = self.report()
         self.assertEqual(report["program"]["images"], 2)
-        shared = [site["allocations"] for site in report["sites"] if site["category"] == "shared"]
+        shared = [site["allocations"] for site in report["sites"] if site["category"] == "cross-thread"]
         self.assertEqual(sorted(shared)[-2:], [ROUNDS, ROUNDS])
 
     def test_what_was_flushed_survives_the_recorder(self):

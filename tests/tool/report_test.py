@@ -153,7 +153,8 @@ class Report(ReportTest):
         self.assertIn("67 % by", self.report("--cpu-seconds", "0.001"))
 
     def test_a_category_selects_its_sites(self):
-        self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
+        sites = self.json("--category", "cross-thread")["sites"]
+        self.assertEqual({site["category"] for site in sites}, {"cross-thread"})
         self.report("--category", "nonsense", code=2)
 
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
@@ -403,7 +404,7 @@ class Gate(ReportTest):
 
     def test_the_gate_counts_and_advises_as_the_report_does(self):
         sites = json.loads(self.tarn("report", "--json", "--top", "9999", "rec").stdout)["sites"]
-        for category in ("transient", "shared", "kept"):
+        for category in ("same-thread", "cross-thread", "kept"):
             of_category = [site for site in sites if site["category"] == category]
             gate = json.loads(self.gate(f"{category} allocations <= 0", options=("--json",), code=1).stdout)
             self.assertEqual(gate["limits"][0]["value"], sum(site["allocations"] for site in of_category), category)

@@ -105,11 +105,11 @@ class Terminal(TopTest):
 
     def test_views_sorts_filters_pauses_and_quits(self):
         self.open("--", PATHS.busy)
-        self.wait_for(r"\d+k .* transient .*busy.cpp:\d+ make_temporary")
-        sites = self.wait_for(r"shared .*busy.cpp:\d+ make_parcel")
+        self.wait_for(r"\d+k .* same-thread .*busy.cpp:\d+ make_temporary")
+        sites = self.wait_for(r"cross-thread .*busy.cpp:\d+ make_parcel")
         self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
         self.assertRegex(sites, r"lock waits \d+ % of one thread   system calls .*/s, \d+ % of one thread\n"
-                                r"heap .*/s, .*/s; \d+ % remote frees; [\d,]+ in use; \d+ % transient")
+                                r"heap .*/s, .*/s; \d+ % remote frees; [\d,]+ in use; \d+ % same-thread")
         self.keys("s", "s")
         # Of samples: in the time between two looks there may be none.
         self.wait_for(r"by remote/s(.|\n)*make_parcel(.|\n)*make_temporary")

@@ -53,7 +53,7 @@ export function stack(data, frames) {
   return node;
 }
 
-export function add_site(data, frames, {category = 'transient', cost = 1e6, blocks = 5000, remedy = true, handed = 0} = {}) {
+export function add_site(data, frames, {category = 'same-thread', cost = 1e6, blocks = 5000, remedy = true, handed = 0} = {}) {
   data.sites ??= [];
   const bucket = (filled, count) => Array.from({length: count}, (_, index) => (index === filled ? blocks : 0));
   data.sites.push({
@@ -73,7 +73,7 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
 // Two dozen sites of all categories, locks and calls.
 export function example() {
   const data = empty();
-  const categories = ['transient', 'shared', 'start-up', 'kept'];
+  const categories = ['same-thread', 'cross-thread', 'start-up', 'kept'];
   for (let index = 0; index < 24; ++index) {
     add_site(data, [[`make_${index}(int)`, '/home/me/src/make.cpp', index + 1], [`serve_${index % 3}()`, '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]],
              {category: categories[index % 4], cost: 1e6 * (24 - index), blocks: 1000 * (index + 1), remedy: index % 4 < 2, handed: index % 4 === 1 ? 500 : 0});
@@ -166,12 +166,12 @@ export function large(count, depth) {
 
 // What `tarn diff --html` writes.
 export function difference() {
-  const side = (name, allocations, cost, fields = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'transient', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...fields});
+  const side = (name, allocations, cost, fields = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'same-thread', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...fields});
   return {
     kind: 'difference',
     difference: {
       before: './program', after: './program --pooled',
-      allocations: {transient: {before: 9000, after: 1000}, shared: {after: 5}},
+      allocations: {'same-thread': {before: 9000, after: 1000}, 'cross-thread': {after: 5}},
       heap_ns: {before: [8e7, 1.2e8], after: [1e7, 2e7]}, saved_cpu_ns: [6e7, 9e7], predicted_ns: [5e7, 8e7],
       changes: [
         {before: side('make(int)', 8000, 1e8, {remedy: 'pool it'}), after: side('make(int)', 10, 1e6), achieved_ns: [7e7, 9e7], predicted: {name: 'pooled', saved_ns: [5e7, 8e7], holds: true}},

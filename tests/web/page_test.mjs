@@ -107,7 +107,7 @@ const tests = {
     assert.equal(await page.getAttribute('th[aria-sort]', 'aria-sort'), 'descending');
     await page.getByRole('button', {name: 'Blocks'}).click();
     assert.match((await rows(page))[0], /^make_0/);
-    await page.selectOption('select >> nth=0', 'shared');
+    await page.selectOption('select >> nth=0', 'cross-thread');
     assert.equal((await rows(page)).length, 6);
     await page.fill('input[type=search]', 'make_17');
     assert.deepEqual((await rows(page)).length, 1);

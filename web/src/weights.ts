@@ -29,7 +29,7 @@ export const on_purpose = new Set(['condition', 'waits']);
 
 // The same order everywhere, and the place of each category's colour.
 export const categories: Record<Metric['table'], string[]> = {
-  sites: ['transient', 'shared', 'start-up', 'kept'],
+  sites: ['same-thread', 'cross-thread', 'start-up', 'kept'],
   locks: ['contended', 'uncontended', 'one thread', 'condition'],
   syscalls: ['small', 'repeated', 'batch', 'memory', 'waits', 'needed'],
   cpu: ['program', 'kernel'],

@@ -238,7 +238,7 @@ TEST(advice, what_is_not_known_is_not_invented) {
       allocation_at(stack({"std::function<void ()>::function<x, void>(x)", "std::thread::f()"}));
   EXPECT_EQ(library.frame, 0U);
   for (const remedy_kind remedy : {remedy_kind::hoist, remedy_kind::reserve, remedy_kind::recycle, remedy_kind::pooled,
-                                   remedy_kind::arena, remedy_kind::shared}) {
+                                   remedy_kind::arena, remedy_kind::shared_pool}) {
     EXPECT_FALSE(advise(remedy, empty, site(), {}).text.empty());
   }
 }

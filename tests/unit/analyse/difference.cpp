@@ -9,7 +9,7 @@ namespace tarn::analyse {
 namespace {
 
 site_view view(const char* function, int line, std::uint64_t blocks,
-               heap_category category = heap_category::transient) {
+               heap_category category = heap_category::same_thread) {
   site_view result;
   result.facts.sums[format::blocks] = blocks;
   result.facts.sums[format::bytes] = blocks * 10;
@@ -36,21 +36,21 @@ TEST(difference, of_the_same_is_none) {
 }
 
 TEST(difference, sites_of_one_place_are_one) {
-  const auto sums = sums_by_location({view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::shared)});
+  const auto sums = sums_by_location({view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::cross_thread)});
   ASSERT_EQ(sums.size(), 1U);
   EXPECT_EQ(sums[0].allocations, 150U);
-  EXPECT_EQ(sums[0].category, heap_category::transient) << "the most of them";
+  EXPECT_EQ(sums[0].category, heap_category::same_thread) << "the most of them";
   EXPECT_EQ(sums[0].function, "f");
 }
 
 TEST(difference, sites_of_one_place_count_by_their_category) {
-  const std::vector<site_view> views = {view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::shared)};
-  ASSERT_EQ(sums_by_location(views, heap_category::shared).size(), 1U);
-  EXPECT_EQ(sums_by_location(views, heap_category::shared)[0].allocations, 50U);
+  const std::vector<site_view> views = {view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::cross_thread)};
+  ASSERT_EQ(sums_by_location(views, heap_category::cross_thread).size(), 1U);
+  EXPECT_EQ(sums_by_location(views, heap_category::cross_thread)[0].allocations, 50U);
   EXPECT_TRUE(sums_by_location(views, heap_category::retained).empty());
   const difference empty = differences_of(views, views);
-  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::transient)], 100U);
-  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::shared)], 50U);
+  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::same_thread)], 100U);
+  EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::cross_thread)], 50U);
 }
 
 TEST(difference, a_site_that_is_gone_saves_all_of_it) {
@@ -87,7 +87,8 @@ TEST(difference, the_same_line_goes_before_the_order) {
 }
 
 TEST(difference, a_change_of_category_is_a_change) {
-  EXPECT_EQ(differences_of({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::shared)}).changes.size(), 1U);
+  EXPECT_EQ(differences_of({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::cross_thread)}).changes.size(),
+            1U);
 }
 
 TEST(difference, an_alternative_that_was_applied_is_taken) {
@@ -130,7 +131,7 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
 }
 
 TEST(difference, samples_of_the_same_work_do_not_differ) {
-  const auto sampled = [](std::uint64_t samples, heap_category category = heap_category::transient) {
+  const auto sampled = [](std::uint64_t samples, heap_category category = heap_category::same_thread) {
     site_view sampled_view = view("f()", 1, samples * 100, category);
     sampled_view.facts.sums[format::spread] = samples * 100 * 99;
     return sampled_view;
@@ -139,7 +140,8 @@ TEST(difference, samples_of_the_same_work_do_not_differ) {
   EXPECT_TRUE(differences_of({sampled(90)}, {view("f()", 1, 10'000)}).changes.empty())
       << "against one that was counted";
   EXPECT_TRUE(differences_of({sampled(3)}, {}).changes.empty()) << "no sample fell there";
-  EXPECT_TRUE(differences_of({sampled(2)}, {sampled(3, heap_category::shared)}).changes.empty()) << "by one sample";
+  EXPECT_TRUE(differences_of({sampled(2)}, {sampled(3, heap_category::cross_thread)}).changes.empty())
+      << "by one sample";
   EXPECT_EQ(differences_of({sampled(100)}, {sampled(10)}).changes.size(), 1U);
   EXPECT_EQ(differences_of({sampled(100)}, {}).changes.size(), 1U);
   site_view handed = sampled(100), larger = sampled(100), still_live = sampled(100);

@@ -14,27 +14,27 @@ heap_category category_of(const made_site& first, unsigned threads = 2) {
   return findings.sites.front().category;
 }
 
-TEST(findings, blocks_that_the_same_thread_frees_are_transient) {
-  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 1000}), heap_category::transient);
-  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 990, .other_frees = 10}), heap_category::transient);
+TEST(findings, blocks_that_the_same_thread_frees_are_same_thread) {
+  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 1000}), heap_category::same_thread);
+  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 990, .other_frees = 10}), heap_category::same_thread);
 }
 
-TEST(findings, blocks_that_another_thread_frees_are_shared) {
-  EXPECT_EQ(category_of({.blocks = 1000, .other_frees = 1000}), heap_category::shared);
-  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 980, .other_frees = 20}), heap_category::shared);
+TEST(findings, blocks_that_another_thread_frees_are_cross_thread) {
+  EXPECT_EQ(category_of({.blocks = 1000, .other_frees = 1000}), heap_category::cross_thread);
+  EXPECT_EQ(category_of({.blocks = 1000, .own_frees = 980, .other_frees = 20}), heap_category::cross_thread);
 }
 
 TEST(findings, blocks_from_before_the_second_thread_that_live_on_are_of_start_up) {
   EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}), heap_category::start_up);
   EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5, .start_up_blocks = 10, .busy_start_up_frees = 5}),
-            heap_category::transient);
+            heap_category::same_thread);
   EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}, 1), heap_category::retained)
       << "there is no second thread";
 }
 
 TEST(findings, blocks_in_use_at_the_end_are_kept) {
   EXPECT_EQ(category_of({.blocks = 10, .own_frees = 4}), heap_category::retained);
-  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5}), heap_category::transient);
+  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5}), heap_category::same_thread);
 }
 
 TEST(findings, blocks_that_are_in_use_at_once_are_held) {

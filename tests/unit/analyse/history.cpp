@@ -138,13 +138,13 @@ TEST_F(forty_looks, have_a_course_by_category) {
   const history result = history_of(recording_, bytes_, 4);
   const timeline course =
       timeline_of(recording_, result, find(recording_), find_locks(recording_), find_calls(recording_));
-  const auto transient = static_cast<std::size_t>(heap_category::transient),
-             shared = static_cast<std::size_t>(heap_category::shared);
-  EXPECT_EQ(course.blocks[transient], (line{20, 20, 20, 20}));
-  EXPECT_EQ(course.in_use[transient], (line{1000, 2000, 3000, 4000}));
-  EXPECT_EQ(course.blocks[shared], (line{0, 0, 40, 40}));
-  EXPECT_EQ(course.bytes[shared], (line{0, 0, 380, 380}));
-  EXPECT_EQ(sum(course.in_use[shared]), 0U);
+  const auto same_thread = static_cast<std::size_t>(heap_category::same_thread),
+             cross_thread = static_cast<std::size_t>(heap_category::cross_thread);
+  EXPECT_EQ(course.blocks[same_thread], (line{20, 20, 20, 20}));
+  EXPECT_EQ(course.in_use[same_thread], (line{1000, 2000, 3000, 4000}));
+  EXPECT_EQ(course.blocks[cross_thread], (line{0, 0, 40, 40}));
+  EXPECT_EQ(course.bytes[cross_thread], (line{0, 0, 380, 380}));
+  EXPECT_EQ(sum(course.in_use[cross_thread]), 0U);
   const auto contended = static_cast<std::size_t>(lock_category::contended);
   EXPECT_EQ(course.acquisitions[contended], (line{11, 10, 10, 10}));
   EXPECT_EQ(course.waited_ns[contended], (line{0, 0, 0, 35})) << "two ticks a nanosecond";

@@ -14,7 +14,7 @@ location_sums place_of(const char* function, const char* file, heap_category cat
   sums.allocations = allocations;
   sums.bytes = allocations * 100;
   sums.copied = allocations * 10;
-  sums.remote_frees = category == heap_category::shared ? allocations : 0;
+  sums.remote_frees = category == heap_category::cross_thread ? allocations : 0;
   sums.peak_bytes = allocations * 50;
   sums.end_bytes = category == heap_category::retained ? sums.bytes : 0;
   sums.growth = static_cast<double>(allocations) / 4;
@@ -25,9 +25,9 @@ const located_sums& places() {
   static const located_sums sums = [] {
     located_sums located;
     for (const location_sums& location :
-         {place_of("ns::parse", "/src/parse.cpp", heap_category::transient, 500),
-          place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::transient, 200),
-          place_of("ns::send", "/src/send.cpp", heap_category::shared, 40),
+         {place_of("ns::parse", "/src/parse.cpp", heap_category::same_thread, 500),
+          place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::same_thread, 200),
+          place_of("ns::send", "/src/send.cpp", heap_category::cross_thread, 40),
           place_of("sparse", "/src/sparse.cpp", heap_category::retained, 3)}) {
       located.places.push_back(location);
       located.by_category[static_cast<std::size_t>(location.category)].push_back(location);
@@ -55,11 +55,11 @@ double value(const std::string& expression, double requests = 0) {
 }
 
 TEST(limits, a_limit_holds_up_to_its_number) {
-  EXPECT_FALSE(is_broken("transient allocations <= 700"));
-  const limit_check check = checked(limit_of("transient allocations <= 699"));
+  EXPECT_FALSE(is_broken("same-thread allocations <= 700"));
+  const limit_check check = checked(limit_of("same-thread allocations <= 699"));
   EXPECT_TRUE(check.is_broken());
   EXPECT_DOUBLE_EQ(check.value, 700);
-  EXPECT_EQ(check.checked.text, "transient allocations");
+  EXPECT_EQ(check.checked.text, "same-thread allocations");
   EXPECT_EQ(check.largest->function, "ns::parse");
 }
 
@@ -69,7 +69,7 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("copied bytes"), 7'430);
   EXPECT_DOUBLE_EQ(value("remote frees"), 40);
   EXPECT_DOUBLE_EQ(value("sites"), 4);
-  EXPECT_DOUBLE_EQ(value("shared bytes"), 4'000);
+  EXPECT_DOUBLE_EQ(value("cross-thread bytes"), 4'000);
   EXPECT_DOUBLE_EQ(value("start-up allocations"), 0);
   EXPECT_DOUBLE_EQ(value("heap share"), 0.08);
   EXPECT_DOUBLE_EQ(value("lock waits"), 0.02);
@@ -141,12 +141,12 @@ TEST(limits, a_limit_knows_its_function) {
 }
 
 TEST(limits, per_request_divides) {
-  EXPECT_DOUBLE_EQ(value("transient allocations per request", 100), 7);
+  EXPECT_DOUBLE_EQ(value("same-thread allocations per request", 100), 7);
   EXPECT_DOUBLE_EQ(value("system calls per request", 100), 9);
   EXPECT_THROW(limit_of("lock waits per request <= 1 %"), wrong_limit);
   EXPECT_THROW(limit_of("system calls at function parse <= 1"), wrong_limit);
-  EXPECT_FALSE(is_broken("transient allocations <= 7 per request", 100));
-  EXPECT_TRUE(is_broken("transient allocations <= 6.9 per request", 100));
+  EXPECT_FALSE(is_broken("same-thread allocations <= 7 per request", 100));
+  EXPECT_TRUE(is_broken("same-thread allocations <= 6.9 per request", 100));
   EXPECT_THROW(is_broken("allocations <= 3 per request"), wrong_limit) << "of how many?";
 }
 
@@ -169,12 +169,12 @@ TEST(limits, what_cannot_be_a_limit_is_refused) {
                                   "allocations <= many",
                                   "allocations <= -1",
                                   "allocations <= 3 apples",
-                                  "transient <= 3",
-                                  "shared transient allocations <= 1",
+                                  "same-thread <= 3",
+                                  "cross-thread same-thread allocations <= 1",
                                   "allocations at <= 3",
                                   "allocations at function <= 3",
                                   "allocations at moon parse <= 3",
-                                  "transient heap share <= 3 %",
+                                  "same-thread heap share <= 3 %",
                                   "heap share <= 3 % per request",
                                   "peak <= 3 per request",
                                   "growth per request <= 3",

@@ -41,9 +41,9 @@ TEST(live, a_site_has_its_category_and_what_is_in_use_now) {
   const auto rows = live_rows(live_view::sites, input.before, input.now, 2);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].site, 1U);
-  EXPECT_STREQ(rows[0].category, "transient");
+  EXPECT_STREQ(rows[0].category, "same-thread");
   EXPECT_EQ(rows[0].values, (std::array<double, 7>{1000, 10000, 0, 10}));
-  EXPECT_STREQ(rows[1].category, "shared");
+  EXPECT_STREQ(rows[1].category, "cross-thread");
   EXPECT_EQ(rows[1].values, (std::array<double, 7>{250, 1000, 200, 100}));
 }
 
@@ -67,8 +67,8 @@ TEST(live, totals_are_those_of_all_threads) {
   EXPECT_EQ(totals.remote_frees, 200);
   EXPECT_EQ(totals.wait_ms, 10);
   EXPECT_EQ(totals.in_use, 110U);
-  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::transient)], 1000);
-  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::shared)], 250);
+  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::same_thread)], 1000);
+  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::cross_thread)], 250);
 }
 
 TEST(live, an_estimate_that_went_down_is_nothing) {

@@ -45,12 +45,12 @@ TEST(predict, a_block_that_another_thread_frees_is_handed_over) {
   const site_prediction prediction = predicted(recording_of({{.blocks = 1000, .other_frees = 1000}}), cheap_remedies());
   EXPECT_DOUBLE_EQ(prediction.now_ns.low, 1000 * 100.0) << "or it comes back by another one";
   EXPECT_DOUBLE_EQ(prediction.now_ns.high, 1000 * 105.0);
-  ASSERT_NE(find_remedy(prediction, remedy_kind::shared), nullptr);
-  EXPECT_EQ(prediction.remedies.front().remedy, remedy_kind::shared);
-  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared)->ns.low, 1000 * 10.0);
-  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared)->saved_ns.low, 0)
+  ASSERT_NE(find_remedy(prediction, remedy_kind::shared_pool), nullptr);
+  EXPECT_EQ(prediction.remedies.front().remedy, remedy_kind::shared_pool);
+  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared_pool)->ns.low, 1000 * 10.0);
+  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared_pool)->saved_ns.low, 0)
       << "the threads may sleep for it instead";
-  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared)->saved_ns.high, 1000 * 90.0)
+  EXPECT_DOUBLE_EQ(find_remedy(prediction, remedy_kind::shared_pool)->saved_ns.high, 1000 * 90.0)
       << "both at the same pattern";
   EXPECT_EQ(find_remedy(prediction, remedy_kind::hoist), nullptr) << "another thread needs it";
 }

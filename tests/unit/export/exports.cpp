@@ -73,8 +73,8 @@ TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
   const profile profile(analysis);
   const std::string file = collapsed(profile, allocations);
   EXPECT_EQ(file,
-            "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[transient] 10\n"
-            "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x1;[shared] 7\n"
+            "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[same-thread] 10\n"
+            "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x1;[cross-thread] 7\n"
             "thread 101;[not recorded];[kept] 1\n");
   EXPECT_THAT(collapsed(profile, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
   EXPECT_THAT(collapsed(profile, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
