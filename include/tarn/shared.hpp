@@ -21,16 +21,16 @@ namespace detail {
 struct shared_access;  // <tarn/with.hpp>
 
 /// Calls the function if `is_wanted`. The result is a bool for a function without a result, else a std::optional.
-template <class Function, class T>
-auto call_if(bool is_wanted, Function&& function, T& value) {
-  using result = std::invoke_result_t<Function, T&>;
+template <class Function, class... T>
+auto call_if(bool is_wanted, Function&& function, T&... values) {
+  using result = std::invoke_result_t<Function, T&...>;
   if constexpr (std::is_void_v<result>) {
     if (is_wanted) {
-      std::invoke(std::forward<Function>(function), value);
+      std::invoke(std::forward<Function>(function), values...);
     }
     return is_wanted;
   } else {
-    return is_wanted ? std::optional<result>(std::invoke(std::forward<Function>(function), value)) : std::nullopt;
+    return is_wanted ? std::optional<result>(std::invoke(std::forward<Function>(function), values...)) : std::nullopt;
   }
 }
 }  // namespace detail

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <ranges>
@@ -27,6 +28,7 @@ namespace detail {
 struct any_lock {
   const void* object;
   void (*lock)(const void*);
+  bool (*lock_for)(const void*, std::chrono::steady_clock::duration);  // null: the mutex waits without a deadline
   bool (*try_lock)(const void*);
   void (*unlock)(const void*) noexcept;
 };
@@ -37,11 +39,11 @@ struct shared_access {
   template <class Shared>
   static any_lock lock_of(Shared& target) noexcept {
     if constexpr (std::is_const_v<Shared> && shared_lockable<typename Shared::mutex_type>) {
-      return {&target, [](const void* object) { mutex<Shared>(object).lock_shared(); },
+      return {&target, [](const void* object) { mutex<Shared>(object).lock_shared(); }, timed_lock_of<Shared>(),
               [](const void* object) -> bool { return mutex<Shared>(object).try_lock_shared(); },
               [](const void* object) noexcept { mutex<Shared>(object).unlock_shared(); }};
     } else {
-      return {&target, [](const void* object) { mutex<Shared>(object).lock(); },
+      return {&target, [](const void* object) { mutex<Shared>(object).lock(); }, timed_lock_of<Shared>(),
               [](const void* object) -> bool { return mutex<Shared>(object).try_lock(); },
               [](const void* object) noexcept { mutex<Shared>(object).unlock(); }};
     }
@@ -64,6 +66,21 @@ struct shared_access {
   }
 
  private:
+  using duration = std::chrono::steady_clock::duration;
+
+  template <class Shared>
+  static auto timed_lock_of() noexcept -> bool (*)(const void*, duration) {
+    using mutex_type = typename Shared::mutex_type;
+    if constexpr (std::is_const_v<Shared> && timed_shared_lockable<mutex_type>) {
+      return [](const void* object, duration longest) -> bool {
+        return mutex<Shared>(object).try_lock_shared_for(longest);
+      };
+    } else if constexpr (timed_lockable<mutex_type>) {
+      return [](const void* object, duration longest) -> bool { return mutex<Shared>(object).try_lock_for(longest); };
+    } else {
+      return nullptr;
+    }
+  }
   template <class Shared>
   static auto& mutex(const void* object) noexcept {
     return static_cast<const Shared*>(object)->mutex_;
@@ -72,11 +89,12 @@ struct shared_access {
 
 /// Takes all the locks: it waits for one while holding none and tries the others. When one is not free, it releases
 /// all and waits for that one. It begins in the order of addresses, so that threads that want the same locks meet at
-/// the first.
-inline void lock_together(std::span<any_lock> locks, const std::source_location& location) {
+/// the first. Returns false, and holds nothing, when it does not have all of them at the deadline, if there is one.
+inline bool lock_together(std::span<any_lock> locks, const std::source_location& location,
+                          const std::chrono::steady_clock::time_point* deadline = nullptr) {
   const std::size_t count = locks.size();
   if (count == 0) {
-    return;
+    return true;
   }
   std::sort(locks.begin(), locks.end(),
             [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); });
@@ -86,22 +104,38 @@ inline void lock_together(std::span<any_lock> locks, const std::source_location&
     }
   }
   for (std::size_t first = 0;;) {
-    locks[first].lock(locks[first].object);
+    if (deadline == nullptr) {
+      locks[first].lock(locks[first].object);
+    } else if (!locks[first].lock_for(locks[first].object, *deadline - std::chrono::steady_clock::now())) {
+      return false;
+    }
     std::size_t tried = 1;
     while (tried < count && locks[(first + tried) % count].try_lock(locks[(first + tried) % count].object)) {
       ++tried;
     }
     if (tried == count) {
-      return;
+      return true;
     }
     const std::size_t missing = (first + tried) % count;
     for (std::size_t offset = 0; offset < tried; ++offset) {
       const any_lock& next_lock = locks[(first + offset) % count];
       next_lock.unlock(next_lock.object);
     }
+    if (deadline != nullptr && std::chrono::steady_clock::now() >= *deadline) {
+      return false;
+    }
     first = missing;
   }
 }
+
+/// Releases the locks of several objects at the end of its scope.
+template <class... Shared>
+struct unlock_all {
+  std::tuple<Shared&...> locked_objects;
+  ~unlock_all() {
+    std::apply([](auto&... object) { (shared_access::end(object), ...); }, locked_objects);
+  }
+};
 
 template <class Function, class... Shared>
 decltype(auto) with_all(const std::source_location& location, Function&& function,
@@ -110,15 +144,25 @@ decltype(auto) with_all(const std::source_location& location, Function&& functio
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
   (shared_access::watch(objects).before(&objects, location), ...);
   lock_together(locks, location);
-  struct unlocker {
-    std::tuple<Shared&...> locked_objects;
-    ~unlocker() {
-      std::apply([](auto&... object) { (shared_access::end(object), ...); }, locked_objects);
-    }
-  };
   (shared_access::watch(objects).acquired(&objects, location), ...);
-  const unlocker until_the_end{{objects...}};
+  const unlock_all<Shared...> until_the_end{{objects...}};
   return std::invoke(std::forward<Function>(function), shared_access::value(objects)...);
+}
+
+/// Does the same until a deadline. As after try_lock_for(), only the order of the locks that are taken later is
+/// watched.
+template <class Function, class... Shared>
+auto with_all_for(std::chrono::steady_clock::duration longest, const std::source_location& location,
+                  Function&& function, Shared&... objects) TARN_NO_THREAD_SAFETY_ANALYSIS {
+  result_stays_inside<Function, decltype(shared_access::value(objects))...>();
+  std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
+  const auto deadline = std::chrono::steady_clock::now() + longest;
+  if (!lock_together(locks, location, &deadline)) {
+    return call_if(false, std::forward<Function>(function), shared_access::value(objects)...);
+  }
+  (shared_access::watch(objects).acquired_at_once(&objects, location), ...);
+  const unlock_all<Shared...> until_the_end{{objects...}};
+  return call_if(true, std::forward<Function>(function), shared_access::value(objects)...);
 }
 
 template <class T>
@@ -129,9 +173,69 @@ template <class T, class Mutex>
 inline constexpr bool is_shared<const shared<T, Mutex>> = true;
 template <class T>
 concept some_shared = is_shared<T>;
+template <class T>
+concept timed_shared = some_shared<T> && (timed_lockable<typename T::mutex_type> &&
+                                          (!std::is_const_v<T> || !shared_lockable<typename T::mutex_type> ||
+                                           timed_shared_lockable<typename T::mutex_type>));
 template <class Range>
 concept range_of_shared =
     std::ranges::forward_range<Range> && some_shared<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+template <class Range>
+concept range_of_timed_shared =
+    range_of_shared<Range> && timed_shared<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+/// The locks of a range, which it releases when it ends.
+template <class Object>
+class locked_range {
+ public:
+  using value = std::remove_reference_t<decltype(shared_access::value(std::declval<Object&>()))>;
+
+  /// Throws std::bad_alloc.
+  template <class Range>
+  explicit locked_range(Range& objects) {
+    for (Object& element : objects) {
+      locks_.push_back(shared_access::lock_of(element));
+      values_.push_back(&shared_access::value(element));
+      objects_.push_back(&element);
+    }
+  }
+  locked_range(const locked_range&) = delete;
+  locked_range& operator=(const locked_range&) = delete;
+  ~locked_range() {
+    if (is_locked_) {
+      for (Object* const element : objects_) {
+        shared_access::end(*element);
+      }
+    }
+  }
+
+  void lock(const std::source_location& location) {
+    for (Object* const element : objects_) {
+      shared_access::watch(*element).before(element, location);
+    }
+    is_locked_ = lock_together(locks_, location);
+    for (Object* const element : objects_) {
+      shared_access::watch(*element).acquired(element, location);
+    }
+  }
+  bool try_lock_for(std::chrono::steady_clock::duration longest, const std::source_location& location) {
+    const auto deadline = std::chrono::steady_clock::now() + longest;
+    is_locked_ = lock_together(locks_, location, &deadline);
+    if (is_locked_) {
+      for (Object* const element : objects_) {
+        shared_access::watch(*element).acquired_at_once(element, location);
+      }
+    }
+    return is_locked_;
+  }
+  std::span<value* const> values() const noexcept { return values_; }
+
+ private:
+  std::vector<any_lock> locks_;
+  std::vector<value*> values_;
+  std::vector<Object*> objects_;
+  bool is_locked_ = false;
+};
 
 }  // namespace detail
 
@@ -163,6 +267,40 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
   return detail::with_all(location, std::forward<Function>(function), a, b, c, d, e);
 }
 
+/// if (!tarn::with_for(50ms, a, b, [](auto& x, const auto& y) { … })) { … }  // the locks were not free in time
+///
+/// Does what tarn::with does, but waits for at most this time. Returns what `function` returns, in a std::optional that
+/// is empty when the locks were not free in time; for a function without a result, a bool. Every Mutex needs
+/// try_lock_for(): std::timed_mutex, or std::shared_timed_mutex. As after try_lock_for(), builds with checks watch the
+/// order of the locks that are taken later. Cost: that of tarn::with, and a reading of the clock for each wait.
+template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, class Function>
+[[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, Function&& function,
+                            std::source_location location = std::source_location::current()) {
+  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
+                              std::forward<Function>(function), a, b);
+}
+template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
+          class Function>
+[[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, Function&& function,
+                            std::source_location location = std::source_location::current()) {
+  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
+                              std::forward<Function>(function), a, b, c);
+}
+template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
+          detail::timed_shared D, class Function>
+[[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, Function&& function,
+                            std::source_location location = std::source_location::current()) {
+  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
+                              std::forward<Function>(function), a, b, c, d);
+}
+template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
+          detail::timed_shared D, detail::timed_shared E, class Function>
+[[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, E& e,
+                            Function&& function, std::source_location location = std::source_location::current()) {
+  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
+                              std::forward<Function>(function), a, b, c, d, e);
+}
+
 /// std::deque<tarn::shared<account>> accounts;
 /// tarn::with_range(accounts, [](std::span<account* const> each) { … });
 ///
@@ -175,34 +313,22 @@ template <detail::range_of_shared Range, class Function>
 decltype(auto) with_range(Range&& objects, Function&& function,
                           std::source_location location = std::source_location::current())
     TARN_NO_THREAD_SAFETY_ANALYSIS {
-  using object = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
-  using value = std::remove_reference_t<decltype(detail::shared_access::value(std::declval<object&>()))>;
-  detail::result_stays_inside<Function, std::span<value* const>>();
-  std::vector<detail::any_lock> locks;
-  std::vector<value*> values;
-  std::vector<object*> held_objects;
-  for (object& element : objects) {
-    locks.push_back(detail::shared_access::lock_of(element));
-    values.push_back(&detail::shared_access::value(element));
-    held_objects.push_back(&element);
-  }
-  for (object* const element : held_objects) {
-    detail::shared_access::watch(*element).before(element, location);
-  }
-  detail::lock_together(locks, location);
-  struct release {
-    std::vector<object*>& held_objects;
-    ~release() {
-      for (object* const element : held_objects) {
-        detail::shared_access::end(*element);
-      }
-    }
-  };
-  for (object* const element : held_objects) {
-    detail::shared_access::watch(*element).acquired(element, location);
-  }
-  const release at_the_end{held_objects};
-  return std::invoke(std::forward<Function>(function), std::span<value* const>(values));
+  detail::locked_range<std::remove_reference_t<std::ranges::range_reference_t<Range>>> range(objects);
+  detail::result_stays_inside<Function, decltype(range.values())>();
+  range.lock(location);
+  return std::invoke(std::forward<Function>(function), range.values());
+}
+/// Does the same, but waits for at most this time. The result is that of with_for(), and so is what it asks of every
+/// Mutex.
+template <class Rep, class Period, detail::range_of_timed_shared Range, class Function>
+[[nodiscard]] auto with_range_for(std::chrono::duration<Rep, Period> longest, Range&& objects, Function&& function,
+                                  std::source_location location = std::source_location::current())
+    TARN_NO_THREAD_SAFETY_ANALYSIS {
+  detail::locked_range<std::remove_reference_t<std::ranges::range_reference_t<Range>>> range(objects);
+  detail::result_stays_inside<Function, decltype(range.values())>();
+  const auto values = range.values();
+  return detail::call_if(range.try_lock_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location),
+                         std::forward<Function>(function), values);
 }
 
 }  // namespace tarn

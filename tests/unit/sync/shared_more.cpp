@@ -2,11 +2,17 @@
 // locks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <deque>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <shared_mutex>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -15,6 +21,7 @@
 #include <tarn/with.hpp>
 
 #include "support/child.hpp"
+#include "support/worker.hpp"
 
 namespace {
 
@@ -154,6 +161,113 @@ TYPED_TEST(shared_calls, a_range_is_locked_as_one) {
     EXPECT_TRUE(account.try_lock()) << "all are released";
   }
 }
+
+/// Objects whose locks have deadlines.
+class with_deadlines : public testing::Test {
+ protected:
+  void expect_all_are_free() {
+    support::worker().run([this] {
+      EXPECT_TRUE(a_.try_lock());
+      EXPECT_TRUE(b_.try_lock());
+      EXPECT_TRUE(accounts_[0].try_lock());
+    });
+  }
+  std::optional<int> sum_for(std::chrono::milliseconds longest) {
+    return tarn::with_for(longest, a_, b_, accounts_[0], [](int x, int y, int z) { return x + y + z; });
+  }
+
+  tarn::shared<int, std::timed_mutex> a_{1};
+  tarn::shared<int, std::shared_timed_mutex> b_{2};
+  std::deque<tarn::shared<int, std::timed_mutex>> accounts_{3};  // of 0
+};
+
+TEST_F(with_deadlines, every_lock_is_waited_for_in_time) {
+  EXPECT_EQ(sum_for(0ms), 3) << "free locks need no time";
+  EXPECT_TRUE(tarn::with_for(24h, b_, a_, [](int& x, int&) { ++x; }));
+  support::worker holder;
+  const auto expect_late = [&] {
+    holder.run([&] {
+      EXPECT_EQ(sum_for(2ms), std::nullopt);
+      EXPECT_EQ(sum_for(-1ms), std::nullopt);
+    });
+  };
+  {
+    const auto handle = a_.lock();
+    expect_late();
+  }
+  {
+    const auto handle = b_.lock_shared();
+    expect_late();
+    holder.run(
+        [&] { EXPECT_TRUE(tarn::with_for(0ms, a_, std::as_const(b_), [](int, const int& x) { EXPECT_EQ(x, 3); })); });
+  }
+  {
+    const auto handle = accounts_[0].lock();
+    expect_late();
+  }
+  expect_all_are_free();
+  EXPECT_THROW(void(tarn::with_for(1ms, a_, b_, [](int, int) { throw std::runtime_error("no"); })), std::runtime_error);
+  expect_all_are_free();
+}
+
+/// A mutex that is free for who waits for it, and never for who only tries.
+struct contended_mutex {
+  void lock() {}
+  void unlock() {}
+  bool try_lock() { return false; }
+  bool try_lock_for(std::chrono::nanoseconds longest) {
+    waits.push_back(longest);
+    return true;
+  }
+  static inline std::vector<std::chrono::nanoseconds> waits;
+};
+
+TEST_F(with_deadlines, no_wait_takes_longer_than_what_is_left) {
+  tarn::shared<int, contended_mutex> contended[2];
+  EXPECT_FALSE(tarn::with_for(5ms, contended[0], contended[1], [](int&, int&) {}));
+  auto& waits = contended_mutex::waits;
+  ASSERT_GT(waits.size(), 1u);
+  EXPECT_LE(waits.front(), 5ms);
+  EXPECT_TRUE(std::is_sorted(waits.rbegin(), waits.rend())) << "each is shorter than the one before";
+}
+
+TEST_F(with_deadlines, a_lock_that_becomes_free_in_time_is_taken) {
+  std::atomic<bool> is_held{false};
+  std::thread holder([&] {
+    const auto handle = b_.lock();
+    is_held = true;
+    std::this_thread::sleep_for(5ms);
+  });
+  while (!is_held) std::this_thread::yield();
+  EXPECT_EQ(sum_for(24h), 3);
+  holder.join();
+}
+
+TEST_F(with_deadlines, a_range_is_waited_for_in_time) {
+  const auto count = [](std::span<int* const> values) { return values.size(); };
+  EXPECT_EQ(tarn::with_range_for(0ms, accounts_, count), 3u);
+  support::worker holder;
+  {
+    const auto handle = accounts_[1].lock();
+    holder.run([&] { EXPECT_EQ(tarn::with_range_for(2ms, accounts_, count), std::nullopt); });
+    holder.run([&] { EXPECT_TRUE(accounts_[0].try_lock() && accounts_[2].try_lock()); });
+  }
+  EXPECT_TRUE(tarn::with_range_for(2ms, std::as_const(accounts_), [](std::span<const int* const>) {}));
+}
+
+#if TARN_CHECKS
+TEST_F(with_deadlines, what_is_locked_later_comes_after_all_of_them) {
+  tarn::shared<int> later(0);
+  EXPECT_TRUE(tarn::with_for(0ms, a_, b_, [&](int&, int&) { later.with([](int&) {}); }));
+  EXPECT_TRUE(tarn::with_range_for(0ms, accounts_, [&](std::span<int* const>) { later.with([](int&) {}); }));
+  const auto expect_fault = [&](auto lock) {
+    EXPECT_EQ(support::in_child([&] { later.with([&](int&) { lock(); }); }).signal, SIGABRT);
+  };
+  expect_fault([&] { a_.with([](int&) {}); });
+  expect_fault([&] { b_.with([](int&) {}); });
+  expect_fault([&] { accounts_[2].with([](int&) {}); });
+}
+#endif
 
 TEST(shared_calls_of_ranges, an_empty_one_is_fine) {
   std::deque<tarn::shared<int>> empty;
