@@ -86,7 +86,8 @@ struct journal::state {
   journal_options options;
   unsigned forks_then = 0;
   std::unique_ptr<journal_file> own_file;
-  std::atomic<journal_file*> file;  // the address of own_file, for threads that have a lane
+  std::uint64_t earlier_truncations = 0;  // of files that reopen() has closed
+  std::atomic<journal_file*> file;        // the address of own_file, for threads that have a lane
   std::atomic<std::uint32_t> chunk_bytes;
   std::vector<lane> lanes;
   std::size_t last_lane = 0;  // their number is a power of two, so this is also the mask of their indices
@@ -306,6 +307,7 @@ bool journal::reopen() {
     if (writer_lane.file == &before) writer_lane.leave_chunk();
     state::leave(writer_lane);
   }
+  shared_state.earlier_truncations += before.truncations();
   shared_state.own_file = std::move(next);  // nobody is in the old one
   return true;
 }
@@ -316,7 +318,9 @@ std::size_t journal::longest_line() const noexcept { return state_->longest_line
 
 const std::string& journal::path() const noexcept { return state_->path; }
 
-std::uint64_t journal::truncations() const noexcept { return state_->own_file->settled_restorations() / 2; }
+std::uint64_t journal::truncations() const noexcept {
+  return state_->earlier_truncations + state_->own_file->truncations();
+}
 
 void journal::sync() { state_->own_file->sync(); }
 

@@ -71,6 +71,7 @@ class journal_file {
   unsigned restorations() const noexcept { return restorations_.load(std::memory_order_acquire); }
   /// Waits until no restoration is running, and returns restorations(). Each later truncation changes that number.
   unsigned settled_restorations() const noexcept;
+  std::uint64_t truncations() const noexcept { return settled_restorations() / 2; }
   /// Restores the length and the header of a truncated file. If that fails, further lines go into memory. It calls only
   /// system calls; any number of threads, and signal handlers, may call it.
   void restore() noexcept;

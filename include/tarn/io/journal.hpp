@@ -101,7 +101,7 @@ class journal {
   void sync();
   /// Returns the path that the journal was opened with.
   const std::string& path() const noexcept;
-  /// Returns how often the file was found truncated and was restored since it was opened.
+  /// Returns how often the file was found truncated since this object was made, also before each reopen().
   std::uint64_t truncations() const noexcept;
 
  private:

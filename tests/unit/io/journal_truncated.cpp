@@ -50,6 +50,22 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
   EXPECT_EQ(texts_of(path), (lines{"after that", "the next process"}));
 }
 
+TEST(journal_truncated, is_counted_over_a_reopening) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, truncated_options);
+    std::filesystem::resize_file(path, 0);
+    log.append("one");
+    std::filesystem::rename(path, folder.path("log.1"));
+    const bool is_kept = log.reopen() && log.truncations() == 1;
+    std::filesystem::resize_file(path, 0);
+    log.append("two");
+    return is_kept && log.truncations() == 2 ? 0 : 1;
+  });
+  EXPECT_EQ(child.status, 0) << child;
+}
+
 TEST(journal_truncated, keeps_the_line_that_is_made_in_its_place_meanwhile) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
