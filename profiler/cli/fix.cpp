@@ -125,7 +125,7 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::ti
   attempt.verdict = tidy.judge(proposal.check, file, proposal.location.line, proposal.bytes, chosen_units, folder);
   using fix::certainty;
   switch (attempt.verdict.level) {
-    case certainty::silent: attempt.problem = proposal.check + " finds no code to edit in this line"; return;
+    case certainty::silent: attempt.problem = proposal.silence; return;
     case certainty::failed: attempt.problem = "clang-tidy cannot compile it: " + attempt.verdict.text; return;
     case certainty::no_edit: attempt.problem = attempt.verdict.text; return;
     case certainty::review: attempt.problem = "to review: " + attempt.verdict.text; return;
@@ -134,6 +134,20 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::ti
   fix::series::outcome outcome = series.add(folder, message_of(analysis, attempt));
   attempt.diff = std::move(outcome.diff);
   attempt.problem = std::move(outcome.problem);
+}
+
+// Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict.
+void try_remedies(attempt& result, const analyse::analysis& analysis, const fix::tidy& tidy,
+                  const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
+  const std::vector<fix::proposal> alternatives = std::exchange(result.proposal.alternatives, {});
+  try_edit(result, analysis, tidy, units, folder, series);
+  for (std::size_t index = 0; index < alternatives.size() && !result.problem.empty(); ++index) {
+    attempt next{alternatives[index], {}, {}, {}, {}};
+    next.proposal.files = result.proposal.files;
+    try_edit(next, analysis, tidy, units, fmt::format("{}-{}", folder, index), series);
+    const bool is_better = next.verdict.level > result.verdict.level && next.verdict.level != fix::certainty::failed;
+    if (next.problem.empty() || is_better) result = std::move(next);
+  }
 }
 
 // Keeps the edit that was added last only if it builds, passes and gains.
@@ -238,7 +252,7 @@ void run_fix(const fix_request& request) {
   for (std::size_t index = 0; index < attempts.size(); ++index) {
     edit_progress.update(index, attempts.size());
     attempt& next = attempts[index];
-    try_edit(next, analysis, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    try_remedies(next, analysis, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
     if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
     patch_count += next.problem.empty() ? 1 : 0;
   }

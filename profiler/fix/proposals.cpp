@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -19,10 +20,13 @@ struct remedy_row {
   std::string_view remedy;  // as in the JSON of a report; make_shared is known only here
   const char* check;
   const char* title;
+  const char* silence;
 };
 constexpr std::array checks = {
-    remedy_row{"reserve", "tarn-reserve", "Reserve before the loop"},
-    remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared"},
+    remedy_row{"hoist", "tarn-hoist", "Keep memory between the iterations of a loop",
+               "this line fills no container that its function declares"},
+    remedy_row{"reserve", "tarn-reserve", "Reserve before the loop", "no container grows in this line"},
+    remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared", "no shared_ptr takes over a new object here"},
 };
 
 proposal proposal_of(const analyse::site_view& view, std::string_view remedy, const analyse::prediction& prediction) {
@@ -36,11 +40,12 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
   if (row == checks.end()) return result;
   result.check = row->check;
   result.title = row->title;
+  result.silence = row->silence;
   result.bytes = remedy == "reserve" ? analyse::growth_of(view.facts).bytes : 0;
   return result;
 }
 
-// Returns the first remedy of the site that a check edits, else its first one.
+// Returns the first remedy of the site that a check edits, with the others as alternatives; else its first one.
 std::optional<proposal> best_of(const analyse::site_view& view, bool is_counts) {
   if (view.location() == nullptr || view.location()->file.empty()) return std::nullopt;
   if (is_counts && view.facts.sums[format::blocks] >= analyse::min_allocations && !view.allocation.is_foreign) {
@@ -51,13 +56,17 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_counts) 
     if (view.facts.category == analyse::heap_category::cross_thread) counts.saved_ns.low = 0;
     return proposal_of(view, "make_shared", counts);
   }
-  std::optional<proposal> result;
+  std::vector<proposal> proposals;
   for (const analyse::offer& offer : view.offers) {
     const analyse::prediction& predicted = offer.predicted;
-    if (predicted.remedy == analyse::remedy_kind::drop_in) continue;
-    proposal next = proposal_of(view, analyse::name(predicted.remedy), predicted);
-    if (!result || !next.check.empty()) result = std::move(next);
-    if (!result->check.empty()) break;
+    if (predicted.remedy != analyse::remedy_kind::drop_in)
+      proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
+  }
+  if (proposals.empty()) return std::nullopt;
+  std::stable_partition(proposals.begin(), proposals.end(), [](const proposal& next) { return !next.check.empty(); });
+  proposal result = std::move(proposals.front());
+  for (proposal& next : std::span(proposals).subspan(1)) {
+    if (!next.check.empty()) result.alternatives.push_back(std::move(next));
   }
   return result;
 }

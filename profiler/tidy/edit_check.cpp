@@ -15,7 +15,8 @@ using clang::SourceLocation;
 // Notes where a file has directives that matter to an edit.
 class directive_recorder : public clang::PPCallbacks {
  public:
-  explicit directive_recorder(std::vector<SourceLocation>* locations) : locations_(locations) {}
+  directive_recorder(const clang::SourceManager& sources, std::vector<SourceLocation>* locations)
+      : sources_(sources), locations_(locations) {}
   void If(SourceLocation location, clang::SourceRange, ConditionValueKind) override { add(location); }
   void Ifdef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
   void Ifndef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
@@ -24,9 +25,10 @@ class directive_recorder : public clang::PPCallbacks {
   void PragmaDirective(SourceLocation location, clang::PragmaIntroducerKind) override { add(location); }
 
  private:
-  void add(SourceLocation location) {
-    if (location.isFileID()) locations_->push_back(location);
-  }
+  // A macro may write a pragma.
+  void add(SourceLocation location) { locations_->push_back(sources_.getExpansionLoc(location)); }
+
+  const clang::SourceManager& sources_;
   std::vector<SourceLocation>* locations_;
 };
 
@@ -41,6 +43,15 @@ bool is_same(const verdict& first, const verdict& second) {
 
 }  // namespace
 
+verdict refusal(SourceLocation location, obstacle problem) {
+  verdict result;
+  result.level = certainty::no_edit;
+  result.location = location;
+  result.text = problem.text;
+  result.notes.push_back(std::move(problem));
+  return result;
+}
+
 edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
     : ClangTidyCheck(name, context), path_(Options.getLocalOrGlobal("Sites", "").str()) {
   if (path_.empty()) return;
@@ -53,9 +64,9 @@ void edit_check::storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options)
   Options.store(options, "Sites", path_);
 }
 
-void edit_check::registerPPCallbacks(const clang::SourceManager&, clang::Preprocessor* preprocessor,
+void edit_check::registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
                                      clang::Preprocessor*) {
-  preprocessor->addPPCallbacks(std::make_unique<directive_recorder>(&directives_));
+  preprocessor->addPPCallbacks(std::make_unique<directive_recorder>(sources, &directives_));
 }
 
 void edit_check::add(SourceLocation key, verdict result) { judgements_.push_back({key, std::move(result)}); }

@@ -29,6 +29,9 @@ struct verdict {
   std::vector<obstacle> notes;
 };
 
+// The verdict that a condition of an edit fails.
+verdict refusal(clang::SourceLocation location, obstacle problem);
+
 // The base of the checks. A check adds a verdict for each location. They are reported at the end of the unit, when all
 // instantiations of a template are known; an edit on which these differ is not made.
 class edit_check : public clang::tidy::ClangTidyCheck {

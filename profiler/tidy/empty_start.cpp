@@ -65,8 +65,6 @@ clang::SourceLocation call_in(const clang::Stmt* statement) {
   return result;
 }
 
-std::string quoted(const clang::ValueDecl& declaration) { return "'" + declaration.getNameAsString() + "'"; }
-
 // Looks back from a loop to `container.clear()` in the same block.
 bool is_cleared_before(clang::ASTContext& context, const clang::CompoundStmt& block, const clang::Stmt& loop,
                        const clang::ValueDecl& declaration, bool is_private, obstacle& problem) {

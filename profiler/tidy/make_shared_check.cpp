@@ -112,15 +112,6 @@ bool is_or_derives(const clang::CXXRecordDecl& record, const clang::CXXRecordDec
          (record.hasDefinition() && base.hasDefinition() && record.isDerivedFrom(&base));
 }
 
-verdict refused(const clang::CXXNewExpr& creation, const std::string& text, clang::SourceLocation location) {
-  verdict result;
-  result.level = certainty::no_edit;
-  result.location = creation.getBeginLoc();
-  result.text = text;
-  result.notes.push_back({text, location});
-  return result;
-}
-
 // Returns true if a call is a whole statement, so that its type does not matter.
 bool is_statement(clang::ASTContext& context, const clang::Expr& call) {
   const clang::DynTypedNodeList parents = context.getParents(call);
@@ -184,33 +175,36 @@ void make_shared_check::check(const clang::ast_matchers::MatchFinder::MatchResul
 verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& owner,
                                  const clang::CXXNewExpr& creation) const {
   const clang::SourceLocation start = creation.getBeginLoc();
+  const auto refuse = [start](const std::string& text, clang::SourceLocation location) {
+    return refusal(start, {text, location});
+  };
   if (!is_editable(context, creation.getSourceRange()) || !is_editable(context, owner.getSourceRange())) {
-    return refused(creation, "a macro writes this code", start);
+    return refuse("a macro writes this code", start);
   }
   if (has_directives(context.getSourceManager(), owner.getSourceRange())) {
-    return refused(creation, "the code differs from configuration to configuration", start);
+    return refuse("the code differs from configuration to configuration", start);
   }
-  if (is_in_instantiation(context, creation)) return refused(creation, "a template writes this code", start);
+  if (is_in_instantiation(context, creation)) return refuse("a template writes this code", start);
   if (creation.isArray() || creation.getNumPlacementArgs() > 0 || creation.getTypeIdParens().isValid()) {
-    return refused(creation, "this is no plain new", start);
+    return refuse("this is no plain new", start);
   }
   const clang::QualType type = creation.getAllocatedType();
   if (type.hasQualifiers() || creation.getAllocatedTypeSourceInfo()->getType()->getContainedAutoType() != nullptr) {
-    return refused(creation, "the type is not written out", start);
+    return refuse("the type is not written out", start);
   }
   const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
   const clang::CXXConstructExpr* construction = creation.getConstructExpr();
   if (record != nullptr) {
-    if (!record->hasDefinition()) return refused(creation, "the class is not complete", start);
+    if (!record->hasDefinition()) return refuse("the class is not complete", start);
     if (declares_own_delete(context, *record)) {
-      return refused(creation, "the class has its own operator new or delete", record->getLocation());
+      return refuse("the class has its own operator new or delete", record->getLocation());
     }
     const clang::CXXDestructorDecl* destructor = record->getDestructor();
     if (destructor != nullptr && destructor->getAccess() != clang::AS_public) {
-      return refused(creation, "the destructor is not public", destructor->getLocation());
+      return refuse("the destructor is not public", destructor->getLocation());
     }
     if (construction != nullptr && construction->getConstructor()->getAccess() != clang::AS_public) {
-      return refused(creation, "the constructor is not public", construction->getConstructor()->getLocation());
+      return refuse("the constructor is not public", construction->getConstructor()->getLocation());
     }
   }
 
@@ -219,14 +213,14 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
     case clang::CXXNewExpr::NoInit: {
       const bool is_cleared = record == nullptr || !record->hasUserProvidedDefaultConstructor();
       if (is_cleared && context.getTypeSizeInChars(type).getQuantity() > max_cleared_bytes) {
-        return refused(creation, "std::make_shared would clear the memory first", start);
+        return refuse("std::make_shared would clear the memory first", start);
       }
       break;
     }
     case clang::CXXNewExpr::CallInit: {
-      if (record != nullptr && construction == nullptr) return refused(creation, "the class has no constructor", start);
+      if (record != nullptr && construction == nullptr) return refuse("the class has no constructor", start);
       arguments = text_at(context, creation.getDirectInitRange());
-      if (arguments.empty()) return refused(creation, "a macro writes this code", start);
+      if (arguments.empty()) return refuse("a macro writes this code", start);
       break;
     }
     case clang::CXXNewExpr::ListInit: {
@@ -235,7 +229,7 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
       const bool is_empty =
           (list != nullptr && list->getNumInits() == 0) || (construction != nullptr && construction->getNumArgs() == 0);
       if (!is_empty || record == nullptr || record->isAggregate()) {
-        return refused(creation, "braces may choose another constructor", start);
+        return refuse("braces may choose another constructor", start);
       }
       break;
     }
@@ -244,29 +238,29 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
     for (const clang::Expr* argument : construction->arguments()) {
       if (isa<clang::CXXDefaultArgExpr>(argument)) continue;
       const std::string objection = objection_to(context, *argument);
-      if (!objection.empty()) return refused(creation, "an argument " + objection, argument->getBeginLoc());
+      if (!objection.empty()) return refuse("an argument " + objection, argument->getBeginLoc());
     }
   } else if (creation.getInitializer() != nullptr && creation.getInitializationStyle() == clang::CXXNewExpr::CallInit) {
     const auto* list = dyn_cast<clang::ParenListExpr>(creation.getInitializer());
     if (list == nullptr || list->getNumExprs() != 1 || !objection_to(context, *list->getExpr(0)).empty()) {
       const std::string objection =
           list == nullptr ? objection_to(context, *creation.getInitializer()) : "has no type of its own";
-      if (!objection.empty()) return refused(creation, "an argument " + objection, start);
+      if (!objection.empty()) return refuse("an argument " + objection, start);
     }
   }
 
   const std::string name = text_at(context, creation.getAllocatedTypeSourceInfo()->getTypeLoc().getSourceRange());
-  if (name.empty()) return refused(creation, "a macro writes this code", start);
+  if (name.empty()) return refuse("a macro writes this code", start);
   const std::string made_shared = "std::make_shared<" + name + ">" + arguments;
   clang::SourceRange replaced_range = creation.getSourceRange();
   std::string replacement = made_shared;
   if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(&owner)) {
     const auto* member = dyn_cast<clang::MemberExpr>(call->getCallee()->IgnoreParenImpCasts());
     if (member == nullptr || member->isArrow() || !is_statement(context, *call)) {
-      return refused(creation, "the call of reset() is part of an expression", start);
+      return refuse("the call of reset() is part of an expression", start);
     }
     const std::string object = text_at(context, member->getBase()->getSourceRange());
-    if (object.empty()) return refused(creation, "a macro writes this code", start);
+    if (object.empty()) return refuse("a macro writes this code", start);
     replaced_range = call->getSourceRange();
     replacement = object + " = " + made_shared;
   } else {

@@ -2,6 +2,7 @@
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang-tidy/ClangTidyModuleRegistry.h>
 
+#include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
 #include "profiler/tidy/reserve_check.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 class check_module : public clang::tidy::ClangTidyModule {
  public:
   void addCheckFactories(clang::tidy::ClangTidyCheckFactories& factories) override {
+    factories.registerCheck<hoist_check>("tarn-hoist");
     factories.registerCheck<make_shared_check>("tarn-make-shared");
     factories.registerCheck<reserve_check>("tarn-reserve");
   }

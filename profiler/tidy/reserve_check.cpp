@@ -63,13 +63,6 @@ std::optional<named_container> container_of(clang::ASTContext& context, const cl
   return result;
 }
 
-clang::QualType element_of(clang::QualType container) {
-  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
-  if (record == nullptr || record->getTemplateArgs().size() == 0) return {};
-  const clang::TemplateArgument& argument = record->getTemplateArgs()[0];
-  return argument.getKind() == clang::TemplateArgument::Type ? argument.getAsType() : clang::QualType();
-}
-
 // Returns how many elements a recorded buffer has, without the end of a string; 0 where that is not known.
 std::uint64_t recorded_elements(clang::ASTContext& context, const named_container& container, const site* recorded) {
   const clang::QualType element = element_of(container.type);
@@ -118,19 +111,10 @@ bool may_reject_element(const clang::Expr& call, clang::QualType element) {
   return record != nullptr && !record->isAggregate() && !record->isInStdNamespace();
 }
 
-verdict refusal(const clang::Expr& call, obstacle problem) {
-  verdict result;
-  result.level = certainty::no_edit;
-  result.location = call.getBeginLoc();
-  result.text = problem.text;
-  result.notes.push_back(std::move(problem));
-  return result;
-}
-
 // Returns the obstacle in the loop, if there is one: code that removes elements or capacity.
 std::optional<obstacle> hindrance_in(clang::ASTContext& context, const named_container& container,
                                      const clang::FunctionDecl& function, const clang::Stmt& loop) {
-  const std::string name = "'" + container.declaration->getNameAsString() + "'";
+  const std::string name = quoted(*container.declaration);
   for (const variable_use& use : uses_of(context, *container.declaration, *function.getBody())) {
     const clang::SourceLocation location = use.reference->getBeginLoc();
     if (use.kind == use_kind::capacity) return obstacle{"the code manages the room of " + name + " itself", location};
@@ -164,29 +148,32 @@ void reserve_check::check(const clang::ast_matchers::MatchFinder::MatchResult& r
 
 verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call, const site* recorded) const {
   if (!is_editable(context, call.getSourceRange()))
-    return refusal(call, {"a macro writes this code", call.getBeginLoc()});
+    return refusal(call.getBeginLoc(), {"a macro writes this code", call.getBeginLoc()});
   const std::optional<named_container> container = container_of(context, call);
   if (!container)
-    return refusal(call, {"the container is no variable and no member of this object", call.getBeginLoc()});
+    return refusal(call.getBeginLoc(),
+                   {"the container is no variable and no member of this object", call.getBeginLoc()});
   const clang::ValueDecl& declaration = *container->declaration;
   const clang::FunctionDecl& function = *function_around(context, call);
   if (has_unusual_flow(function))
-    return refusal(call, {"the function has labels or can be suspended", function.getLocation()});
+    return refusal(call.getBeginLoc(), {"the function has labels or can be suspended", function.getLocation()});
   if (has_directives(context.getSourceManager(), function.getSourceRange())) {
-    return refusal(call, {"the function differs from configuration to configuration", function.getLocation()});
+    return refusal(call.getBeginLoc(),
+                   {"the function differs from configuration to configuration", function.getLocation()});
   }
   if (!is_std_class_in_all_instantiations(declaration, growing)) {
-    return refusal(call, {"'" + declaration.getNameAsString() + "' may be another class in another instantiation",
-                          declaration.getLocation()});
+    return refusal(call.getBeginLoc(),
+                   {"'" + declaration.getNameAsString() + "' may be another class in another instantiation",
+                    declaration.getLocation()});
   }
 
   const std::variant<empty_start, obstacle> start = find_empty_start(context, declaration, call, function);
-  if (const auto* problem = std::get_if<obstacle>(&start)) return refusal(call, *problem);
+  if (const auto* problem = std::get_if<obstacle>(&start)) return refusal(call.getBeginLoc(), *problem);
   const clang::Stmt& loop = *std::get<empty_start>(start).loop;
   if (!is_editable(context, loop.getSourceRange()))
-    return refusal(call, {"a macro writes the loop", loop.getBeginLoc()});
+    return refusal(call.getBeginLoc(), {"a macro writes the loop", loop.getBeginLoc()});
   if (std::optional<obstacle> problem = hindrance_in(context, *container, function, loop))
-    return refusal(call, *problem);
+    return refusal(call.getBeginLoc(), *problem);
 
   // The number of elements is that of the loop's iterations if each adds one; otherwise it is the recorded number.
   const clang::Stmt& body = *body_of_loop(&loop);
@@ -220,7 +207,8 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
     amount = std::to_string(elements);
     reserve = container->access + "reserve(" + amount + ");";
   } else {
-    return refusal(call, {"how many elements there will be is not known before the loop", loop.getBeginLoc()});
+    return refusal(call.getBeginLoc(),
+                   {"how many elements there will be is not known before the loop", loop.getBeginLoc()});
   }
   result.location = loop.getBeginLoc();
   result.text = "'" + declaration.getNameAsString() + "' grows in this loop, one allocation instead of many: reserve(" +

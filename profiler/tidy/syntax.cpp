@@ -173,6 +173,21 @@ bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llv
          llvm::is_contained(names, named->getName());
 }
 
+llvm::StringRef name_of(const clang::FunctionDecl* function) {
+  return function == nullptr || function->getIdentifier() == nullptr ? llvm::StringRef() : function->getName();
+}
+
+bool is_one_of(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names) { return llvm::is_contained(names, name); }
+
+clang::QualType element_of(clang::QualType container) {
+  const auto* record = llvm::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
+  if (record == nullptr || record->getTemplateArgs().size() == 0) return {};
+  const clang::TemplateArgument& argument = record->getTemplateArgs()[0];
+  return argument.getKind() == clang::TemplateArgument::Type ? argument.getAsType() : clang::QualType();
+}
+
+std::string quoted(const clang::NamedDecl& declaration) { return "'" + declaration.getNameAsString() + "'"; }
+
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement) {
   clang::DynTypedNode node = clang::DynTypedNode::create(statement);
   for (;;) {

@@ -50,6 +50,17 @@ bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
 // declaration outside of templates has no pattern.
 bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names);
 
+// Returns the name of a function, empty for an operator, a constructor or null.
+llvm::StringRef name_of(const clang::FunctionDecl* function);
+
+bool is_one_of(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
+
+// Returns the first type argument of a container, null where there is none.
+clang::QualType element_of(clang::QualType container);
+
+// Returns a name in the quotation marks of messages.
+std::string quoted(const clang::NamedDecl& declaration);
+
 // Returns whether a statement belongs to an instantiation of a template.
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement);
 

@@ -17,17 +17,6 @@ const clang::Stmt* parent_of(clang::ASTContext& context, const clang::Stmt& stat
   return parents.empty() ? nullptr : parents[0].get<clang::Stmt>();
 }
 
-// Steps from an expression over parentheses and conversions to the expression that uses it. `node` becomes the last
-// expression that was stepped over.
-const clang::Stmt* user_of(clang::ASTContext& context, const clang::Stmt*& node) {
-  const clang::Stmt* parent = parent_of(context, *node);
-  while (parent != nullptr && isa<clang::ImplicitCastExpr, clang::ParenExpr>(parent)) {
-    node = parent;
-    parent = parent_of(context, *node);
-  }
-  return parent;
-}
-
 use_kind kind_of_function(const clang::CXXMethodDecl* function) {
   if (function == nullptr || function->getIdentifier() == nullptr) return use_kind::change;
   const auto kind = llvm::StringSwitch<use_kind>(function->getName())
@@ -61,6 +50,15 @@ use_kind kind_of(clang::ASTContext& context, const clang::Expr& reference) {
 }
 
 }  // namespace
+
+const clang::Stmt* user_of(clang::ASTContext& context, const clang::Stmt*& node) {
+  const clang::Stmt* parent = parent_of(context, *node);
+  while (parent != nullptr && isa<clang::ImplicitCastExpr, clang::ParenExpr>(parent)) {
+    node = parent;
+    parent = parent_of(context, *node);
+  }
+  return parent;
+}
 
 const clang::CXXMemberCallExpr* member_call_on(clang::ASTContext& context, const clang::Expr& reference) {
   const clang::Stmt* node = &reference;

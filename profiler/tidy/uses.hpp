@@ -25,6 +25,10 @@ struct variable_use {
 std::vector<variable_use> uses_of(clang::ASTContext& context, const clang::ValueDecl& declaration,
                                   const clang::Stmt& root);
 
+// Steps from an expression over parentheses and conversions to the expression that uses it. `node` becomes the last
+// expression that was stepped over.
+const clang::Stmt* user_of(clang::ASTContext& context, const clang::Stmt*& node);
+
 // Returns whether a reference only takes the value of a variable of built-in type.
 bool is_read_of_value(clang::ASTContext& context, const clang::Expr& reference);
 

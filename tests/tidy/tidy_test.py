@@ -11,7 +11,8 @@ The first line of a page names the check: `// check: tarn-reserve`, with more op
     // site: BYTES              the recording names the next line of code, with so many bytes
 
 Several comments speak of one line. A page with a site runs with a file of sites, any other without. What no comment
-expects must not appear. The edited page must compile without a warning, and get no more edits.
+expects must not appear. The edited page must compile without a warning, and get no more edits. A page with a function
+main() is run, and must print the same before and after the edits.
 """
 
 import json
@@ -87,14 +88,23 @@ def differences(check, messages, diagnostics):
     return wrong
 
 
+def printed(page):
+    """What the program of a page prints."""
+    program = page.with_suffix("")
+    subprocess.run(["c++", "-std=c++20", "-w", "-D_GLIBCXX_ASSERTIONS", "-o", program, page], check=True)
+    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+
 def main(plugin, clang_tidy, original):
     original = pathlib.Path(original)
     check, options, messages, sites, edited = read(original)
-    options = [*options, f"-I{original.parent}"]
+    options = [*options, f"-I{original.parent}", f"-I{original.parents[2]}/include"]
     command = [clang_tidy, f"--load={plugin}"]
     with tempfile.TemporaryDirectory(prefix="tarn-tidy-") as folder:
         page = pathlib.Path(folder).resolve() / original.name
         page.write_text(original.read_text(encoding="utf-8"), encoding="utf-8")
+        is_program = "\nint main() {" in original.read_text(encoding="utf-8")
+        before = printed(page) if is_program else ""
         diagnostics, result = run(command, page, check, options, sites, fix=True)
         wrong = differences(check, messages, diagnostics)
         got = page.read_text(encoding="utf-8").splitlines()
@@ -109,6 +119,8 @@ def main(plugin, clang_tidy, original):
                 if name != check or not (sites or text.startswith("review: "))]  # the lines of sites have moved
         if left and not wrong:
             wrong, result = left, second
+        if is_program and not wrong and (not before.strip() or printed(page) != before):
+            wrong = [f"the edited page prints\n{printed(page)}\nnot\n{before}"]
     for line in wrong:
         print(f"{original}:{line}")
     if wrong:

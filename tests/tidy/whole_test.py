@@ -41,7 +41,7 @@ class Whole(unittest.TestCase):
 
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
-        self.assertEqual(result.stdout.split()[2:], ["tarn-make-shared", "tarn-reserve"])
+        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-reserve"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)

@@ -1,0 +1,465 @@
+#include "profiler/tidy/hoist_check.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/StmtOpenMP.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/tidy/assignment.hpp"
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+using clang::SourceLocation;
+
+constexpr llvm::StringRef kept_containers[] = {"vector", "basic_string", "deque"};  // clear() keeps their memory
+
+// Returns whether the end of a value of this type frees memory and does nothing else.
+bool has_quiet_end(clang::QualType type) {
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return has_quiet_end(array->getElementType());
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return !type->isDependentType();
+  if (!record->hasDefinition()) return false;
+  if (record->hasTrivialDestructor() || is_std_class(type, {"allocator"})) return true;
+  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+  if (specialization != nullptr && is_std_class(clang::QualType(record->getTypeForDecl(), 0),
+                                                {"vector", "basic_string", "deque", "list", "map", "set",
+                                                 "unordered_map", "unordered_set", "pair", "tuple", "optional"})) {
+    // The library's own arguments, such as allocators, are classes that do nothing at their end.
+    const auto is_quiet = [](const clang::TemplateArgument& argument) {
+      return argument.getKind() != clang::TemplateArgument::Type || has_quiet_end(argument.getAsType());
+    };
+    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
+      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
+                                                                 : is_quiet(argument);
+    });
+  }
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  if (record->isInStdNamespace() || (destructor != nullptr && destructor->isUserProvided())) return false;
+  return llvm::all_of(record->bases(), [](const auto& base) { return has_quiet_end(base.getType()); }) &&
+         llvm::all_of(record->fields(), [](const auto* field) { return has_quiet_end(field->getType()); });
+}
+
+// Returns whether a container takes its memory from std::allocator, and not from an arena that ends earlier.
+bool has_own_allocator(clang::QualType container) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
+  if (record == nullptr) return false;
+  const clang::TemplateArgument& last = record->getTemplateArgs()[record->getTemplateArgs().size() - 1];
+  return last.getKind() == clang::TemplateArgument::Type && is_std_class(last.getAsType(), {"allocator"});
+}
+
+// The names in a piece of source that are neither members of an object nor of a named scope.
+std::vector<std::pair<std::string, SourceLocation>> free_names(const clang::ASTContext& context,
+                                                               clang::SourceRange range) {
+  std::vector<std::pair<std::string, SourceLocation>> result;
+  const clang::SourceManager& sources = context.getSourceManager();
+  const auto [file, begin] = sources.getDecomposedExpansionLoc(range.getBegin());
+  const unsigned end = sources.getDecomposedExpansionLoc(range.getEnd()).second;
+  const llvm::StringRef text = sources.getBufferData(file);
+  const SourceLocation start = sources.getLocForStartOfFile(file);
+  clang::Lexer lexer(start, context.getLangOpts(), text.begin(), text.begin() + begin, text.end());
+  bool is_qualified = false;
+  for (clang::Token token; !lexer.LexFromRawLexer(token);) {
+    if (sources.getFileOffset(token.getLocation()) > end) break;
+    if (token.is(clang::tok::raw_identifier) && !is_qualified)
+      result.emplace_back(token.getRawIdentifier().str(), token.getLocation());
+    is_qualified = token.isOneOf(clang::tok::period, clang::tok::arrow, clang::tok::coloncolon);
+  }
+  return result;
+}
+
+// A place for a declaration: before a statement of a block.
+struct anchor {
+  const clang::Stmt* statement = nullptr;
+  const clang::CompoundStmt* block = nullptr;
+};
+
+// The surroundings of a variable in a loop.
+struct surroundings {
+  const clang::CompoundStmt* scope = nullptr;  // of the variable
+  const clang::Stmt* iteration = nullptr;      // the body of the nearest loop
+  std::vector<anchor> anchors;                 // the outermost one first
+};
+
+std::variant<surroundings, obstacle> surroundings_of(clang::ASTContext& context, const clang::DeclStmt& statement,
+                                                     const clang::VarDecl& variable) {
+  surroundings result;
+  obstacle problem{quoted(variable) + " is not declared in a loop of this function", variable.getLocation()};
+  const clang::Stmt* child = &statement;
+  bool is_movable = false;  // there is a loop, and up to here only statements whose begin is that of the loop's part
+  for (const clang::DynTypedNode& node : nodes_around(context, statement)) {
+    const auto* parent = node.get<clang::Stmt>();
+    if (parent == nullptr || isa<clang::LambdaExpr>(parent)) continue;
+    if (isa<clang::StmtExpr, clang::CapturedStmt, clang::OMPExecutableDirective>(parent))
+      return obstacle{"the loop is part of an expression or runs in several threads", parent->getBeginLoc()};
+    const auto* block = dyn_cast<clang::CompoundStmt>(parent);
+    if (result.scope == nullptr) {
+      if (block == nullptr) return problem;  // the header of a statement declares it
+      result.scope = block;
+    }
+    if (block != nullptr) {
+      const clang::DynTypedNodeList owners = context.getParents(*block);
+      const bool is_switch = !owners.empty() && owners[0].get<clang::SwitchStmt>() != nullptr;
+      if (is_movable && is_switch)
+        problem = {"a label of the switch would jump past the declaration", block->getBeginLoc()};
+      if (is_movable && !is_switch) result.anchors.insert(result.anchors.begin(), {child, block});
+      is_movable = false;
+    } else if (body_of_loop(parent) != nullptr) {
+      if (result.iteration == nullptr) {
+        if (body_of_loop(parent) != child) return problem;
+        result.iteration = child;
+      }
+      problem = {"the loop is no statement of a block", parent->getBeginLoc()};
+      is_movable = true;
+    } else if (!isa<clang::IfStmt>(parent)) {
+      is_movable = false;
+    }
+    child = parent;
+  }
+  if (result.anchors.empty()) return problem;
+  return result;
+}
+
+// Returns why the name of a variable, or its type, would mean something else in front of a statement.
+std::optional<obstacle> collision_at(clang::ASTContext& context, const anchor& target, const clang::VarDecl& variable,
+                                     const clang::CompoundStmt& scope, const clang::FunctionDecl& function) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  const std::string name = variable.getNameAsString();
+  const auto has_other_meaning = [&](SourceLocation location) {
+    return obstacle{"the name '" + name + "' has another meaning outside of the loop", location};
+  };
+  const auto is_own = [&](SourceLocation location) {
+    return is_within(context, location, {variable.getBeginLoc(), scope.getEndLoc()});
+  };
+  // What the header of a statement declares has the scope of its block, too.
+  const clang::DynTypedNodeList owners = context.getParents(*target.block);
+  const auto* owner = owners.empty() ? nullptr : owners[0].get<clang::Stmt>();
+  const bool has_header = owner != nullptr && !isa<clang::CompoundStmt, clang::LambdaExpr>(owner);
+  const clang::SourceRange outer = {has_header ? owner->getBeginLoc() : target.block->getBeginLoc(),
+                                    target.block->getEndLoc()};
+  for (const auto& [word, location] : free_names(context, outer)) {
+    if (word == name && !is_own(location)) return has_other_meaning(location);
+  }
+  for (const clang::ParmVarDecl* parameter : function.parameters()) {
+    if (parameter->getName() == name) return has_other_meaning(parameter->getLocation());
+  }
+  std::set<std::string> inner_names;
+  std::optional<obstacle> problem;
+  walk(*target.block, [&](const clang::Stmt& part, bool) {
+    const auto* declarations = dyn_cast<clang::DeclStmt>(&part);
+    for (const clang::Decl* next : declarations == nullptr ? clang::DeclGroupRef() : declarations->getDeclGroup()) {
+      const auto* declaration = dyn_cast<clang::NamedDecl>(next);
+      if (declaration != nullptr &&
+          is_within(context, declaration->getSourceRange(), target.statement->getSourceRange())) {
+        inner_names.insert(declaration->getNameAsString());
+      }
+    }
+    // Names that a macro writes.
+    const clang::NamedDecl* named = nullptr;
+    if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part)) named = reference->getDecl();
+    if (const auto* member = dyn_cast<clang::MemberExpr>(&part); member != nullptr && member->isImplicitAccess())
+      named = member->getMemberDecl();
+    if (named != nullptr && part.getBeginLoc().isMacroID() && named->getDeclName() == variable.getDeclName() &&
+        !is_own(part.getBeginLoc())) {
+      problem = has_other_meaning(sources.getExpansionLoc(part.getBeginLoc()));
+    }
+    return !problem;
+  });
+  if (problem) return problem;
+  const SourceLocation begin = variable.getBeginLoc();
+  for (const auto& [word, location] : free_names(context, {begin, variable.getLocation().getLocWithOffset(-1)})) {
+    if (inner_names.count(word) != 0)
+      return obstacle{"the type of " + quoted(variable) + " is not known outside of the loop", location};
+  }
+  return std::nullopt;
+}
+
+bool is_declared_in(clang::ASTContext& context, const clang::Expr& expression, const clang::Stmt& iteration) {
+  const clang::Expr* base = expression.IgnoreParenImpCasts();
+  while (const auto* member = dyn_cast<clang::MemberExpr>(base)) {
+    if (member->isArrow()) return false;
+    base = member->getBase()->IgnoreParenImpCasts();
+  }
+  const auto* reference = dyn_cast<clang::DeclRefExpr>(base);
+  const auto* variable = reference == nullptr ? nullptr : dyn_cast<clang::VarDecl>(reference->getDecl());
+  return variable != nullptr && variable->hasLocalStorage() && !variable->getType()->isReferenceType() &&
+         is_within(context, variable->getSourceRange(), iteration.getSourceRange());
+}
+
+// Returns whether a lambda ends with the iteration: it is called at once, is an argument of an algorithm, or is kept in
+// a variable of the iteration.
+bool ends_with_iteration(clang::ASTContext& context, const clang::LambdaExpr& lambda) {
+  clang::DynTypedNode node = clang::DynTypedNode::create(lambda);
+  for (;;) {
+    const clang::DynTypedNodeList parents = context.getParents(node);
+    if (parents.empty()) return false;
+    node = parents[0];
+    if (const auto* variable = node.get<clang::VarDecl>()) return variable->hasLocalStorage();
+    const auto* statement = node.get<clang::Stmt>();
+    if (statement == nullptr) return false;
+    if (const auto* call = dyn_cast<clang::CallExpr>(statement)) {
+      if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(call))
+        return operation->getOperator() == clang::OO_Call;
+      const clang::FunctionDecl* function = call->getDirectCallee();
+      return function != nullptr && !isa<clang::CXXMethodDecl>(function) && is_std_function(*function) &&
+             !is_one_of(name_of(function), {"", "async", "bind"});
+    }
+    const auto* construction = dyn_cast<clang::CXXConstructExpr>(statement);
+    if (construction != nullptr && !is_std_class(construction->getType(), {"function"}) &&
+        !construction->isElidable() && !construction->getConstructor()->getParent()->isLambda()) {
+      return false;
+    }
+    if (!isa<clang::Expr>(statement) && !isa<clang::DeclStmt>(statement)) return false;
+  }
+}
+
+struct escape {
+  certainty level = certainty::proven;
+  obstacle problem = {};
+};
+
+// Judges one use of the variable.
+escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Expr& reference,
+                 const clang::Stmt& iteration) {
+  const std::string name = quoted(variable);
+  const SourceLocation location = reference.getBeginLoc();
+  const escape given_away{certainty::no_edit, {name + " gives its memory away here", location}};
+  const escape stored{certainty::review, {"something that is kept may refer to " + name, location}};
+  if (const clang::CXXMemberCallExpr* call = member_call_on(context, reference)) {
+    const clang::CXXMethodDecl* function = call->getMethodDecl();
+    const llvm::StringRef called = name_of(function);
+    if (called == "capacity" || called == "shrink_to_fit" || called == "get_allocator")
+      return {certainty::no_edit, {"the code manages the room of " + name + " itself", location}};
+    if (called == "swap") return given_away;
+  }
+  const clang::Stmt* node = &reference;
+  for (const clang::Stmt* user = user_of(context, node); user != nullptr; user = user_of(context, node)) {
+    if (const auto* lambda = dyn_cast<clang::LambdaExpr>(user)) {
+      // A capture with a name of its own.
+      if (!ends_with_iteration(context, *lambda) && clang::cast<clang::Expr>(node)->isLValue()) return stored;
+      return {};
+    }
+    if (const auto* cast = dyn_cast<clang::CXXStaticCastExpr>(user); cast != nullptr && cast->isXValue())
+      return given_away;
+    if (const auto* call = dyn_cast<clang::CallExpr>(user)) {
+      const clang::FunctionDecl* function = call->getDirectCallee();
+      const llvm::StringRef called = name_of(function);
+      const bool is_std = function != nullptr && is_std_function(*function);
+      if (is_std && called == "swap") return given_away;
+      if (is_std && is_one_of(called, {"move", "forward", "exchange", "as_const", "addressof", "ref", "cref"}) &&
+          !isa<clang::CXXMethodDecl>(function)) {
+        if (called == "as_const") {
+          node = user;
+          continue;
+        }
+        return called == "addressof" || called == "ref" || called == "cref" ? stored : given_away;
+      }
+    }
+    if (const auto* address = dyn_cast<clang::UnaryOperator>(user);
+        address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
+      node = address;
+      const clang::Stmt* outer = user_of(context, node);
+      // A function gets a pointer as it gets a reference: it could not use it after this iteration.
+      return outer != nullptr && isa<clang::CallExpr>(outer) ? escape() : stored;
+    }
+    // An iterator, a pointer or a view that is assigned to something which the iteration does not declare.
+    const clang::Expr* target = nullptr;
+    if (const auto* operation = dyn_cast<clang::BinaryOperator>(user);
+        operation != nullptr && operation->isAssignmentOp() && operation->getRHS() == node) {
+      target = operation->getLHS();
+    } else if (const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(user);
+               call != nullptr && call->getOperator() == clang::OO_Equal && call->getArg(1) == node) {
+      target = call->getArg(0);
+    }
+    if (target != nullptr) {
+      const clang::QualType type = target->getType();
+      const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+      const bool is_value = (type->isScalarType() && !type->isPointerType()) ||
+                            (record != nullptr && is_std_class(type, {"vector", "basic_string", "deque", "list", "map",
+                                                                      "set", "unordered_map", "unordered_set"}));
+      return is_value || is_declared_in(context, *target, iteration) ? escape() : stored;
+    }
+    if (isa<clang::ReturnStmt, clang::CXXThrowExpr>(user)) return {};
+    if (!isa<clang::Expr>(user)) return {};
+    node = user;
+  }
+  // It initializes a declaration.
+  const clang::DynTypedNodeList parents = context.getParents(*node);
+  const auto* declared = parents.empty() ? nullptr : parents[0].get<clang::VarDecl>();
+  return declared != nullptr && !declared->hasLocalStorage() ? stored : escape();
+}
+
+// Returns the least certain use of a variable in its scope, and the first of several.
+escape worst_use(clang::ASTContext& context, const clang::VarDecl& variable, const surroundings& outer) {
+  escape result;
+  walk(*outer.iteration, [&](const clang::Stmt& part, bool is_in_lambda) {
+    escape next;
+    if (const auto* lambda = dyn_cast<clang::LambdaExpr>(&part)) {
+      for (const clang::LambdaCapture& capture : lambda->captures()) {
+        if (capture.capturesVariable() && capture.getCapturedVar() == &variable &&
+            capture.getCaptureKind() == clang::LCK_ByRef && !ends_with_iteration(context, *lambda)) {
+          next = {certainty::review,
+                  {"a lambda that refers to " + quoted(variable) + " may be kept", lambda->getBeginLoc()}};
+        }
+      }
+    } else if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part);
+               reference != nullptr && reference->getDecl() == &variable) {
+      next = escape_of(context, variable, *reference, *outer.iteration);
+      if (is_in_lambda && next.level == certainty::review) next = {};  // the capture tells
+    }
+    if (next.level < result.level) result = std::move(next);
+    return true;
+  });
+  return result;
+}
+
+// Returns code in a loop that ends or replaces a heap of Tarn.
+SourceLocation heap_in(const clang::Stmt& loop) {
+  SourceLocation result;
+  walk(loop, [&](const clang::Stmt& part, bool) {
+    const auto* expression = dyn_cast<clang::Expr>(&part);
+    const clang::CXXRecordDecl* record = expression == nullptr ? nullptr : expression->getType()->getAsCXXRecordDecl();
+    if (record != nullptr && is_one_of(record->getQualifiedNameAsString(), {"tarn::heap", "tarn::scoped_current"})) {
+      result = part.getBeginLoc();
+    }
+    return result.isInvalid();
+  });
+  return result;
+}
+
+// Returns whether a use may give the container elements, so that a recorded line which allocates may mean it.
+SourceLocation growing_use(clang::ASTContext& context, const clang::Expr& reference, clang::SourceRange& range) {
+  const clang::Stmt* node = &reference;
+  const clang::CXXMemberCallExpr* call = member_call_on(context, reference);
+  const clang::CXXMethodDecl* function = call == nullptr ? nullptr : call->getMethodDecl();
+  if (call != nullptr && (function == nullptr || function->isConst())) return {};
+  const clang::Stmt* user = call != nullptr ? call : user_of(context, node);
+  if (const auto* address = dyn_cast_or_null<clang::UnaryOperator>(user)) {
+    node = address;
+    user = user_of(context, node);
+  }
+  if (user == nullptr || !isa<clang::CallExpr>(user)) return {};
+  const auto* argument = dyn_cast<clang::Expr>(node);
+  if (call == nullptr && argument != nullptr && argument->getType().isConstQualified()) return {};
+  range = user->getSourceRange();
+  return user->getBeginLoc();
+}
+
+}  // namespace
+
+void hoist_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  finder->addMatcher(
+      declStmt(has(varDecl(hasAutomaticStorageDuration(), unless(isExpansionInSystemHeader())))).bind("statement"),
+      this);
+}
+
+void hoist_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const auto* statement = result.Nodes.getNodeAs<clang::DeclStmt>("statement");
+  const clang::FunctionDecl* function = function_around(*result.Context, *statement);
+  if (function == nullptr || function->isDependentContext() || function->getBody() == nullptr) return;
+  for (const clang::Decl* declaration : statement->decls()) {
+    const auto* variable = dyn_cast<clang::VarDecl>(declaration);
+    if (variable == nullptr || variable->getType()->isReferenceType() || variable->getType()->isPointerType() ||
+        !is_std_class(variable->getType(), kept_containers)) {
+      continue;
+    }
+    if (has_sites()) {
+      bool is_named = sites().find(*result.SourceManager, statement->getSourceRange()) != nullptr;
+      for (const variable_use& use : uses_of(*result.Context, *variable, *function->getBody())) {
+        clang::SourceRange range;
+        is_named = is_named || (growing_use(*result.Context, *use.reference, range).isValid() &&
+                                sites().find(*result.SourceManager, range) != nullptr);
+      }
+      if (!is_named) continue;
+    }
+    add(variable->getLocation(), judge(*result.Context, *statement, *variable));
+  }
+}
+
+verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& statement,
+                           const clang::VarDecl& variable) const {
+  const SourceLocation start = statement.getBeginLoc();
+  const std::string name = variable.getNameAsString();
+  const auto refuse = [&](const std::string& text, SourceLocation location) {
+    return refusal(variable.getLocation(), {text, location});
+  };
+  if (!is_editable(context, statement.getSourceRange())) return refuse("a macro writes this code", start);
+  const std::variant<surroundings, obstacle> found_outer = surroundings_of(context, statement, variable);
+  if (const auto* problem = std::get_if<obstacle>(&found_outer)) return refusal(variable.getLocation(), *problem);
+  const auto& outer = std::get<surroundings>(found_outer);
+  const clang::FunctionDecl& function = *function_around(context, statement);
+  if (has_unusual_flow(function)) return refuse("the function has labels or can be suspended", function.getLocation());
+  if (has_directives(context.getSourceManager(), function.getSourceRange()))
+    return refuse("the function differs from configuration to configuration", function.getLocation());
+  if (!statement.isSingleDecl()) return refuse("the statement declares several variables", start);
+  if (variable.getType().hasQualifiers()) return refuse(quoted(variable) + " is constant", start);
+  if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
+      variable.getType()->getContainedAutoType() != nullptr ||
+      start != variable.getTypeSourceInfo()->getTypeLoc().getBeginLoc()) {
+    return refuse("the type of " + quoted(variable) + " is not written out alone", start);
+  }
+  if (!has_own_allocator(variable.getType()))
+    return refuse(quoted(variable) + " takes its memory from an allocator of its own", start);
+  if (!is_std_class_in_all_instantiations(variable, kept_containers))
+    return refuse(quoted(variable) + " may be another class in another instantiation", start);
+
+  const std::variant<assignment, obstacle> written = assignment_of(context, variable);
+  if (const auto* problem = std::get_if<obstacle>(&written)) return refusal(variable.getLocation(), *problem);
+  const escape use = worst_use(context, variable, outer);
+  if (use.level == certainty::no_edit) return refusal(variable.getLocation(), use.problem);
+
+  const std::string declared = text_at(context, {start, variable.getLocation()});
+  const std::string type = declared.size() <= name.size() ? "" : declared.substr(0, declared.size() - name.size());
+  if (type.empty() || !llvm::StringRef(declared).endswith(name)) return refuse("a macro writes this code", start);
+  std::optional<obstacle> collision;
+  const anchor* target = nullptr;
+  for (const anchor& next : outer.anchors) {
+    if (!is_editable(context, next.statement->getSourceRange())) {
+      collision = {"a macro writes the loop", next.statement->getBeginLoc()};
+      continue;
+    }
+    collision = collision_at(context, next, variable, *outer.scope, function);
+    if (collision) continue;
+    target = &next;
+    break;
+  }
+  if (target == nullptr) return refusal(variable.getLocation(), *collision);
+  if (const SourceLocation heap = heap_in(*target->statement); heap.isValid())
+    return refuse("a heap of Tarn may end before " + quoted(variable), heap);
+
+  verdict result;
+  result.level = use.level;
+  if (use.level == certainty::review) result.notes.push_back(use.problem);
+  const auto& statements = std::get<assignment>(written);
+  if (statements.reordered.isValid())
+    result.notes.push_back({"this may change what stands before it in the text", statements.reordered});
+  if (!has_quiet_end(element_of(variable.getType())))
+    result.notes.push_back({"the elements of " + quoted(variable) + " end later: in the next iteration", start});
+  if (!result.notes.empty()) result.level = certainty::review;
+  result.location = variable.getLocation();
+  result.text = quoted(variable) + " moves out of the loop and keeps its memory: one allocation instead of many";
+  const SourceLocation before = target->statement->getBeginLoc();
+  result.edits.push_back(clang::FixItHint::CreateInsertion(before, type + name + ";" + new_line_at(context, before)));
+  result.edits.push_back(clang::FixItHint::CreateReplacement(
+      statement.getSourceRange(), llvm::join(statements.statements, new_line_at(context, start))));
+  return result;
+}
+
+}  // namespace tarn::tidy

@@ -1,0 +1,171 @@
+// check: tarn-hoist -Wno-shadow
+#include <functional>
+#include <map>
+#include <memory_resource>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tarn/heap.hpp>
+
+using texts = std::vector<std::string>;
+void print(const std::string& text);
+void fill(std::vector<int>& values);
+bool read_line(std::string& line);
+std::string new_text();
+std::string changes(std::string& text);
+
+// A recording names the line that allocates: the declaration, or a use that gives it elements.
+void named(const texts& list) {
+  // inserts: std::string declared;
+  for (const std::string& part : list) {
+    // site: 0
+    // proven: 'declared' moves
+    // becomes: declared = part;
+    std::string declared = part;
+    print(declared);
+  }
+  // inserts: std::string grown;
+  for (const std::string& part : list) {
+    // proven: 'grown' moves
+    // becomes: grown.clear();
+    std::string grown;
+    // site: 0
+    grown += part;
+    print(grown);
+  }
+  // inserts: std::vector<int> filled;
+  for (const std::string& part : list) {
+    // proven: 'filled' moves
+    // becomes: filled.clear();
+    std::vector<int> filled;
+    if (!part.empty()) {
+      // site: 0
+      fill(filled);
+    }
+  }
+  for (const std::string& part : list) {
+    std::string not_recorded = part;
+    // site: 0
+    print(not_recorded + part);
+  }
+}
+
+void refused(const texts& list, std::string& source) {
+  // site: 0
+  // no edit: 'outside' is not declared in a loop of this function
+  std::string outside = source;
+  for (const std::string& part : list) {
+    // no edit: 'first' takes over the memory of this value
+    // site: 0
+    std::string first = new_text() + part;
+    // no edit: 'second' takes over the memory of this value
+    // site: 0
+    std::string second = new_text();
+    // no edit: this may change what stands before it in the text
+    // site: 0
+    std::string third = source + changes(source);
+    // no edit: 'fourth' gives its memory away here
+    // site: 0
+    std::string fourth = part;
+    outside = std::move(fourth);
+    // no edit: the code manages the room of 'fifth' itself
+    // site: 0
+    std::string fifth = part;
+    if (fifth.capacity() > 100) print(fifth + first + second + third);
+    // no edit: 'sixth' is constant
+    // site: 0
+    const std::string sixth = part;
+    // no edit: the type of 'seventh' is not written out alone
+    // site: 0
+    auto seventh = part;
+    // no edit: the statement declares several variables
+    // site: 0
+    // no edit: the statement declares several variables
+    std::string eighth = part, ninth;
+    // no edit: 'tenth' takes its memory from an allocator of its own
+    // site: 0
+    std::pmr::string tenth(part);
+    print(sixth + seventh + eighth + ninth);
+  }
+  for (const std::string& part : list) {
+    // no edit: the name 'outside' has another meaning outside of the loop
+    // site: 0
+    std::string outside = part;
+    print(outside);
+  }
+  print(outside);
+  for (const std::string& part : list) {
+    struct local {
+      int value;
+    };
+    // no edit: the type of 'values' is not known outside of the loop
+    // site: 0
+    std::vector<local> values(part.size());
+  }
+  switch (list.size()) {
+    case 1:
+      print("one");
+      for (const std::string& part : list) {
+        // no edit: a label of the switch would jump past the declaration
+        // site: 0
+        std::string text = part;
+        print(text);
+      }
+      break;
+    default: break;
+  }
+}
+
+#define LOOP for (const std::string& part : list)
+void macros(const texts& list) {
+  LOOP {
+    // no edit: a macro writes the loop
+    // site: 0
+    std::string text = part;
+    print(text);
+  }
+}
+
+void jumps(const texts& list) {
+repeated:
+  print("again");
+  for (const std::string& part : list) {
+    // no edit: the function has labels or can be suspended
+    // site: 0
+    std::string text = part;
+    if (text.empty()) goto repeated;
+  }
+}
+
+void configured(const texts& list) {
+#pragma omp parallel for
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    // no edit: the function differs from configuration to configuration
+    // site: 0
+    std::string text = list[i];
+    print(text);
+  }
+}
+
+// The memory of its iteration ends with it.
+void of_a_heap(const texts& list, tarn::heap& heap) {
+  for (const std::string& part : list) {
+    const tarn::scoped_current use(heap);
+    // no edit: a heap of Tarn may end before 'text'
+    // site: 0
+    std::string text = part;
+    print(text);
+  }
+}
+
+template <class List>
+void any_list(const std::vector<List>& lists) {
+  for (const List& list : lists) {
+    // no edit: 'copy' may be another class in another instantiation
+    // site: 0
+    List copy = list;
+    copy.clear();
+  }
+}
+template void any_list(const std::vector<std::vector<int>>&);
