@@ -18,47 +18,62 @@ inline std::uint64_t clock_tick() noexcept {
 #endif
 }
 
+/// Counts the time of day with the processor's counter, from the last reading of the system's clocks. The rate of the
+/// counter is measured against the monotonic clock, which nobody can set: a step of the time of day, such as a leap
+/// second, never becomes a part of it.
+struct counted_clock {
+  std::uint64_t tick;         // at `ns`
+  std::int64_t ns;            // time of day at the last reading
+  std::uint64_t period;       // ticks for which `rate` is valid; 0: there is no rate yet
+  std::uint64_t rate;         // nanoseconds for each tick, times 2 to the 32
+  std::int64_t monotonic_ns;  // monotonic time at the last reading
+
+  /// Returns true when ns_at() is right at this tick. A tick before the last one, of a processor whose counter is
+  /// behind, becomes a large number here.
+  bool covers(std::uint64_t now_tick) const noexcept { return now_tick - tick < period; }
+  std::int64_t ns_at(std::uint64_t now_tick) const noexcept {
+    return ns + static_cast<std::int64_t>(((now_tick - tick) * rate) >> 32);
+  }
+
+  /// Takes a reading: what both clocks of the system had at this tick.
+  void read(std::uint64_t now_tick, std::int64_t now_ns, std::int64_t now_monotonic_ns) noexcept {
+    const std::int64_t passed_ns = now_monotonic_ns - monotonic_ns;
+    const std::uint64_t passed = now_tick - tick;
+    constexpr std::int64_t min_ns = 20'000'000, max_ns = 2'000'000'000;
+    if (tick == 0 || passed_ns > max_ns || passed_ns < 0 || passed >> 34 != 0) {
+      *this = {now_tick, now_ns, 0, 0, now_monotonic_ns};  // a measurement begins, also after a longer pause
+    } else if (passed_ns >= min_ns && passed >= static_cast<std::uint64_t>(passed_ns) / 100) {
+      const std::uint64_t measured = (static_cast<std::uint64_t>(passed_ns) << 32) / passed;
+      *this = {now_tick, now_ns, (std::uint64_t{1'000'000'000} << 32) / measured, measured, now_monotonic_ns};
+    }
+  }
+};
+
 /// Returns the nanoseconds since 1970 at a tick of the last microseconds. Each thread reads the system's clock about
 /// once a second and counts from there with the processor's counter, at the rate of the second before. So a step of the
 /// system's clock shows within a second, and the difference to it is what the rate changes within one: microseconds. On
 /// processors without a counter that a program can read, each call reads the system's clock.
 inline std::int64_t fast_ns_at(std::uint64_t tick) noexcept {
-  const auto system_ns = [] {
+  const auto system_ns = [](clockid_t id) {
     timespec now;
-    ::clock_gettime(CLOCK_REALTIME, &now);
+    ::clock_gettime(id, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
   };
 #if defined(__x86_64__)
-  struct calibration {
-    std::uint64_t tick;    // at `ns`
-    std::int64_t ns;       // time of the last look at the system's clock
-    std::uint64_t period;  // ticks for which `rate` is valid; 0: there is no rate yet
-    std::uint64_t rate;    // nanoseconds for each tick, times 2 to the 32
-  };
-  static constinit thread_local calibration last{0, 0, 0, 0};
-  // A tick before the last one, of a processor whose counter is behind, becomes a large number here.
-  if (const std::uint64_t passed = tick - last.tick; passed < last.period) [[likely]] {
-    return last.ns + static_cast<std::int64_t>((passed * last.rate) >> 32);
+  static constinit thread_local counted_clock clock{0, 0, 0, 0, 0};
+  if (clock.covers(tick)) [[likely]] {
+    return clock.ns_at(tick);
   }
-  const std::int64_t ns = system_ns();
+  const std::int64_t ns = system_ns(CLOCK_REALTIME), monotonic_ns = system_ns(CLOCK_MONOTONIC);
   constexpr std::uint64_t max_between = 8192;  // ticks, some microseconds
-  if (clock_tick() - tick > max_between) {
-    return ns;  // the tick and the time do not belong together: the thread was interrupted in between, for example
-  }
-  const std::int64_t passed_ns = ns - last.ns;
-  const std::uint64_t passed = tick - last.tick;
-  constexpr std::int64_t min_ns = 20'000'000, max_ns = 2'000'000'000;
-  if (last.tick == 0 || passed_ns > max_ns || passed_ns < 0 || passed >> 34 != 0) {
-    last = {tick, ns, 0, 0};  // after a longer pause, or a step of the clock, a measurement begins
-  } else if (passed_ns >= min_ns && passed >= static_cast<std::uint64_t>(passed_ns) / 100) {
-    const std::uint64_t rate = (static_cast<std::uint64_t>(passed_ns) << 32) / passed;
-    const std::uint64_t period = (std::uint64_t{1'000'000'000} << 32) / rate;
-    last = {tick, ns, period, rate};
+  // Otherwise tick and times do not belong together: the thread was interrupted in between, for example.
+  if (clock_tick() - tick <= max_between) {
+    clock.read(tick, ns, monotonic_ns);
   }
   return ns;
 #else
   static_cast<void>(tick);
-  return system_ns();
+  return system_ns(CLOCK_REALTIME);
 #endif
 }
 
