@@ -37,9 +37,15 @@ void print_line(writer& output, message_format<Arguments...> format, Arguments&&
 
 /// Appends a line that is formatted directly into the journal, and returns its number. Any thread may call it. Throws
 /// what journal::append throws, and fmt::format_error for an invalid format that is only known at run time; there is
-/// then no line. Cost: that of journal::append, without the copy.
+/// then no line. Cost: that of journal::append, without the copy. The copy is made for an argument of a type that the
+/// program formats: such a formatter may append, too.
 template <class... Arguments>
 std::uint64_t print_line(journal& log, message_format<Arguments...> format, Arguments&&... arguments) {
+  if constexpr (!(detail::standard_argument<Arguments> && ...)) {
+    fmt::memory_buffer text;
+    fmt::vformat_to(fmt::appender(text), format.text(), fmt::make_format_args(arguments...));
+    return log.append({text.data(), text.size()});
+  }
   return log.append_with([&](char* buffer, std::size_t room) {
     return detail::format_message<Arguments...>(buffer, room, format, arguments...);
   });

@@ -434,6 +434,13 @@ template <class... Arguments>
   if (target.is_inherited()) [[unlikely]] {
     return false;
   }
+  if constexpr (!(standard_argument<Arguments> && ...)) {
+    // The program's own formatters may log, so they are called before this thread takes a part of the journal.
+    fmt::memory_buffer text;
+    fmt::vformat_to(fmt::appender(text), format.text(), fmt::make_format_args(arguments...));
+    const std::string_view message(text.data(), text.size());
+    return write_log_line<const std::string_view&>(target, form, head, fields, "{}", message);
+  }
   target.append_with([&](char* buffer, std::size_t room, std::uint64_t tick) {
     log_line line(buffer, room, form);
     line.begin<Arguments...>(head, tick, format, arguments...);
@@ -466,7 +473,8 @@ template <class... Arguments>
 /// byte that is not part of UTF-8 is written as U+FFFD. A forked child needs a journal and loggers of its own: lines
 /// into an inherited one are dropped and counted. Errors: fmt::format_error for an invalid format that is only known at
 /// run time; there is then no line. `Floor` removes calls of lower levels when the program is compiled. Cost: one load
-/// for a line below the level; a line is formatted directly into the journal, without a system call or a lock.
+/// for a line below the level; a line is formatted directly into the journal, without a system call or a lock. A
+/// message with an argument of a type that the program formats is copied once more: such a formatter may log, too.
 template <level Floor = level::trace>
 class basic_logger {
  public:

@@ -27,6 +27,11 @@ concept plain_argument = (std::integral<std::remove_cvref_t<Argument>> && sizeof
                          is_one_of<std::decay_t<Argument>, const char*, char*, std::string, std::pmr::string,
                                    std::string_view, fmt::string_view>;
 
+/// An argument whose formatter is part of {fmt}. Another one is the program's own, and may do anything: it may log.
+template <class Argument>
+concept standard_argument = plain_argument<Argument> || std::is_arithmetic_v<std::remove_cvref_t<Argument>> ||
+                            is_one_of<std::decay_t<Argument>, void*, const void*, std::nullptr_t>;
+
 constexpr bool is_ascii(char c) noexcept { return static_cast<unsigned char>(c) < 0x80; }
 constexpr bool needs_escape(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; }
 

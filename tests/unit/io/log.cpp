@@ -18,11 +18,31 @@
 #include <thread>
 #include <vector>
 
+#include <tarn/io/format.hpp>
 #include <tarn/io/journal_reader.hpp>
 #include <tarn/io/log.hpp>
 
 #include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
+
+namespace {
+
+// A type whose formatter logs.
+struct connection {
+  int id;
+};
+tarn::io::logger* logger_of_connections = nullptr;
+
+}  // namespace
+
+template <>
+struct fmt::formatter<connection> : fmt::formatter<int> {
+  template <class Context>
+  auto format(const connection& value, Context& context) const {
+    logger_of_connections->info("formats {}", value.id);
+    return fmt::formatter<int>::format(value.id, context);
+  }
+};
 
 namespace {
 
@@ -149,6 +169,28 @@ TEST_F(log_test, a_forked_child_drops_its_lines_and_counts_them) {
   http.info("parent again");
   EXPECT_EQ(http.dropped_lines(), 0u);
   EXPECT_EQ(lines().size(), 2u);
+}
+
+// A thread that held the only lane while the formatter logs would wait for itself.
+TEST_F(log_test, a_formatter_may_log_into_the_same_journal) {
+  std::remove(path_.c_str());
+  const auto child = support::in_child([&] {
+    alarm(10);
+    journal one_lane(path_, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+    logger outer(one_lane, "outer"), inner(one_lane, "inner");
+    logger_of_connections = &inner;
+    outer.info("{} of {:>3}", connection{7}, "a");
+    outer.info({{"ms", 1}}, "{:>5000}", connection{8});
+    tarn::io::print_line(one_lane, "{:>3}|{}", connection{9}, "\x01");
+    return 0;
+  });
+  EXPECT_EQ(child, support::ending{});
+  const std::vector<std::string> texts = lines();
+  ASSERT_EQ(texts.size(), 6u) << "a formatter is called once for each line";
+  EXPECT_TRUE(texts[0].ends_with(R"(logger=inner msg="formats 7")")) << texts[0];
+  EXPECT_TRUE(texts[1].ends_with(R"(logger=outer msg="7 of   a")")) << texts[1];
+  EXPECT_TRUE(texts[3].ends_with(R"( " cut=true)")) << texts[3];
+  EXPECT_EQ(texts[5], "  9|\x01");
 }
 
 TEST_F(log_test, drops_what_is_below_its_level) {
