@@ -14,6 +14,11 @@ constexpr std::size_t max_purged_in_excess = 16_MiB;
 constexpr std::uint64_t regret_ms = 1000;
 /// Without another regret, the memory that is kept halves in this time.
 constexpr std::uint64_t fading_ms = 4000;
+/// Pauses after many refused purges.
+constexpr std::uint32_t first_pause_ms = 1000;
+constexpr std::uint32_t max_pause_ms = 64'000;
+/// Single runs that the system refused are tried again after so long.
+constexpr std::uint64_t retry_ms = 60'000;
 
 }  // namespace
 
@@ -47,6 +52,25 @@ void memory_policy::note_new_memory() noexcept {
     regretted_ms_ = now;
   }
   excess_purged_ms_ = 0;
+}
+
+void memory_policy::note_tried(std::uint64_t now_ms) noexcept {
+  if (refusals_ < min_refusals) {
+    return;
+  }
+  pause_ms_ = pause_ms_ == 0 ? first_pause_ms : pause_ms_ < max_pause_ms ? 2 * pause_ms_ : max_pause_ms;
+  pause_end_ms_ = now_ms + pause_ms_;
+  refusals_ = 0;
+}
+
+bool memory_policy::is_paused() const noexcept { return pause_ms_ != 0 && platform::now_ms() < pause_end_ms_; }
+
+bool memory_policy::should_retry(std::uint64_t now_ms) noexcept {
+  const bool is_due = next_retry_ms_ != 0 && now_ms >= next_retry_ms_;
+  if (is_due || next_retry_ms_ == 0) {
+    next_retry_ms_ = now_ms + retry_ms;
+  }
+  return is_due;
 }
 
 }  // namespace tarn::pages

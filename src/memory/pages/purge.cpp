@@ -24,7 +24,7 @@ constinit std::atomic<std::uint32_t> generation{1};
 // program with so much in use is likely to need again. If that guess was too low (take_run had to touch new memory
 // soon afterwards), the next one is twice as large.
 void space::purge_excess(std::size_t freed) noexcept {
-  if (options_.purge == purging::never || was_purge_refused_ || is_being_purged()) {
+  if (options_.purge == purging::never || policy_.is_paused() || is_being_purged()) {
     return;
   }
   std::size_t left =
@@ -44,7 +44,9 @@ void space::purge_excess(std::size_t freed) noexcept {
     }
   }
   purge_generation_ = 0;
-  policy_.note_excess_purged(platform::now_ms());
+  const std::uint64_t now = platform::now_ms();
+  policy_.note_excess_purged(now);
+  policy_.note_tried(now);
 }
 
 // Unmaps the segments of which nothing is in use, because the descriptions of their slabs hold memory. Runs when no
@@ -52,7 +54,8 @@ void space::purge_excess(std::size_t freed) noexcept {
 // limit of the address space they stay, because an aligned segment might not fit again.
 void space::drop_unused() noexcept {
   runs_.for_each([this, is_limited = false, is_known = false](segment& visited) mutable {
-    if (visited.is_reserved || visited.free_units != visited.units || visited.dirty_units != 0) {
+    if (visited.is_reserved || visited.free_units != visited.units || visited.dirty_units != 0 ||
+        visited.refused.next_member(0) < max_units) {
       return;
     }
     if (!is_known) {
@@ -83,29 +86,43 @@ std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::siz
   std::size_t bytes = 0;
   unit_set& set = purged.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < max_units && bytes < max_bytes && !was_purge_refused_) {
+  while (unit < max_units && bytes < max_bytes && !policy_.should_stop()) {
     std::size_t count = set.next_gap(unit) - unit;
     count = count < max_purged_units ? count : max_purged_units;
     purged.lend(unit, count);
     runs_.update(purged);
-    mutex_.unlock();
-    const bool was_purged = platform::purge(purged.address(unit), count * unit_bytes);
-    mutex_.lock();
-    purged.put_back(unit, count, was_purged);
-    runs_.update(purged);
-    if (was_purged) {
-      bytes += count * unit_bytes;
-    } else {
-      was_purge_refused_ = true;  // the memory is locked: a second attempt would not help
-    }
+    bytes += purge_lent(purged, unit, count);
     unit = set.next_member(unit + count);
   }
   return bytes;
 }
 
+// Purges lent units, and puts them back. If the system refuses, one of them may be locked: then the halves are tried,
+// so that only the locked units stay.
+std::size_t space::purge_lent(segment& purged, std::size_t unit, std::size_t count) noexcept {
+  mutex_.unlock();
+  const bool was_purged = platform::purge(purged.address(unit), count * unit_bytes);
+  mutex_.lock();
+  if (was_purged) {
+    policy_.note_purged();
+    purged.put_back(unit, count, true);
+    runs_.update(purged);
+    return count * unit_bytes;
+  }
+  policy_.note_refused();
+  if (count > 1 && policy_.may_split()) {
+    const std::size_t half = count / 2;
+    const std::size_t bytes = purge_lent(purged, unit, half);
+    return bytes + purge_lent(purged, unit + half, count - half);
+  }
+  purged.put_back_refused(unit, count);
+  runs_.update(purged);
+  return 0;
+}
+
 bool space::retains(std::size_t bytes) const noexcept {
-  return options_.purge == purging::after_delay && !was_purge_refused_ &&
-         runs_.dirty_units() * unit_bytes + cached_.load(std::memory_order_relaxed) >= bytes;
+  return options_.purge == purging::after_delay &&
+         runs_.dirty_units() * unit_bytes + cached_.load(std::memory_order_relaxed) >= bytes && !policy_.is_paused();
 }
 
 bool space::may_purge_later() noexcept {
@@ -120,7 +137,7 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   if (!mutex_.try_lock()) {
     return false;  // the thread that holds the lock will come here again
   }
-  if (is_being_purged() || was_purge_refused_ || options_.purge == purging::never) {
+  if (is_being_purged() || policy_.is_paused() || options_.purge == purging::never) {
     mutex_.unlock();
     return false;
   }
@@ -136,6 +153,10 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   const bool has_finished = purged < max_purged_at_once;
   if (has_finished) {
     // All stale memory is gone, and recently freed memory ages now. It takes two half delays to go.
+    policy_.note_tried(now_ms);
+    if (policy_.should_retry(now_ms)) {
+      retry_refused();
+    }
     bool is_any_left = false;
     for (segment* candidate = runs_.first_dirty(); candidate != nullptr; candidate = candidate->next) {
       if (candidate->is_reserved) {
@@ -153,6 +174,13 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   purge_generation_ = 0;
   mutex_.unlock();
   return !has_finished;
+}
+
+void space::retry_refused() noexcept {
+  runs_.for_each([this](segment& visited) {
+    visited.retry_refused();
+    runs_.update(visited);
+  });
 }
 
 void space::wait_for_purge() noexcept {
@@ -190,7 +218,8 @@ void space::end_lost_purges() noexcept { generation.fetch_add(1, std::memory_ord
 
 std::size_t space::purge_all() noexcept {
   const hold guard(mutex_);
-  was_purge_refused_ = false;  // the program asks for this: the memory may be unlocked by now
+  policy_.forget_refusals();
+  retry_refused();
   std::size_t bytes = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0; --left) {
     segment* const dirty = next_dirty();
@@ -200,6 +229,7 @@ std::size_t space::purge_all() noexcept {
     bytes += purge_set(*dirty, &segment::stale, ~std::size_t{0});
     bytes += purge_set(*dirty, &segment::recently_freed, ~std::size_t{0});
   }
+  policy_.note_tried(platform::now_ms());
   runs_.for_each([this](segment& visited) {  // address space can be short too
     if (!visited.is_reserved && visited.free_units == visited.units) {
       runs_.remove(visited);

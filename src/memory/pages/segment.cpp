@@ -96,13 +96,14 @@ void segment::destroy(void (*unmap)(void*, std::size_t) noexcept) noexcept {
   segment_records::deallocate(this, units);
 }
 
-// Takes the units out of both dirty sets; returns how many were in them.
 std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {
-  const std::size_t were = recently_freed.count(unit, count) + stale.count(unit, count);
+  const std::size_t were_dirty = recently_freed.count(unit, count) + stale.count(unit, count);
+  const std::size_t were_refused = refused.count(unit, count);
   recently_freed.erase(unit, count);
   stale.erase(unit, count);
-  dirty_units -= were;
-  return were;
+  refused.erase(unit, count);
+  dirty_units -= were_dirty;
+  return were_dirty + were_refused;
 }
 
 // Takes free units of one run out of the free set.
@@ -135,6 +136,17 @@ void segment::lend(std::size_t unit, std::size_t count) noexcept {
 void segment::put_back(std::size_t unit, std::size_t count, bool is_clean) noexcept {
   lent.erase(unit, count);
   add_units(unit, count, is_clean);
+}
+
+void segment::put_back_refused(std::size_t unit, std::size_t count) noexcept {
+  put_back(unit, count, true);
+  refused.insert(unit, count);
+}
+
+void segment::retry_refused() noexcept {
+  recently_freed |= refused;
+  dirty_units += refused.size();
+  refused.clear();
 }
 
 bool segment::put_back_all() noexcept {
@@ -225,7 +237,8 @@ bool segment::is_valid() const noexcept {
   }
   for (std::size_t unit = 0; unit < max_units; ++unit) {
     const bool is_free = free.contains_any(unit, 1);
-    if (!is_free && (recently_freed.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
+    const std::size_t sets = recently_freed.count(unit, 1) + stale.count(unit, 1) + refused.count(unit, 1);
+    if (sets > (is_free ? 1 : 0)) {
       return false;
     }
     if (is_free && (unit >= units || lent.contains_any(unit, 1))) {

@@ -18,6 +18,7 @@ class space;
 ///   free, reads as zero          free
 ///   free, given back lately      free and fresh
 ///   free, given back a while ago free and stale
+///   free, locked                 free and refused
 /// and longest_run == free.longest_run(). List links: they belong to a list of the run index.
 struct alignas(alignof(slab)) segment : base::list_links<segment> {
   char* start;
@@ -33,7 +34,8 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   unit_set free;
   unit_set recently_freed;
   unit_set stale;
-  unit_set lent;  ///< units in no other set: their pages are going back right now
+  unit_set refused;  ///< free units whose pages the system did not take: they are locked (mlock)
+  unit_set lent;     ///< units in no other set: their pages are going back right now
 
   /// Maps a segment and covers it in the page map. Returns null without memory.
   static segment* create(std::size_t units, std::size_t alignment) noexcept;
@@ -52,12 +54,16 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   bool extend(slab& run, std::size_t count) noexcept;
   /// Gives a run back, or (`first_unit` > 0) only its units from there on. `is_clean`: they read as zero.
   void give(slab& run, std::size_t first_unit = 0, bool is_clean = false) noexcept;
-  /// Takes units out of the dirty sets; returns how many were in them.
+  /// Takes units out of the dirty sets and the refused one; returns how many were in them.
   std::size_t clean_up(std::size_t unit, std::size_t count) noexcept;
   /// Takes dirty units out of all sets, so that no thread takes them while their pages go back.
   void lend(std::size_t unit, std::size_t count) noexcept;
   /// Puts lent units back. `is_clean`: they read as zero.
   void put_back(std::size_t unit, std::size_t count, bool is_clean) noexcept;
+  /// Puts lent units back whose pages the system did not take.
+  void put_back_refused(std::size_t unit, std::size_t count) noexcept;
+  /// Makes refused units recently freed ones, so that they are tried again.
+  void retry_refused() noexcept;
   /// Puts all lent units back. It runs in a forked child, where the thread that lent them does not exist. It is not
   /// known whether the kernel had taken their pages, so they count as dirty. Returns true if there were any.
   bool put_back_all() noexcept;

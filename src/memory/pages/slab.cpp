@@ -63,6 +63,7 @@ std::size_t slab::purge_free_pages() noexcept {
   }
   const std::size_t page = platform::page_bytes();
   std::size_t purged = 0;
+  bool was_refused = false;
   std::size_t end = 0;
   for (std::size_t first = next_free(0); first < capacity; first = next_free(end)) {
     end = next_used(first);
@@ -72,12 +73,15 @@ std::size_t slab::purge_free_pages() noexcept {
     if (begin >= purge_end) {
       continue;
     }
-    if (!platform::purge(start + begin, purge_end - begin)) {
-      return purged;  // the memory is locked
+    if (platform::purge(start + begin, purge_end - begin)) {
+      purged += purge_end - begin;
+    } else if (was_refused) {
+      return purged;  // the memory is locked, and not just a page of it
+    } else {
+      was_refused = true;
     }
-    purged += purge_end - begin;
   }
-  purged_at = free_blocks;
+  purged_at = was_refused ? purged_at : free_blocks;
   return purged;
 }
 

@@ -280,7 +280,7 @@ slab* space::resize_run(slab& block, std::size_t units, std::uintptr_t owner, bo
 slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
   // Reserved memory keeps its pages, and locked memory would lose its lock. A copy into free memory that holds pages
   // costs less than the page faults that follow a move.
-  if (block.bytes < min_moved_bytes || block.home->is_reserved || was_purge_refused_ ||
+  if (block.bytes < min_moved_bytes || block.home->is_reserved || policy_.is_locked() ||
       (units <= max_run_units && runs_.dirty_units() >= units) ||
       singles_in_process.load(std::memory_order_relaxed) >= max_singles) {
     return nullptr;

@@ -122,6 +122,8 @@ class space {
   bool retains(std::size_t bytes) const noexcept;
   segment* next_dirty() noexcept;
   std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept;
+  std::size_t purge_lent(segment& purged, std::size_t unit, std::size_t count) noexcept;
+  void retry_refused() noexcept;
   void drop_unused() noexcept;
   bool is_being_purged() noexcept;
   void end_purge_of_lost_thread() noexcept;
@@ -136,7 +138,6 @@ class space {
   memory_policy policy_;
   void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
   std::uint32_t purge_generation_ = 0;  ///< of the purge that has opened the lock; 0: there is none
-  bool was_purge_refused_ = false;      ///< the system refused the last purge
 };
 
 }  // namespace tarn::pages

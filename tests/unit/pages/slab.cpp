@@ -2,6 +2,8 @@
 #include "memory/pages/slab.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -130,6 +132,22 @@ TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
     ASSERT_TRUE(cut.empty());
     ASSERT_EQ(free.size(), cut.capacity);
   }
+}
+
+TEST_F(slab_test, a_locked_page_does_not_keep_the_other_free_pages) {
+  const std::size_t page = platform::page_bytes();
+  slab& cut = make(detail::class_of(page));
+  std::vector<void*> blocks(cut.capacity);
+  ASSERT_EQ(cut.take(blocks.data() + blocks.size(), blocks.size()), blocks.size());
+  std::memset(cut.start, 7, cut.units * pages::unit_bytes);
+  ASSERT_EQ(syscall(SYS_mlock, cut.start, 1), 0);  // the sanitizers' mlock() does nothing
+  for (std::size_t number = 0; number < cut.capacity; number += 2) {
+    cut.give(cut.block(number));
+  }
+  const std::size_t free = (cut.capacity + 1U) / 2;
+  EXPECT_EQ(cut.purge_free_pages(), (free - 1) * page);
+  ASSERT_EQ(syscall(SYS_munlock, cut.start, 1), 0);
+  EXPECT_EQ(cut.purge_free_pages(), free * page) << "unlocked";
 }
 
 // Tries every order of giving and taking in the smallest slab, by a walk over all its states.

@@ -1,4 +1,7 @@
 // Tests that free memory goes back to the system: after a delay by the clock, or at once.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstring>
 
 #include "space_fixture.hpp"
@@ -220,6 +223,102 @@ TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
   slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(reused, block);
   EXPECT_FALSE(reused->is_zeroed);
+}
+
+/// Locks a page in the middle of `block`.
+void lock_page_of(const slab& block) {
+  // The sanitizers' mlock() does nothing.
+  ASSERT_EQ(syscall(SYS_mlock, block.start + block.bytes / 2, 1), 0);
+}
+
+TEST_F(purge_test, of_memory_with_a_locked_page_only_its_unit_stays) {
+  for (const bool is_by_age : {true, false}) {
+    slab* const block = make(12_MiB);
+    lock_page_of(*block);
+    tested.deallocate(block);
+    const std::size_t start = platform::purged().bytes;
+    if (is_by_age) {
+      purged_after(2 * delay_ms);
+    } else {
+      tested.purge_all();
+    }
+    EXPECT_EQ(platform::purged().bytes - start, 12_MiB - unit_bytes);
+    EXPECT_EQ(tested.index().dirty_units(), 0u);
+    EXPECT_TRUE(tested.is_valid());
+    slab* const reused = make(12_MiB);
+    EXPECT_EQ(reused, block);
+    EXPECT_FALSE(reused->is_zeroed);
+    ASSERT_EQ(syscall(SYS_munlock, reused->start, reused->bytes), 0);
+    tested.deallocate(reused);
+    tested.purge_all();
+  }
+}
+
+TEST_F(purge_test, memory_freed_beside_a_locked_page_goes_at_once_and_by_age) {
+  slab* const block = make(64_KiB);
+  slab* const large = make(30_MiB);
+  lock_page_of(*block);
+  tested.deallocate(block);
+  EXPECT_EQ(purged_after(2 * delay_ms), 0u);
+  std::size_t start = platform::purged().bytes;
+  tested.deallocate(large);
+  EXPECT_GE(platform::purged().bytes - start, 10_MiB) << "excess";
+  purged_after(2 * delay_ms);
+  EXPECT_EQ(platform::purged().bytes - start, 30_MiB);
+  start = platform::system_calls().madvise;
+  purged_after(20 * delay_ms);
+  EXPECT_EQ(platform::system_calls().madvise, start) << "the locked page is tried again and again";
+}
+
+TEST_F(purge_test, unlocked_memory_is_tried_again_after_a_minute) {
+  slab* const block = make(64_KiB);
+  lock_page_of(*block);
+  tested.deallocate(block);
+  purged_after(2 * delay_ms);
+  ASSERT_EQ(syscall(SYS_munlock, block->start, unit_bytes), 0);
+  fake::advance_ms(60'000);
+  tested.deallocate(make(64_KiB));
+  EXPECT_EQ(purged_after(2 * delay_ms), 64_KiB) << "the first block was used again";
+  slab* const first = make(64_KiB);
+  slab* const second = make(64_KiB);
+  lock_page_of(*first);
+  tested.deallocate(first);
+  purged_after(2 * delay_ms);
+  ASSERT_EQ(syscall(SYS_munlock, first->start, unit_bytes), 0);
+  make(64_KiB * 2);
+  fake::advance_ms(60'000);
+  tested.deallocate(second);
+  EXPECT_EQ(purged_after(4 * delay_ms), 128_KiB);
+}
+
+// After mlockall, what the system refuses costs few calls, however long the program works.
+TEST_F(purge_test, locked_memory_costs_few_calls_at_growing_intervals) {
+  fake::refuse_purges(true);
+  slab* blocks[300];
+  const auto work = [&](int seconds) {
+    const auto calls = platform::system_calls().madvise;
+    for (int round = 0; round < 4 * seconds; ++round) {
+      for (slab*& block : blocks) {
+        block = make(64_KiB);
+      }
+      for (std::size_t position = 0; position < std::size(blocks); position += 2) {
+        tested.deallocate(blocks[position]);
+      }
+      for (std::size_t position = 1; position < std::size(blocks); position += 2) {
+        tested.deallocate(blocks[position]);
+      }
+      purged_after(delay_ms / 2);
+    }
+    return platform::system_calls().madvise - calls;
+  };
+  EXPECT_LT(work(130), 8 * 20u + 200);
+  EXPECT_LT(work(130), 3 * 20u) << "pauses do not grow";
+  fake::refuse_purges(false);
+  fake::advance_ms(64'000);
+  const std::size_t start = platform::purged().bytes;
+  work(1);
+  purged_after(2 * delay_ms);
+  EXPECT_GT(platform::purged().bytes - start, 10_MiB) << "unlocked memory goes back again";
 }
 
 TEST_F(purge_test, purges_at_once_when_configured_so) {
