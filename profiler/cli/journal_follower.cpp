@@ -41,7 +41,9 @@ bool journal_follower::read_header() {
   header now{};
   if (read_at(&now, sizeof now, 0) < sizeof now && std::memcmp(now.magic, magic, sizeof magic) == 0) return false;
   if (std::memcmp(&now, &no_header, sizeof now) == 0) return false;
-  if (const char* const wrong = wrong_with(now)) throw io::error(EINVAL, file_.name(), wrong);
+  if (const char* const wrong = wrong_with(now)) {
+    throw io::error(EINVAL, file_.name(), wrong, io::error::nowhere, io::error::ending::without_reason);
+  }
   if (std::memcmp(&now, &header_, sizeof now) != 0) {  // the first time, or a new journal in the truncated file
     header_ = now;
     positions_.assign(header_.chunks, {});

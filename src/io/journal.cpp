@@ -28,7 +28,10 @@ constinit std::atomic<unsigned> forks{0};
 
 // Registers at load, because a fork that has already begun ignores handlers that are registered later.
 [[gnu::constructor]] void count_forks() noexcept {
-  ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  ::pthread_atfork(nullptr, nullptr, [] {
+    forks.fetch_add(1, std::memory_order_relaxed);
+    journal_file::leave_all_to_parent();
+  });
 }
 
 // Numbers a thread when it appends for the first time. Numbers begin with 1.
@@ -293,7 +296,8 @@ bool journal::reopen() {
   if (next->chunks() / 2 < shared_state.lanes.size()) {
     throw error(EINVAL, shared_state.path,
                 "is a journal of " + std::to_string(next->chunks()) + " chunks, too few for " +
-                    std::to_string(shared_state.lanes.size()) + " lanes");
+                    std::to_string(shared_state.lanes.size()) + " lanes",
+                error::nowhere, error::ending::without_reason);
   }
   shared_state.skip_lines(next->continues().next_line);
   if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
@@ -322,6 +326,9 @@ std::uint64_t journal::truncations() const noexcept {
   return state_->earlier_truncations + state_->own_file->truncations();
 }
 
-void journal::sync() { state_->own_file->sync(); }
+void journal::sync() {
+  state_->check_process();
+  state_->own_file->sync();
+}
 
 }  // namespace tarn::io

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
@@ -37,6 +38,49 @@ std::uint64_t random_key() noexcept {
   std::uint64_t key = static_cast<std::uint64_t>(now.tv_sec) << 32 ^ static_cast<std::uint64_t>(now.tv_nsec);
   static_cast<void>(::getrandom(&key, sizeof key, GRND_NONBLOCK));
   return key;
+}
+
+std::string content_of(const char* path) {
+  std::string content;
+  const files::outcome opened = files::open(path, O_RDONLY, 0);
+  if (opened < 0) return content;
+  const int descriptor = static_cast<int>(opened);
+  char part[4096];
+  for (files::outcome count; (count = files::read(descriptor, part, sizeof part)) > 0;) {
+    content.append(part, static_cast<std::size_t>(count));
+  }
+  files::close(descriptor);
+  return content;
+}
+
+// Returns the process that locked the file, as the kernel lists it; 0 where it does not.
+pid_t holder_of_lock(int descriptor) {
+  struct stat status;
+  if (files::status(descriptor, &status) < 0) return 0;
+  const std::string locks = content_of("/proc/locks");  // 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF
+  for (std::size_t start = 0; start < locks.size();) {
+    const std::size_t end = std::min(locks.find('\n', start), locks.size());
+    int process = 0;
+    unsigned major = 0, minor = 0;
+    unsigned long inode = 0;
+    if (std::sscanf(locks.substr(start, end - start).c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%lu", &process, &major,
+                    &minor, &inode) == 4 &&
+        inode == status.st_ino && makedev(major, minor) == status.st_dev) {
+      return process;
+    }
+    start = end + 1;
+  }
+  return 0;
+}
+
+// Says who has the lock that this process did not get.
+std::string reason_of_lock(int descriptor) {
+  const pid_t holder = holder_of_lock(descriptor);
+  if (holder == ::getpid()) return "is open in this process, as another journal: close that one first";
+  const std::string name = content_of(("/proc/" + std::to_string(holder) + "/comm").c_str());
+  if (name.empty()) return "is open in another journal: close that one first (fuser names the processes of a file)";
+  return "is open in process " + std::to_string(holder) + " (" + name.substr(0, name.find('\n')) +
+         "): end that one first, or choose another path";
 }
 
 // Opens the file, or creates one and sets `is_new`.
@@ -70,10 +114,14 @@ journal_file::~journal_file() {
 }
 
 void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new) {
-  if (const files::outcome lock_result = files::lock(target_.descriptor()); lock_result < 0) {
+  const files::outcome lock_result = files::lock(target_.descriptor());
+  if (lock_result == -EWOULDBLOCK) {
+    throw error(EWOULDBLOCK, target_.name(), reason_of_lock(target_.descriptor()), error::nowhere,
+                error::ending::without_reason);
+  }
+  if (lock_result < 0) {
     throw error(static_cast<int>(-lock_result), target_.name(),
-                lock_result == -EWOULDBLOCK ? "cannot be locked: another journal appends to it; close that one first"
-                : lock_result == -EOPNOTSUPP || lock_result == -ENOSYS
+                lock_result == -EOPNOTSUPP || lock_result == -ENOSYS
                     ? "cannot be locked: put it on a file system that supports flock(2)"
                     : "cannot be locked");
   }
@@ -89,7 +137,8 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   }
   const char* const defect = wrong_with(header_);
   if (defect != nullptr) {
-    if (!S_ISREG(status.st_mode) || !is_all_zeros()) throw error(EINVAL, target_.name(), defect);
+    if (!S_ISREG(status.st_mode) || !is_all_zeros())
+      throw error(EINVAL, target_.name(), defect, error::nowhere, error::ending::without_reason);
     create(options);
   }
   chunk_bytes_ = header_.chunk_bytes;
@@ -101,7 +150,7 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
       throw error(EINVAL, target_.name(),
                   "is a journal of " + std::to_string(bytes_) +
                       " bytes that was cut off (read its lines by tarn journal, and open another path)",
-                  static_cast<std::uint64_t>(status.st_size));
+                  static_cast<std::uint64_t>(status.st_size), error::ending::without_reason);
     }
     if (const files::outcome allocate_result = files::allocate(target_.descriptor(), bytes_); allocate_result < 0) {
       throw error(static_cast<int>(-allocate_result), target_.name(),
@@ -290,12 +339,29 @@ int journal_file::try_to_restore() noexcept {
   return 0;
 }
 
+bool journal_file::put_memory_in_place() noexcept {
+  return ::mmap(start_, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                0) != MAP_FAILED;
+}
+
+// The addresses stay mapped: the fork may have been called by a signal handler that interrupted an append.
+void journal_file::leave_to_parent() noexcept {
+  if (!target_.is_open() || !put_memory_in_place()) return;
+  try {
+    target_.close();
+  } catch (const error&) {  // it is closed in any case
+  }
+}
+
+void journal_file::leave_all_to_parent() noexcept {
+  watched_mapping::visit(repair, [](void* owner) { static_cast<journal_file*>(owner)->leave_to_parent(); });
+}
+
 // New lines go to anonymous memory and are lost; the process survives.
 void journal_file::detach(int reason) noexcept {
   detached_.store(reason, std::memory_order_relaxed);
   if (restorations() % 2 == 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
-  const bool is_mapped = ::mmap(start_, bytes_, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  const bool is_mapped = put_memory_in_place();
   base::text_buffer<1024> message;
   const char* const why = ::strerrordesc_np(reason);
   message.append("tarn: journal ").escaped(target_.name(), 512).append(": was truncated and cannot be restored (");

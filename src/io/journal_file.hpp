@@ -82,6 +82,9 @@ class journal_file {
   void sync();
   /// Releases the lock of the file, so that another process may open it.
   void unlock() noexcept;
+  /// In a forked child: lets go of every inherited journal. Descriptors and mappings of a child hold the lock, too, and
+  /// would keep it after the end of the process that appends.
+  static void leave_all_to_parent() noexcept;
 
  private:
   void open(const journal_options& options, cut_off_file if_truncated, bool is_new);
@@ -91,6 +94,8 @@ class journal_file {
   void recover();
   int try_to_restore() noexcept;
   void detach(int reason) noexcept;
+  bool put_memory_in_place() noexcept;
+  void leave_to_parent() noexcept;
   static bool repair(watched_mapping&, void* owner, std::uintptr_t);
 
   file target_;

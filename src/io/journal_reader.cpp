@@ -83,7 +83,9 @@ journal_reader::journal_reader(std::string path) {
   const file source = file::open_to_read(std::move(path));
   header first{};
   read_at(source, reinterpret_cast<char*>(&first), sizeof first, 0);
-  if (const char* const defect = wrong_with(first)) throw error(EINVAL, source.name(), defect);
+  if (const char* const defect = wrong_with(first)) {
+    throw error(EINVAL, source.name(), defect, error::nowhere, error::ending::without_reason);
+  }
 
   walk whole_walk{*this, first.key, {}};
   std::vector<chunk_header> heads;

@@ -100,8 +100,8 @@ void mapped_file::check() const {
   const auto current_bytes = static_cast<std::uint64_t>(status.st_size);
   if (current_bytes < bytes_) {
     throw error(EIO, source_.name(),
-                "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there",
-                current_bytes);
+                "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there", current_bytes,
+                error::ending::without_reason);
   }
   if (mapping_->has_faulted()) {
     throw error(EIO, source_.name(), "could not be read through its mapping");

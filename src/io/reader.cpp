@@ -42,7 +42,7 @@ void reader::grow(std::size_t bytes) {
   const std::size_t buffered_bytes = static_cast<std::size_t>(filled_ - position_);
   if (bytes > options_.longest) {
     throw error(EMSGSIZE, source_.name(), "a record of more than " + std::to_string(options_.longest) + " bytes",
-                offset());
+                offset(), error::ending::without_reason);
   }
   const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.longest, bytes));
   auto moved = std::make_unique_for_overwrite<char[]>(larger);

@@ -95,13 +95,13 @@ TEST(bad_input, an_empty_file_and_a_device_are_empty) {
   const io_test::folder folder;
   const std::string path = folder.file("empty", "");
   said messages = words_on(path);
-  EXPECT_EQ(messages["journal_reader"], path + ": is not a journal: Invalid argument");
+  EXPECT_EQ(messages["journal_reader"], path + ": is not a journal");
   for (const char* const type_name : {"reader", "mapped_file", "batch", "writer", "journal"})
     EXPECT_EQ(messages[type_name], "");
   messages = words_on("/dev/null");
   for (const char* const type_name : {"reader", "mapped_file", "batch", "writer"}) EXPECT_EQ(messages[type_name], "");
-  EXPECT_EQ(messages["journal_reader"], "/dev/null: is not a journal: Invalid argument");
-  EXPECT_EQ(messages["journal"], "/dev/null: is not a journal: Invalid argument");
+  EXPECT_EQ(messages["journal_reader"], "/dev/null: is not a journal");
+  EXPECT_EQ(messages["journal"], "/dev/null: is not a journal");
 }
 
 TEST(bad_input, an_enormous_file_is_read_where_it_can_be) {
@@ -132,7 +132,7 @@ TEST(bad_input, an_enormous_file_is_read_where_it_can_be) {
   EXPECT_EQ(status.get().bytes, bytes);
   EXPECT_EQ(words_of([&] { static_cast<void>(whole.get()); }),
             path + ": is longer than is allowed at offset 1048577: Message too long");
-  EXPECT_EQ(words_of([&] { journal_reader{path}; }), path + ": is not a journal: Invalid argument");
+  EXPECT_EQ(words_of([&] { journal_reader{path}; }), path + ": is not a journal");
 }
 
 }  // namespace

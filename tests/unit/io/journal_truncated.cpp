@@ -282,13 +282,12 @@ TEST(journal_reopened, changes_nothing_where_it_fails) {
   journal log(path, truncated_options);
   std::filesystem::rename(path, folder.path("log.1"));
   folder.file("log", "not a journal");
-  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is not a journal: Invalid argument");
+  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is not a journal");
   log.append("goes on in the old one");
   EXPECT_EQ(texts_of(folder.path("log.1")), (lines{"goes on in the old one"}));
   std::filesystem::remove(path);
   { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
-  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }),
-            path + ": is a journal of 4 chunks, too few for 4 lanes: Invalid argument");
+  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is a journal of 4 chunks, too few for 4 lanes");
 }
 
 TEST(journal_reopened, loses_no_line_while_threads_append) {

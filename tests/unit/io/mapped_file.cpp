@@ -70,8 +70,8 @@ TEST(mapped_file, a_file_that_shrinks_is_an_error_and_no_signal) {
     std::size_t letters = 0;
     for (const char byte : file.view()) letters += byte == 'x';
     EXPECT_EQ(letters, left) << "zeros behind it";
-    const std::string message = path + ": shrank from 100001 bytes while it was mapped; nothing is there at offset " +
-                                std::to_string(left) + ": Input/output error";
+    const std::string message =
+        path + ": shrank from 100001 bytes while it was mapped; nothing is there at offset " + std::to_string(left);
     EXPECT_EQ(io_test::thrown<error>([&] { file.check(); }), message);
     EXPECT_EQ(io_test::thrown<error>([&] { count(file, 'x'); }), message);
     EXPECT_EQ(io_test::thrown<error>([&] { find(file, "y"); }), message);

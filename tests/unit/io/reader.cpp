@@ -109,8 +109,7 @@ TEST(reader, a_record_that_is_too_long_is_an_error) {
   const std::string path = folder.file("text", "short\n" + std::string(101, 'x') + "\n");
   reader input(path, {.buffer = 16, .longest = 100});
   EXPECT_EQ(input.line(), "short");
-  EXPECT_EQ(io_test::thrown<error>([&] { input.line(); }),
-            path + ": a record of more than 100 bytes at offset 6: Message too long");
+  EXPECT_EQ(io_test::thrown<error>([&] { input.line(); }), path + ": a record of more than 100 bytes at offset 6");
   reader enough(path, {.buffer = 16, .longest = 102});
   enough.line();
   EXPECT_EQ(enough.line()->size(), 101u);
