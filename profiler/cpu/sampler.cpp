@@ -1,6 +1,7 @@
 #include "profiler/cpu/sampler.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 #include <limits>
 
@@ -36,12 +37,22 @@ void sampler::take_until(std::uint64_t bound_ns) {
   next_ = steady::now() + pause_;
 }
 
+// Takes at most one percent of a processor.
+void sampler::read_delays() {
+  constexpr int inverse_share = 100;
+  const std::clock_t begun = std::clock();
+  samples_.read_delays();
+  const std::chrono::duration<double> spent(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC);
+  next_delays_ = steady::now() + std::chrono::duration_cast<steady::duration>(inverse_share * spent);
+}
+
 void sampler::take() {
   // Later records are kept for the next call, because an earlier one of another processor may still come.
   if (is_over_) return;
   const std::uint64_t now_ns = format::monotonic_nanoseconds();
   take_until(now_ns);
   samples_.set_time(now_ns);
+  if (steady::now() >= next_delays_) read_delays();
 }
 
 void sampler::stop() {
@@ -50,6 +61,7 @@ void sampler::stop() {
   samples_.set_time(format::monotonic_nanoseconds());
   events_.stop();
   take_until(std::numeric_limits<std::uint64_t>::max());
+  read_delays();
   events_.close();
   next_ = steady::time_point::max();
 }

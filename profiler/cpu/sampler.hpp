@@ -37,12 +37,13 @@ class sampler {
 
  private:
   void take_until(std::uint64_t bound_ns);
+  void read_delays();
 
   perf_events events_;
   stack_samples samples_;
   std::vector<perf_record> pending_;
   std::chrono::milliseconds pause_{100};
-  steady::time_point next_{};
+  steady::time_point next_{}, next_delays_{};
   bool is_over_ = false;
 };
 

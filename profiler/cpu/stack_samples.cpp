@@ -9,9 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
@@ -165,7 +167,9 @@ std::uint32_t stack_samples::thread_number(process_state& state, pid_t thread) {
 void stack_samples::count(process_state& state, thread_state& thread, format::cpu_counter activity, std::uint64_t ns) {
   if (ns == 0) return;
   if (activity == format::waiting_ns) {
-    state.waits[{thread.number, std::bit_width(ns)}][thread.wait_stack] += ns;
+    wait_sum& sum = state.waits[{thread.number, std::bit_width(ns)}][thread.wait_stack];
+    sum.ns += ns;
+    ++sum.waits;
   } else {
     state.samples.cells[{0, thread.number}][activity] += ns;
   }
@@ -311,6 +315,7 @@ void stack_samples::add_fork(const perf_record& record) {
   }
   name(state_of(process), thread, std::move(inherited));
   change(state_of(process), thread, format::runnable_ns, record.at_ns);
+  begin_delay(state_of(process), thread);
 }
 
 void stack_samples::add_exit(const perf_record& record) {
@@ -380,6 +385,40 @@ void stack_samples::add_running(pid_t process) {
     const std::size_t name_end = text.rfind(") ");  // the state follows the name
     const bool is_waiting = name_end != std::string::npos && text[name_end + 2] != 'R';
     change(state, thread, is_waiting ? format::waiting_ns : format::running_ns, now_ns);
+    if (const auto delay_ns = run_delay_of(process, thread)) add_delay(process, thread, *delay_ns);
+  }
+}
+
+namespace {
+
+// Returns what the records say of a thread's times so far.
+format::cpu_counts times_of(const std::map<format::cpu_key, format::cpu_counts>& cells, std::uint32_t thread) {
+  const auto cell = cells.find({0, thread});
+  return cell == cells.end() ? format::cpu_counts{} : cell->second;
+}
+
+}  // namespace
+
+void stack_samples::begin_delay(process_state& state, pid_t thread) {
+  const std::uint32_t number = state.threads[thread].number;
+  const format::cpu_counts counts = times_of(state.samples.cells, number);
+  state.delays[number].begin(counts[format::runnable_ns], counts[format::wait_count]);
+}
+
+void stack_samples::add_delay(pid_t process, pid_t thread, std::uint64_t delay_ns) {
+  process_state& state = state_of(process);
+  const auto thread_entry = state.threads.find(thread);
+  // The last number may stand for several threads.
+  if (thread_entry == state.threads.end() || thread_entry->second.number == format::max_threads - 1) return;
+  const format::cpu_counts counts = times_of(state.samples.cells, thread_entry->second.number);
+  state.delays[thread_entry->second.number].add(delay_ns, counts[format::runnable_ns], counts[format::wait_count]);
+}
+
+void stack_samples::read_delays() {
+  for (const auto& [process, state] : processes_) {
+    for (const auto& [thread, times] : state.threads) {
+      if (const auto delay_ns = run_delay_of(process, thread)) add_delay(process, thread, *delay_ns);
+    }
   }
 }
 
@@ -404,7 +443,53 @@ void share_out(std::uint32_t thread, const std::map<std::uint32_t, std::uint64_t
   if (left_ns != 0) cells[{0, thread}][format::waiting_ns] += left_ns;
 }
 
+wait_sum sum_of(const std::map<std::uint32_t, wait_sum>& sums) {
+  wait_sum whole;
+  for (const auto& [stack, sum] : sums) {
+    whole.ns += sum.ns;
+    whole.waits += sum.waits;
+  }
+  return whole;
+}
+
 }  // namespace
+
+void stack_samples::read_waits(const process_state& state, std::uint32_t first_image, format::cpu_recording& target) {
+  for (auto group = state.waits.begin(); group != state.waits.end();) {
+    const std::uint32_t thread = group->first.first;
+    const auto end = state.waits.upper_bound({thread, std::numeric_limits<int>::max()});
+    const auto begin = std::exchange(group, end);
+    if (target.threads[thread].image < first_image) continue;
+    std::vector<wait_sum> groups;
+    std::uint64_t waiting_ns = 0;
+    for (auto entry = begin; entry != end; ++entry) {
+      groups.push_back(sum_of(entry->second));
+      waiting_ns += groups.back().ns;
+    }
+    format::cpu_counts& counts = target.cells[{0, thread}];
+    const auto delay = state.delays.find(thread);
+    double delayed_ns = 0;
+    if (delay != state.delays.end() && delay->second.is_known()) {
+      // The kernel's sum has the time of which the records are missing, too.
+      delayed_ns = delay->second.sum_ns(counts[format::wait_count]) * static_cast<double>(waiting_ns) /
+                   static_cast<double>(waiting_ns + counts[format::unknown_ns]);
+    } else {
+      counts[format::undivided_ns] = waiting_ns;
+    }
+    const double longest_ns = longest_delay(groups, delayed_ns);
+    for (auto entry = begin; entry != end; ++entry) {
+      const wait_sum whole = sum_of(entry->second);
+      const double delay_ns = std::min(longest_ns, static_cast<double>(whole.ns) / static_cast<double>(whole.waits));
+      std::map<std::uint32_t, std::uint64_t> waited_ns;
+      for (const auto& [stack, sum] : entry->second) {
+        const auto taken_ns = std::min(sum.ns, static_cast<std::uint64_t>(delay_ns * static_cast<double>(sum.waits)));
+        counts[format::runnable_ns] += taken_ns;
+        waited_ns[stack] = sum.ns - taken_ns;
+      }
+      share_out(thread, waited_ns, target.cells);
+    }
+  }
+}
 
 void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t first_image,
                          format::cpu_recording& target) const {
@@ -424,9 +509,7 @@ void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t fi
   for (const auto& [key, counts] : state.samples.cells) {
     if (target.threads[key.thread].image >= earlier_images) target.cells.emplace(key, counts);
   }
-  for (const auto& [key, sums] : state.waits) {
-    if (target.threads[key.first].image >= earlier_images) share_out(key.first, sums, target.cells);
-  }
+  read_waits(state, earlier_images, target);
   for (const auto& [thread, times] : state.threads) {
     if (now_ns_ <= times.since_ns) continue;
     const format::cpu_counter activity = activity_of(times);

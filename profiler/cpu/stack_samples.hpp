@@ -14,6 +14,7 @@
 
 #include "profiler/cpu/elf_file.hpp"
 #include "profiler/cpu/perf_events.hpp"
+#include "profiler/cpu/run_delays.hpp"
 #include "profiler/format/recording.hpp"
 
 namespace tarn::cpu {
@@ -28,6 +29,9 @@ class stack_samples {
   void add(const perf_record& record);
   // Says up to when all records were added: until then, threads do what their last records say.
   void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
+  // Reads how long the threads that live now have been ready to run. Call it after set_time().
+  void read_delays();
+  void add_delay(pid_t process, pid_t thread, std::uint64_t delay_ns);
 
   // Copies the samples of a process. Its images are counted from the one that ran at `begun_ns`, which is
   // `first_image`; samples of earlier images are left out.
@@ -49,13 +53,14 @@ class stack_samples {
   };
   // Waits of a thread that were about as long, by stack.
   using wait_key = std::pair<std::uint32_t, int>;  // the thread's number, and the binary digits of the nanoseconds
-  using wait_sums = std::map<std::uint32_t, std::uint64_t>;
+  using wait_sums = std::map<std::uint32_t, wait_sum>;
   struct process_state {
     std::map<std::uint64_t, mapping> mappings;  // of code, by start
     std::vector<std::uint64_t> execs;           // their times; the number of the image is how many there were
     std::map<pid_t, std::string> names;         // of threads
     std::map<pid_t, thread_state> threads;      // those that live
     std::map<wait_key, wait_sums> waits;
+    std::map<std::uint32_t, thread_delay> delays;  // by the thread's number
     format::cpu_recording samples;
     std::map<format::site_facts, std::uint32_t> stack_numbers;
     std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
@@ -70,6 +75,9 @@ class stack_samples {
   std::uint32_t stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames);
   static std::uint32_t thread_number(process_state& state, pid_t thread);
   static void name(process_state& state, pid_t thread, std::string text);
+  static void begin_delay(process_state& state, pid_t thread);
+  // Writes the waits of a process, without the time after wake-ups.
+  static void read_waits(const process_state& state, std::uint32_t first_image, format::cpu_recording& target);
   static void count(process_state& state, thread_state& thread, format::cpu_counter activity, std::uint64_t ns);
   // Counts the time of a thread up to the record after which it does something else.
   void change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns);

@@ -122,11 +122,12 @@ enum cpu_counter : std::size_t {
   cpu_kernel,  // samples in the kernel; the stack is that of the code that called it
   cpu_cut,     // samples whose stack was deeper than what was copied of it: the outermost callers are missing
   running_ns,
-  runnable_ns,  // a new thread before it runs, and time that others took from it
-  waiting_ns,   // from a wait's begin until the thread runs again; of a stack, an estimate
+  runnable_ns,  // a new thread before it runs, time that others took from it, and time after wake-ups
+  waiting_ns,   // of a stack, an estimate
   unknown_ns,   // time with missing records
   wait_count,
   preemptions,
+  undivided_ns,  // the part of `waiting_ns` that also has the time after wake-ups, which is not known
   cpu_counter_count,
 };
 

@@ -19,7 +19,7 @@ using analyse::thread_times;
 using analyse::time_findings;
 using nlohmann::json;
 
-constexpr double min_unknown_share = 0.001;  // less is not printed
+constexpr double min_unknown_share = 0.001, min_undivided_share = 0.01;  // less is not printed
 
 double time_share(const thread_times& times, format::cpu_counter part) {
   return static_cast<double>(times.sums[part]) / static_cast<double>(std::max<std::uint64_t>(times.lifetime_ns(), 1));
@@ -42,6 +42,12 @@ void print_time_summary(analyse::analysis& analysis) {
   if (has_unknown_time(whole)) {
     fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel had no room to say it.\n",
                text(format::unknown_ns), 100 * time_share(whole, format::unknown_ns));
+  }
+  if (time_share(whole, format::undivided_ns) >= min_undivided_share) {
+    fmt::print(
+        "{} of the waiting may be time in which threads were woken and not yet running: they ended before\n"
+        "that was read, or the kernel does not tell it (/proc/PID/task/TID/schedstat).\n",
+        text(format::undivided_ns));
   }
   if (analysis.recorded().cpu.is_kernel_hidden)
     fmt::print("Where they waited is not known: the kernel shows it to root, or with kernel.perf_event_paranoid 1.\n");
@@ -91,6 +97,7 @@ json json_of_times(const thread_times& times) {
           {"runnable_ns", times.sums[format::runnable_ns]},
           {"waiting_ns", times.sums[format::waiting_ns]},
           {"unknown_ns", times.sums[format::unknown_ns]},
+          {"undivided_ns", times.sums[format::undivided_ns]},
           {"waits", times.sums[format::wait_count]},
           {"preemptions", times.sums[format::preemptions]}};
 }

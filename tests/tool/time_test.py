@@ -129,6 +129,23 @@ class Time(unittest.TestCase):
         self.assertGreater(times["waiting_ns"], 2 * 0.95 * 2e9)
         self.assertLess(self.lifetime(times), 2 * (wall_ns + START_NS))
 
+    def test_time_after_a_wake_up_is_runnable(self):
+        # Each sleep takes a millisecond and a little. On a busy machine, most of the time until a thread runs again is
+        # that in which others run.
+        rounds = 250
+        threads = 8 * os.cpu_count()
+        printed = self.tarn("record", "--cpu", "-o", "rec", "--", PATHS.times, "crowd", str(threads), str(rounds))
+        truth = json.loads(printed.splitlines()[1])
+        report, names = self.report()
+        crowd = names["crowd"]
+        self.assertEqual(crowd["threads"], threads)
+        self.assertGreater(truth["delay_ns"], 2 * threads * rounds * 1_000_000, "the machine is not crowded")
+        self.assertAlmostEqual(crowd["running_ns"], truth["running_ns"], delta=0.05 * self.lifetime(crowd))
+        self.assertAlmostEqual(crowd["runnable_ns"], truth["delay_ns"], delta=0.1 * truth["delay_ns"])
+        # Each thread was read before it ended.
+        self.assertEqual(crowd["undivided_ns"], 0)
+        self.assertNotIn("may be time in which", self.tarn("report", "--quick", "rec"))
+
     def test_each_file_of_a_recording_has_its_own_time(self):
         begun_ns = time.monotonic_ns()
         printed = self.tarn("record", "--cpu", "-o", "rec", "--every", "400ms", "--", PATHS.times, "account")

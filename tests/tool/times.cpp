@@ -1,6 +1,8 @@
 // Accounts for its own time, for time_test.py. `times account` has a thread named "truth" spin, wait for a lock, read
 // from a pipe and sleep, and prints what the clocks say of each. `times switch ROUNDS` has two threads wake each other
-// through pipes, and says when half of it is done. `times idle` has a thread wait until standard input ends.
+// through pipes, and says when half of it is done. `times idle` has a thread wait until standard input ends. `times
+// crowd THREADS ROUNDS` has threads named "crowd" run and sleep for a millisecond in turns, and prints what the kernel
+// says of them.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -42,8 +45,7 @@ account measured(Step step) {
   return {nanoseconds_of(CLOCK_MONOTONIC) - wall_ns, nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns};
 }
 
-void spin() {
-  constexpr std::int64_t cpu_ns = 400'000'000;
+void spin(std::int64_t cpu_ns) {
   const std::int64_t end = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
   while (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) < end) {
   }
@@ -73,7 +75,7 @@ void print_accounts() {
     ::pthread_setname_np(::pthread_self(), "truth");
     std::array<account, 4> parts;
     const account whole = measured([&] {
-      parts[0] = measured(spin);
+      parts[0] = measured([] { spin(400'000'000); });
       begin(1);  // wakes the other thread, which may take this one's processor
       parts[1] = measured([&] { wait_for_lock(lock); });
       begin(2);
@@ -122,6 +124,38 @@ void switch_threads(int rounds) {
   replier.join();
 }
 
+struct kernel_times {
+  unsigned long long running_ns = 0, delay_ns = 0;
+};
+kernel_times own_times() {
+  kernel_times times;
+  std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "r");
+  must(file != nullptr && std::fscanf(file, "%llu %llu", &times.running_ns, &times.delay_ns) == 2);
+  std::fclose(file);
+  return times;
+}
+
+void crowd(int threads, int rounds) {
+  std::mutex lock;
+  kernel_times sum;
+  std::vector<std::thread> crowd;
+  for (int number = 0; number < threads; ++number) {
+    crowd.emplace_back([&] {
+      ::pthread_setname_np(::pthread_self(), "crowd");
+      for (int round = 0; round < rounds; ++round) {
+        spin(1'000'000);
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      const kernel_times times = own_times();
+      const std::lock_guard guard(lock);
+      sum.running_ns += times.running_ns;
+      sum.delay_ns += times.delay_ns;
+    });
+  }
+  for (std::thread& thread : crowd) thread.join();
+  std::printf("{\"running_ns\": %llu, \"delay_ns\": %llu}\n", sum.running_ns, sum.delay_ns);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -130,6 +164,7 @@ int main(int count, char** arguments) {
   std::fflush(stdout);
   if (mode == "account") print_accounts();
   if (mode == "switch" && count > 2) switch_threads(std::atoi(arguments[2]));
+  if (mode == "crowd" && count > 3) crowd(std::atoi(arguments[2]), std::atoi(arguments[3]));
   if (mode == "idle") {
     std::thread idle(std::getchar);
     idle.join();

@@ -282,6 +282,71 @@ TEST(waits, do_not_mind_lost_samples_of_stacks) {
   EXPECT_EQ(times_of(recorded), (times{90, 0, 300, 0, 1, 0}));
 }
 
+TEST(waits, do_not_have_the_time_after_wake_ups) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.fork(process, process, worker, process, 20);
+  from_kernel.run(worker, 30);  // it was new for 10
+  std::uint64_t at_ns = 100;
+  const auto wait = [&](pid_t thread, std::uint64_t ns, std::uint64_t address) {
+    from_kernel.stop(thread, at_ns - 1, address);
+    from_kernel.wait(thread, at_ns);
+    from_kernel.run(thread, at_ns + ns);
+    at_ns += ns + 10;
+  };
+  wait(worker, 100, 0x1000);
+  wait(worker, 5, 0x2000);
+  samples.add_delay(process, worker, 10 + 5 + 30);
+  // The short wait was a delay as a whole.
+  EXPECT_EQ(waits_of(recording_of(samples)), (std::map<std::uint64_t, std::uint64_t>{{0x1000, 70}}));
+  EXPECT_EQ(times_of(recording_of(samples), worker)[1], 10U + 35);
+  wait(worker, 100, 0x3000);
+  wait(worker, 100, 0x3000);
+  // Those since then have as much each: 35 more for two more.
+  EXPECT_EQ(waits_of(recording_of(samples)), (std::map<std::uint64_t, std::uint64_t>{{0x1000, 79}, {0x3000, 157}}));
+  samples.add_delay(process, worker, 10);
+  EXPECT_EQ(waits_of(recording_of(samples)),
+            (std::map<std::uint64_t, std::uint64_t>{{0x1000, 100}, {0x2000, 5}, {0x3000, 200}}));
+}
+
+TEST(waits, of_a_thread_from_before_have_no_delay_of_before) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.preempt(process, 20);
+  from_kernel.run(process, 27);
+  samples.add_delay(process, process, 5000);
+  from_kernel.wait(process, 100);
+  from_kernel.run(process, 200);
+  samples.add_delay(process, process, 5040);
+  EXPECT_EQ(times_of(recording_of(samples)), (times{10 + 73, 7 + 40, 60, 0, 1, 1}));
+}
+
+TEST(waits, of_a_thread_that_was_not_read_are_undivided) {
+  stack_samples samples;
+  records from_kernel(samples);
+  from_kernel.exec(process, 10);
+  from_kernel.wait(process, 100);
+  from_kernel.run(process, 400);
+  const auto undivided_ns = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& [key, counts] : recording_of(samples).cells) sum += counts[format::undivided_ns];
+    return sum;
+  };
+  EXPECT_EQ(undivided_ns(), 300U);
+  samples.add_delay(process, process, 0);
+  EXPECT_EQ(undivided_ns(), 0U);
+}
+
+TEST(waits, have_as_much_delay_as_they_are_long_at_most) {
+  const std::array groups = {wait_sum{100, 10}, wait_sum{9000, 3}, wait_sum{}};
+  EXPECT_EQ(longest_delay(groups, 0), 0);
+  EXPECT_EQ(longest_delay(groups, 13), 1);
+  EXPECT_EQ(longest_delay(groups, 100 + 60), 20);
+  EXPECT_EQ(longest_delay(groups, 1e9), 3000);
+}
+
 TEST(thread_times, begin_anew_with_each_program) {
   stack_samples samples;
   records from_kernel(samples);
