@@ -32,6 +32,7 @@ constinit call_counters counters;
 constinit std::atomic<std::uint64_t> kernel_calls{0}, prefaulted{0}, huge_wanted{0}, huge_refused{0};
 constinit std::atomic<std::uint64_t> clock_ms{start_of_time_ms};
 constinit std::atomic<bool> refuses_growth{false}, refuses_purges{false};
+constinit std::atomic<std::size_t> available{0};
 constinit std::atomic<void (*)()> at_each_purge{nullptr};
 constinit std::atomic<void (*)()> at_each_sleep{nullptr};
 constinit std::atomic<void (*)() noexcept> helper{nullptr};
@@ -479,6 +480,7 @@ void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_
   clock_ms += __atomic_load_n(word, __ATOMIC_RELAXED) == expected ? wanted_ms : 0;
 }
 std::size_t address_space_limit() noexcept { return 0; }
+std::size_t available_memory() noexcept { return available.load() == 0 ? SIZE_MAX : available.load(); }
 
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
 
@@ -513,6 +515,7 @@ void reset() noexcept {
   map_next_at(nullptr);
   map_near(nullptr);
   refuses_growth = refuses_purges = false;
+  available = 0;
   at_each_purge = nullptr;
   at_each_sleep = nullptr;
   platform::kernel_calls = prefaulted = huge_wanted = huge_refused = 0;
@@ -527,6 +530,7 @@ void set_budget(std::size_t bytes) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().budget = bytes;
 }
+void set_available_memory(std::size_t bytes) noexcept { available = bytes; }
 void map_next_at(void* address) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().next_place = static_cast<char*>(address);

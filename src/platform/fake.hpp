@@ -26,6 +26,8 @@ std::uint64_t refused_requests() noexcept;
 
 /// Sets the most bytes that may be mapped writable; requests beyond it fail. 0: no limit.
 void set_budget(std::size_t bytes) noexcept;
+/// Sets what available_memory() returns; 0: unknown.
+void set_available_memory(std::size_t bytes) noexcept;
 /// Puts the next map() at `address`, where nothing may be mapped; map() fails when that is impossible.
 void map_next_at(void* address) noexcept;
 /// Makes map() look for room at `address` first. Null ends this.

@@ -75,6 +75,10 @@ std::uintptr_t thread_token() noexcept;
 /// Returns the limit of the process's address space (RLIMIT_AS) in bytes, or 0 if there is none. One system call.
 std::size_t address_space_limit() noexcept;
 
+/// Returns the bytes that can probably be touched before the system kills a process for want of memory: available
+/// memory of the machine and of the process's control groups, and swap. SIZE_MAX: unknown. Costs some 50 us.
+std::size_t available_memory() noexcept;
+
 /// Sleeps while *word == expected, at most until woken. May return early.
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept;
 void wake_one(const std::uint32_t* word) noexcept;

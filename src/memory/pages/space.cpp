@@ -22,6 +22,9 @@ constexpr std::size_t page_table_bytes = 2_MiB;
 /// only while there are fewer singles than this.
 constexpr std::size_t max_singles = 4096;
 
+/// To touch less memory than this costs no more than to ask what is available.
+constexpr std::size_t min_checked_bytes = 4_MiB;
+
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 constinit std::atomic<std::size_t> singles_in_process{0};
 
@@ -139,7 +142,7 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
 }
 
 bool space::reserve(std::size_t bytes) noexcept {
-  if (bytes > max_large_bytes) {
+  if (bytes > max_large_bytes || (bytes >= min_checked_bytes && bytes > platform::available_memory())) {
     return false;
   }
   const hold guard(mutex_);

@@ -43,7 +43,8 @@ class space {
   void configure(const space_options& options) noexcept { options_ = options; }
 
   /// Maps and touches `bytes` now; they stay until release_all drops them. Returns false if there is not enough memory
-  /// for all of it (the part that was mapped is kept).
+  /// for all of it (the part that was mapped is kept). Maps nothing if less memory is available: the kernel would kill
+  /// the process when it touches the pages.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
 
   /// Returns a slab of class `index` with all blocks free, which is in the page map under `owner | index`. Returns null

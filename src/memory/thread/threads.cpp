@@ -47,6 +47,15 @@ void report(std::string_view line) noexcept {
   out.append(line).write_to(2);
 }
 
+void report_missing_initial(std::size_t bytes) noexcept {
+  static constinit std::atomic<bool> was_reported{false};
+  if (!was_reported.exchange(true, std::memory_order_relaxed)) {
+    base::text_buffer<128> line;
+    line.append("tarn: option TARN_INITIAL: there is no memory for ").decimal(bytes);
+    report(line.append(" bytes; threads start without\n").view());
+  }
+}
+
 // Runs when a thread with a heap ends, after its C++ thread_local destructors. Destructors of other keys may run
 // later and allocate or free: they find the process's heap, so nothing needs to be registered again.
 void leave(void* value) noexcept {
@@ -166,7 +175,9 @@ heaps::heap* start() noexcept {
   if (options.initial > heap->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
     heap->eager_bytes = options.initial;
     // A lack of memory for the reservation is no reason to fail this allocation.
-    (void)heap->space->reserve(options.initial);
+    if (!heap->space->reserve(options.initial)) {
+      report_missing_initial(options.initial);
+    }
   }
   return heap;
 }

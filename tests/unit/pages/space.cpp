@@ -115,6 +115,16 @@ TEST_F(space_test, a_reserve_that_fails_keeps_nothing_after_release) {
   }
 }
 
+TEST_F(space_test, a_reserve_that_does_not_fit_touches_nothing) {
+  configure_small();
+  fake::set_available_memory(50_MiB);
+  EXPECT_FALSE(tested.reserve(50_MiB + 1));
+  EXPECT_EQ(fake::prefaulted_bytes(), 0u);
+  EXPECT_EQ(fake::mappings(), before);
+  EXPECT_TRUE(tested.reserve(50_MiB));
+  EXPECT_EQ(fake::prefaulted_bytes(), 50_MiB);
+}
+
 TEST_F(space_test, release_all_keeps_what_it_is_told_to_keep) {
   configure_small();
   for (const std::size_t kept_bytes : {std::size_t{0}, 4_MiB, 9_MiB}) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <string_view>
 #include <vector>
 
@@ -79,6 +80,12 @@ int play(std::string_view scene) {
     }
     return fake::kernel_calls() == calls ? 0 : 2;
   }
+  if (scene == "no initial") {
+    fake::set_available_memory(99_MiB);
+    std::thread([] { give(take(16)); }).join();
+    std::thread([] { give(take(16)); }).join();
+    return fake::prefaulted_bytes() == 0 ? 0 : 1;
+  }
   if (scene == "increment") {  // a segment is 8 MiB, and the next one again
     for (int round = 0; round < 20; ++round) {
       static_cast<void>(take(1_MiB));
@@ -126,6 +133,14 @@ TEST(start, options_come_from_the_environment) {
   EXPECT_EQ(run_again("limit", {{"TARN_LIMIT", "4M"}}), ending{});
   EXPECT_EQ(run_again("at once", {{"TARN_PURGE_DELAY_MS", "0"}}), ending{});
   EXPECT_EQ(run_again("thp", {{"TARN_THP", "on"}}), ending{});
+}
+
+TEST(start, initial_memory_that_is_missing_is_reported_once) {
+  EXPECT_EQ(run_again("no initial", {{"TARN_INITIAL", "100M"}}),
+            (ending{.signal = 0,
+                    .status = 0,
+                    .error = "tarn: option TARN_INITIAL: there is no memory for 104857600 bytes; threads start "
+                             "without\n"}));
 }
 
 TEST(start, a_malformed_option_is_reported_once) {
