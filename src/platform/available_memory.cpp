@@ -73,7 +73,7 @@ std::size_t sum(std::size_t left, std::size_t right) noexcept {
 std::size_t difference(std::size_t left, std::size_t right) noexcept { return left > right ? left - right : 0; }
 
 struct cgroup_files {
-  std::string_view limit, used, active, inactive, swap_limit, swap_used;
+  std::string_view limit, usage, active, inactive, swap_limit, swap_used;
 };
 constexpr cgroup_files version_1 = {
     "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_active_file ", "total_inactive_file ", "", ""};
@@ -103,7 +103,7 @@ struct cgroup_reader {
 
   std::size_t room() const noexcept {
     const std::size_t limit = number_of(names.limit, unknown);
-    const std::size_t used_bytes = limit == unknown ? unknown : number_of(names.used, unknown);
+    const std::size_t used_bytes = limit == unknown ? unknown : number_of(names.usage, unknown);
     if (used_bytes == unknown) {
       return unknown;  // "max", for example
     }
@@ -115,7 +115,7 @@ struct cgroup_reader {
   }
 
   /// Returns the least room of the group and those that it belongs to. In a container only the last ones may exist.
-  std::size_t least_room() noexcept {
+  std::size_t min_room() noexcept {
     if (group == "/" || group.find("/..") != std::string_view::npos) {
       group = {};
     }
@@ -147,9 +147,9 @@ std::size_t available_memory_below(std::string_view root) noexcept {
   path_text path;
   path.append(root).append("/proc/self/cgroup");
   const file_start groups(path);
-  for (std::string_view rest = groups.view(); !rest.empty();) {
-    const std::string_view line = part_of(rest, 0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  for (std::string_view unread = groups.view(); !unread.empty();) {
+    const std::string_view line = part_of(unread, 0, unread.find('\n'));
+    unread.remove_prefix(std::min(line.size() + 1, unread.size()));
     // A line is NUMBER:CONTROLLERS:PATH; version 2 has no controllers here.
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
@@ -159,9 +159,9 @@ std::size_t available_memory_below(std::string_view root) noexcept {
     const std::string_view controllers = part_of(line, first + 1, second);
     const std::string_view group = part_of(line, second + 1, line.size());
     if (controllers.empty()) {
-      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup", group, version_2, free_swap}.least_room());
+      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup", group, version_2, free_swap}.min_room());
     } else if (controllers == "memory") {
-      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup/memory", group, version_1, free_swap}.least_room());
+      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup/memory", group, version_1, free_swap}.min_room());
     }
   }
   errno = saved;

@@ -1,4 +1,4 @@
-// How much memory the system can still give to this process.
+// Reads how much memory the system can still give to this process.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/bits.hpp"
