@@ -123,13 +123,15 @@ if(NOT tarn_flavour STREQUAL "release")
   set(tarn_pc_suffix "-${tarn_flavour}")
 endif()
 
-# tarn_pkg_config(NAME "description" [REQUIRES name] [LIBS word...]): NAME.pc, NAME-FLAVOUR.pc.
+# tarn_pkg_config(NAME "description" [REQUIRES name] [PACKAGES name...] [LIBS word...]): NAME.pc, NAME-FLAVOUR.pc.
+# REQUIRES is one of these, in the same flavour; PACKAGES are those of others.
 function(tarn_pkg_config name description)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "REQUIRES" "LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "REQUIRES" "PACKAGES;LIBS")
   list(JOIN arg_LIBS " " libs)
   set(requires "")
   if(arg_REQUIRES)
-    set(requires "${arg_REQUIRES}${tarn_pc_suffix}")
+    list(JOIN arg_PACKAGES " " others)
+    string(STRIP "${arg_REQUIRES}${tarn_pc_suffix} ${others}" requires)
   endif()
   configure_file("${PROJECT_SOURCE_DIR}/cmake/tarn.pc.in" "${PROJECT_BINARY_DIR}/${name}${tarn_pc_suffix}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}${tarn_pc_suffix}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -144,6 +146,7 @@ tarn_pkg_config(tarn-sync "Locking categories of Tarn, in the library of tarn" R
 tarn_pkg_config(tarn-asio "Tarn for users of Asio: Boost.Asio, or with -DTARN_ASIO_STANDALONE=1 the one without Boost"
   REQUIRES tarn-sync)
 tarn_pkg_config(tarn-io "Files and journals with few system calls" REQUIRES tarn LIBS -ltarn-io ${dl})
+tarn_pkg_config(tarn-log "Loggers and formatted lines: tarn-io with {fmt}" REQUIRES tarn-io PACKAGES fmt)
 tarn_pkg_config(tarn-quiet "Proof that a path allocates, locks and calls nothing, for tests" REQUIRES tarn
   LIBS -ltarn-quiet ${dl})
 if(TARN_BUILD_MALLOC)

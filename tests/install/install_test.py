@@ -220,10 +220,10 @@ class Install(unittest.TestCase):
             self.assertEqual(run(program), "Tarn\n")
 
     def test_thread_sanitizer_reports_the_programs_races_alone(self):
-        flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-io"))
+        flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-log"))
         program = self.folder / "threads"
         run("c++", "-std=c++20", "-O1", "-g", "-fsanitize=thread", CONSUMER / "threads.cpp", "-o", program,
-            *flags, "-lfmt")
+            *flags)
         for _ in range(3):
             self.assertEqual(run(program), "ok\n")
         said = run(program, "race", expect=66)  # the sanitizer's exit code
