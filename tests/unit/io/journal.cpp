@@ -3,19 +3,15 @@
 #include <tarn/io/journal_reader.hpp>
 
 #include <gtest/gtest.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <optional>
 #include <thread>
@@ -35,40 +31,6 @@ using io_test::fake::kind;
 using io_test::fake::verdict;
 
 constexpr journal_options small{.bytes = 16 * 1024, .chunk = 1024, .lanes = 4};
-
-TEST(journal, gives_back_what_it_had_of_a_full_disk) {
-  const io_test::folder folder;
-  const std::string path = folder.path("log");
-  {
-    const io_test::fake::scoped_hook hook([](const call& system_call) {
-      return system_call.kind == io_test::fake::kind::allocate ? verdict{.limit = 8192} : verdict{};
-    });
-    EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, {.bytes = 1 << 20}); }),
-              path + ": has no room for a journal of 1048576 bytes: No space left on device");
-  }
-  EXPECT_FALSE(std::filesystem::exists(path)) << "a creation that failed leaves no file";
-  EXPECT_EQ(journal(path, {.bytes = 1 << 20}).append("there is room again"), 1u);
-}
-
-TEST(journal, of_64_mib_is_created_in_ten_milliseconds) {
-  const io_test::folder folder;
-  struct statfs file_system;
-  ASSERT_EQ(::statfs(folder.path("").c_str(), &file_system), 0);
-  if (file_system.f_type == TMPFS_MAGIC) GTEST_SKIP() << "a tmpfs writes zeros into each page that it allocates";
-  const auto processor_ns = [] {
-    timespec now;
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  };
-  std::int64_t min_ns = std::numeric_limits<std::int64_t>::max();
-  for (int opening = 0; opening < 5; ++opening) {
-    const std::int64_t start = processor_ns();
-    const journal log(folder.path(std::to_string(opening)));
-    min_ns = std::min(min_ns, processor_ns() - start);
-    std::filesystem::remove(log.path());
-  }
-  EXPECT_LE(min_ns, 10'000'000);
-}
 
 TEST(journal, lines_come_back_in_order_with_their_numbers) {
   const io_test::folder folder;
