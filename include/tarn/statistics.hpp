@@ -6,21 +6,26 @@
 namespace tarn {
 
 /// Describes one heap. Counts start with the heap and only grow, unless marked "now". Bytes are bytes of size classes
-/// (the memory that blocks occupy), not the requested sizes. Blocks now in use: allocated_blocks - freed_blocks.
+/// (the memory that blocks occupy), not the requested sizes.
+///
+/// A heap counts calls only where it was asked to (heap_options::counts_calls, TARN_STATS): `counts_calls` tells. Then
+/// the blocks now in use are allocated_blocks - freed_blocks; otherwise these counts and their bytes are 0.
 ///
 /// When other threads work during the read, each number is exact or a little old, and the numbers need not be
 /// consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
 /// at once if it has no thread.
 struct heap_statistics {
-  /// blocks that were allocated
+  /// true: the next four are counted; in a sum: those of the heaps that count
+  bool counts_calls = false;
+  /// blocks that were allocated; 0 without counts_calls
   std::uint64_t allocated_blocks = 0;
-  /// blocks that were freed
+  /// blocks that were freed; 0 without counts_calls
   std::uint64_t freed_blocks = 0;
-  /// bytes of these allocated blocks
+  /// bytes of these allocated blocks; 0 without counts_calls
   std::uint64_t allocated_bytes = 0;
-  /// bytes of these freed blocks
+  /// bytes of these freed blocks; 0 without counts_calls
   std::uint64_t freed_bytes = 0;
-  std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; part of freed_blocks
+  std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; counted by all heaps
   std::uint64_t used_bytes = 0;            // now: in blocks that the program has, or ready in front magazines
   std::uint64_t slabs = 0;                 // now
   std::uint64_t slab_bytes = 0;            // now
@@ -33,6 +38,7 @@ struct heap_statistics {
 
   /// Adds everything except for the peak, because peaks belong to different moments.
   constexpr heap_statistics& operator+=(const heap_statistics& added) noexcept {
+    counts_calls = counts_calls || added.counts_calls;
     allocated_blocks += added.allocated_blocks;
     freed_blocks += added.freed_blocks;
     allocated_bytes += added.allocated_bytes;

@@ -36,11 +36,12 @@ typedef struct tarn_heap_options {
 /* Counters of a heap since its creation, as tarn::heap_statistics in tarn/statistics.hpp. Bytes are bytes of size
  * classes. "Now" marks what can become less. */
 typedef struct tarn_heap_statistics {
-  uint64_t allocated_blocks;     /* blocks that were allocated */
-  uint64_t freed_blocks;         /* blocks that were freed */
-  uint64_t allocated_bytes;      /* bytes of the allocated blocks */
-  uint64_t freed_bytes;          /* bytes of the freed blocks */
-  uint64_t remote_frees;         /* the part of freed_blocks that other threads freed */
+  bool counts_calls;             /* as in the options; without it the next four are 0 */
+  uint64_t allocated_blocks;     /* blocks that were allocated; 0 without counts_calls */
+  uint64_t freed_blocks;         /* blocks that were freed; 0 without counts_calls */
+  uint64_t allocated_bytes;      /* bytes of the allocated blocks; 0 without counts_calls */
+  uint64_t freed_bytes;          /* bytes of the freed blocks; 0 without counts_calls */
+  uint64_t remote_frees;         /* blocks that other threads freed; counted by all heaps */
   uint64_t used_bytes;           /* now: in blocks that the program has, or ready in front magazines */
   uint64_t slabs;                /* now: number of slabs */
   uint64_t slab_bytes;           /* now: bytes of the slabs */

@@ -124,7 +124,8 @@ size_t tarn_heap_trim(tarn_heap* handle) { return to_heap(handle)->trim(); }
 
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* handle) {
   const heap_statistics statistics = reinterpret_cast<const heap*>(handle)->statistics();
-  return {.allocated_blocks = statistics.allocated_blocks,
+  return {.counts_calls = statistics.counts_calls,
+          .allocated_blocks = statistics.allocated_blocks,
           .freed_blocks = statistics.freed_blocks,
           .allocated_bytes = statistics.allocated_bytes,
           .freed_bytes = statistics.freed_bytes,

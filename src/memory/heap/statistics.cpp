@@ -15,6 +15,7 @@ void heap::note_peak() noexcept {
 
 heap_statistics heap::statistics() const noexcept {
   heap_statistics now;
+  now.counts_calls = policy.counting();
   for (size_class index = 0; index < detail::class_count; ++index) {
     const std::uint64_t allocated = classes[index].allocated.get();
     const std::uint64_t freed = classes[index].freed.get();

@@ -215,6 +215,17 @@ TEST_F(heap_object, counts_what_it_is_asked_to_count) {
   EXPECT_GE(now.peak_footprint_bytes, 1_MiB);
 }
 
+TEST_F(heap_object, says_that_it_counts_no_calls_unless_asked) {
+  heap lane;
+  static_cast<void>(lane.allocate(100));
+  EXPECT_FALSE(lane.statistics().counts_calls);
+  EXPECT_EQ(lane.statistics().allocated_blocks, 0u);
+  heap_statistics sum;
+  EXPECT_FALSE((sum += lane.statistics()).counts_calls);
+  EXPECT_TRUE((sum += heap({.counts_calls = true}).statistics()).counts_calls);
+  EXPECT_FALSE(lane.statistics().counts_calls) << "a record that counted serves another heap";
+}
+
 TEST_F(heap_object, has_a_name) {
   EXPECT_STREQ(heap().name(), "");
   EXPECT_STREQ(heap({.name = nullptr}).name(), "");
