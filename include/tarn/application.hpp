@@ -72,7 +72,8 @@ enum class application_end : int {
 /// - run() returns in the parent alone. A process ends by _exit, after it has written its buffered stdio output.
 class application {
  public:
-  /// Blocks and ignores the signals. Throws std::system_error when the system has no descriptors left.
+  /// Blocks and ignores the signals. Throws std::logic_error when the process has an application already, because each
+  /// signal would reach only one of the two, and std::system_error when the system has no descriptors left.
   explicit application(const application_options& options = {});
   ~application();
   application(const application&) = delete;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -68,6 +69,31 @@ class owned_descriptor {
   }
 
   int number_;
+};
+
+/// Refuses a second application in a process. The child of a fork may have one of its own.
+class sole_application {
+ public:
+  explicit sole_application(const char* name) {
+    pid_t expected = process_.load(std::memory_order_acquire);
+    if (expected == getpid() || !process_.compare_exchange_strong(expected, getpid(), std::memory_order_acq_rel)) {
+      throw std::logic_error("tarn::application \"" + std::string(name) + "\": this process has \"" +
+                             name_.load(std::memory_order_relaxed) +
+                             "\" already, and a signal would reach only one of them: use one with more workers, or "
+                             "destroy the other one first");
+    }
+    name_.store(name, std::memory_order_relaxed);
+  }
+  ~sole_application() {
+    pid_t expected = getpid();
+    process_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+  }
+  sole_application(const sole_application&) = delete;
+  sole_application& operator=(const sole_application&) = delete;
+
+ private:
+  static constinit inline std::atomic<pid_t> process_{0};
+  static constinit inline std::atomic<const char*> name_{""};
 };
 
 /// Blocks the signals of an application and ignores SIGPIPE, until it is destroyed.
@@ -143,6 +169,7 @@ class application_inside {
  public:
   explicit application_inside(const application_options& options)
       : options_(options),
+        sole_(options.name),
         blocked_signals_(options.processes != 0),
         signals_(signalfd(-1, &blocked_signals_.set(), SFD_NONBLOCK | SFD_CLOEXEC)),
         wake_(new_event()),
@@ -251,6 +278,7 @@ class application_inside {
   void add_channels(std::vector<pollfd>& polled) const;
 
   application_options options_;
+  sole_application sole_;
   blocked_signals blocked_signals_;
   owned_descriptor signals_, wake_, stop_;
   std::atomic<unsigned> stop_asked_{0};

@@ -29,6 +29,16 @@ using namespace application_tests;
 using tarn::wake;
 using tarn::watched_socket;
 
+template <class Function>
+std::string text_of_error(Function function) {
+  try {
+    function();
+  } catch (const std::logic_error& thrown) {
+    return thrown.what();
+  }
+  return "nothing was thrown";
+}
+
 void signal_myself(int which) { kill(getpid(), which); }
 // Nobody waits for a deadline except where it is the subject: a missing wake-up is found by the test's own deadline.
 application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_after = 1h}; }
@@ -134,6 +144,22 @@ TEST(application, runs_once) {
               } catch (const std::logic_error&) {
                 return first;
               }
+            }),
+            quiet(0));
+}
+
+TEST(application, is_the_only_one_of_its_process) {
+  EXPECT_EQ(in_child([] {
+              {
+                application first(options(1));
+                EXPECT_EQ(text_of_error([] { application second({.name = "second"}); }),
+                          "tarn::application \"second\": this process has \"test\" already, and a signal would reach "
+                          "only one of them: use one with more workers, or destroy the other one first");
+                EXPECT_EQ(support::in_child([] { application of_child(options(1)); }).status, 0)
+                    << "a process of its own";
+              }
+              application next(options(1));
+              return testing::Test::HasFailure() ? 1 : 0;
             }),
             quiet(0));
 }
