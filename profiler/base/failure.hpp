@@ -24,7 +24,7 @@ enum class exit_code : int {
   dirty_tree = 13,           // tarn fix: no repository, or changes that are not committed
   other_llvm = 14,           // tarn fix: clang-tidy cannot load the plugin
   plain_fails = 15,          // tarn fix: a command fails without a patch
-  too_noisy = 16,            // tarn fix: runs differ by more than the gain to prove
+  too_noisy = 16,            // tarn fix: no patch is proven, and runs of one show gains and losses
   cannot_run = 126,          // PROGRAM exists but cannot run, or cannot run on Tarn
   not_found = 127,           // PROGRAM does not exist
   interrupted = 130,         // a signal ended the command before PROGRAM ran

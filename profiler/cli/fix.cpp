@@ -256,14 +256,16 @@ void run_fix(const fix_request& request) {
     if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
     patch_count += next.problem.empty() ? 1 : 0;
   }
-  const auto noisy = std::find_if(attempts.begin(), attempts.end(),
-                                  [](const attempt& next) { return next.measured && next.measured->is_noisy; });
-  if (patch_count == 0 && noisy != attempts.end())
-    fail(exit_code::too_noisy, "{}: {}", place_of(*noisy), noisy->problem);
   if (request.must_apply) series.apply();
   if (!request.output.empty()) series.write_patches(request.output);
   request.as_json ? print_attempts_as_json(analysis, attempts)
                   : print_attempts(analysis, attempts, !request.site.empty());
+  const auto unclear = std::find_if(attempts.begin(), attempts.end(), [](const attempt& next) {
+    return next.measured && next.measured->outcome == fix::effect::unclear;
+  });
+  if (patch_count != 0 || unclear == attempts.end()) return;
+  std::fflush(stdout);
+  fail(exit_code::too_noisy, "{}: {}", place_of(*unclear), unclear->problem);
 }
 
 }  // namespace

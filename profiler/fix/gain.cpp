@@ -9,11 +9,23 @@ namespace tarn::fix {
 namespace {
 
 constexpr double max_probability = 0.01;
+constexpr double large_ratio = 1.5;  // from here on a loss is told as a multiple
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// Returns the processor time of the patched program as a share saved, or as a loss. The ratios are patched to plain.
+std::string figures_of(double median, double lowest, double highest, bool is_loss) {
+  if (!is_loss)
+    return fmt::format("{:.1f} % of CPU time saved ({:.1f} to {:.1f})", (1 - median) * 100, (1 - highest) * 100,
+                       (1 - lowest) * 100);
+  if (median < large_ratio)
+    return fmt::format("{:.1f} % more CPU time ({:.1f} to {:.1f})", (median - 1) * 100, (lowest - 1) * 100,
+                       (highest - 1) * 100);
+  return fmt::format("{:.1f} times the CPU time ({:.1f} to {:.1f})", median, lowest, highest);
 }
 
 }  // namespace
@@ -47,14 +59,23 @@ gain gain_of(const std::vector<double>& plain, const std::vector<double>& patche
   std::vector<double> ratios;
   for (std::size_t run = 0; run < plain.size(); ++run) ratios.push_back(patched[run] / plain[run]);
   const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
-  const double probability = rank_test(plain, patched);
+  const double median = median_of(ratios);
+  const double gain_probability = rank_test(plain, patched), loss_probability = rank_test(patched, plain);
   gain result;
-  result.saved_share = 1 - median_of(ratios);
-  result.is_proven = probability < max_probability && result.saved_share > 0;
-  result.is_noisy = !result.is_proven && *highest - *lowest > predicted_share;
-  result.text =
-      fmt::format("{:.1f} % of CPU time saved ({:.1f} to {:.1f}) in {} interleaved pairs of runs, rank test p = {:.3f}",
-                  result.saved_share * 100, (1 - *highest) * 100, (1 - *lowest) * 100, plain.size(), probability);
+  result.saved_share = 1 - median;
+  if (median < 1 && gain_probability < max_probability) {
+    result.outcome = effect::gain;
+  } else if (median > 1 && loss_probability < max_probability) {
+    result.outcome = effect::loss;
+  } else if (*highest < 1) {
+    result.outcome = effect::likely_gain;
+  } else if (*lowest <= 1 && *highest - *lowest > predicted_share) {
+    result.outcome = effect::unclear;
+  }
+  const bool is_loss = result.outcome == effect::loss;
+  result.text = fmt::format("{} in {} interleaved pairs of runs, rank test p = {:.3f}",
+                            figures_of(median, *lowest, *highest, is_loss), plain.size(),
+                            is_loss ? loss_probability : gain_probability);
   return result;
 }
 

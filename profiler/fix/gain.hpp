@@ -10,9 +10,17 @@ namespace tarn::fix {
 // are: the Mann-Whitney rank test, exact, one-sided. Equal values count half.
 double rank_test(const std::vector<double>& plain, const std::vector<double>& patched);
 
+// The effect of a patch on the processor time.
+enum class effect {
+  gain,         // proven by the rank test
+  loss,         // proven likewise
+  likely_gain,  // each pair of runs shows a gain, and the rank test does not prove it
+  no_gain,      // a gain as large as predicted would have shown, or each pair of runs shows a loss
+  unclear,      // the pairs show gains and losses, and differ by more than the predicted gain
+};
+
 struct gain {
-  bool is_proven = false;
-  bool is_noisy = false;   // the pairs of runs differ by more than the predicted gain
+  effect outcome = effect::no_gain;
   double saved_share = 0;  // 1 minus the median of the ratios of patched to plain, run by run
   std::string text;        // the figures and the test, in one line
 };

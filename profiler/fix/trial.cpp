@@ -136,10 +136,12 @@ trial::outcome trial::judge(double predicted_share) {
     }
     if (result.problem.empty()) {
       result.measured = gain_of(plain, patched, predicted_share);
-      if (result.measured->is_noisy) {
-        result.problem = "the machine is too noisy to tell: ";
-      } else if (!result.measured->is_proven) {
-        result.problem = "no gain beyond noise: ";
+      switch (result.measured->outcome) {
+        case effect::gain: break;
+        case effect::loss: result.problem = "slower: "; break;
+        case effect::likely_gain: result.problem = "faster in each pair of runs, but not proven, see --runs: "; break;
+        case effect::no_gain: result.problem = "no gain beyond noise: "; break;
+        case effect::unclear: result.problem = "the machine is too noisy to tell: "; break;
       }
       if (!result.problem.empty()) result.problem += result.measured->text;
     }

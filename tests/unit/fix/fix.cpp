@@ -82,15 +82,28 @@ TEST(fix, ranks_are_tested_exactly) {
 
 TEST(fix, a_gain_is_more_than_noise) {
   const gain clear = gain_of({10, 10.1, 10.2, 10.1, 10}, {9, 9.1, 9, 9.2, 9}, 0.1);
-  EXPECT_TRUE(clear.is_proven);
-  EXPECT_FALSE(clear.is_noisy);
+  EXPECT_EQ(clear.outcome, effect::gain);
   EXPECT_NEAR(clear.saved_share, 0.1, 0.01);
   EXPECT_EQ(clear.text, "10.0 % of CPU time saved (8.9 to 11.8) in 5 interleaved pairs of runs, rank test p = 0.004");
   const gain unchanged = gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.1);
-  EXPECT_FALSE(unchanged.is_proven);
-  EXPECT_FALSE(unchanged.is_noisy) << "a tenth would have been seen";
-  EXPECT_TRUE(gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.01).is_noisy);
-  EXPECT_FALSE(gain_of({1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}, 0.1).is_proven) << "slower";
+  EXPECT_EQ(unchanged.outcome, effect::no_gain) << "a tenth would have been seen";
+  EXPECT_EQ(gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.01).outcome, effect::unclear);
+}
+
+TEST(fix, a_loss_is_no_noise) {
+  const gain clear = gain_of({1, 1, 1, 1, 1}, {2.3, 2.2, 2.5, 2.3, 2.4}, 0.1);
+  EXPECT_EQ(clear.outcome, effect::loss) << "however much the runs differ from the prediction";
+  EXPECT_EQ(clear.text, "2.3 times the CPU time (2.2 to 2.5) in 5 interleaved pairs of runs, rank test p = 0.004");
+  const gain small = gain_of({10, 10.1, 10.2, 10.1, 10}, {11, 11.1, 11.2, 11.1, 11.2}, 0.01);
+  EXPECT_EQ(small.outcome, effect::loss);
+  EXPECT_EQ(small.text, "9.9 % more CPU time (9.8 to 12.0) in 5 interleaved pairs of runs, rank test p = 0.004");
+  EXPECT_LT(small.saved_share, 0);
+}
+
+TEST(fix, pairs_that_all_agree_are_no_noise) {
+  // Other work slows down later runs: the ranks overlap, but no pair contradicts another one.
+  EXPECT_EQ(gain_of({10, 12, 14, 16, 18}, {9, 11, 13, 14, 17}, 0.01).outcome, effect::likely_gain);
+  EXPECT_EQ(gain_of({9, 11, 13, 14, 17}, {10, 12, 14, 16, 18}, 0.01).outcome, effect::no_gain) << "a loss, perhaps";
 }
 
 }  // namespace
