@@ -137,6 +137,17 @@ void make_shared_check::registerMatchers(clang::ast_matchers::MatchFinder* finde
                                        hasArgument(0, creation))
                          .bind("owner"),
                      this);
+  // A deleter, or an allocator behind it: std::make_shared takes none.
+  const auto owned_pointer = hasArgument(0, expr(hasType(qualType(hasUnqualifiedDesugaredType(pointerType())))));
+  const auto has_deleter = anyOf(argumentCountIs(2), argumentCountIs(3));
+  finder->addMatcher(
+      cxxConstructExpr(hasDeclaration(cxxConstructorDecl(ofClass(shared))), has_deleter, owned_pointer).bind("deleted"),
+      this);
+  finder->addMatcher(cxxMemberCallExpr(callee(cxxMethodDecl(hasName("reset"))), has_deleter, owned_pointer,
+                                       clang::ast_matchers::on(
+                                           hasType(hasUnqualifiedDesugaredType(recordType(hasDeclaration(shared))))))
+                         .bind("deleted"),
+                     this);
   const auto weak = hasUnqualifiedDesugaredType(
       recordType(hasDeclaration(classTemplateSpecializationDecl(hasName("::std::weak_ptr")))));
   finder->addMatcher(typeLoc(unless(isExpansionInSystemHeader()), loc(qualType(weak))).bind("weak-type"), this);
@@ -161,6 +172,14 @@ void make_shared_check::check(const clang::ast_matchers::MatchFinder::MatchResul
   }
   if (const auto* call = result.Nodes.getNodeAs<clang::Expr>("weak-call")) {
     add_weak(call->getType(), call->getBeginLoc());
+    return;
+  }
+  if (const auto* owner = result.Nodes.getNodeAs<clang::Expr>("deleted")) {
+    const clang::SourceLocation start = owner->getBeginLoc();
+    if (has_sites() && sites().find(*result.SourceManager, owner->getSourceRange()) != nullptr &&
+        !result.SourceManager->isInSystemHeader(result.SourceManager->getExpansionLoc(start))) {
+      add(start, refusal(start, {"the pointer has its own deleter", start}));
+    }
     return;
   }
   const auto* owner = result.Nodes.getNodeAs<clang::Expr>("owner");

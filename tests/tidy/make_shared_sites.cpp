@@ -30,4 +30,10 @@ void objects() {
   // no edit: the call of reset() is part of an expression
   // site: 0
   first ? first.reset(new object) : void();
+  // no edit: the pointer has its own deleter
+  // site: 0
+  std::shared_ptr<object> deleted(new object(1), [](object* pointer) { delete pointer; });
+  // no edit: the pointer has its own deleter
+  // site: 0
+  deleted.reset(new object(2), std::default_delete<object>());
 }
