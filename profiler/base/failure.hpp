@@ -27,7 +27,7 @@ enum class exit_code : int {
   too_noisy = 16,            // tarn fix: no patch is proven, and runs of one show gains and losses
   cannot_run = 126,          // PROGRAM exists but cannot run, or cannot run on Tarn
   not_found = 127,           // PROGRAM does not exist
-  interrupted = 130,         // a signal ended the command before PROGRAM ran
+  interrupted = 130,         // a signal ended the command before PROGRAM ran, or tarn fix
 };
 
 // main catches it and prints "tarn: " and the message.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,5 +24,20 @@ helper_result run_helper(const std::vector<std::string>& command, std::string_vi
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
                          const std::vector<std::string>& environment,
                          std::optional<std::chrono::milliseconds> longest = {});
+
+// While one exists, SIGINT, SIGTERM and SIGHUP end the helper that runs, with all that it has started, and run_helper
+// throws a failure. So what was created for it can be removed. A signal that was ignored stays ignored. Only one exists
+// at a time.
+class interruptible_helpers {
+ public:
+  interruptible_helpers();
+  interruptible_helpers(const interruptible_helpers&) = delete;
+  interruptible_helpers& operator=(const interruptible_helpers&) = delete;
+  ~interruptible_helpers();
+
+ private:
+  struct old_actions;
+  std::unique_ptr<old_actions> old_actions_;
+};
 
 }  // namespace tarn::command

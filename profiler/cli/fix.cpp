@@ -219,7 +219,7 @@ void run_fix(const fix_request& request) {
     fail(exit_code::no_compile_commands, "cannot read {}: for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
          commands_path);
   const std::vector<std::string> units = fix::units_of(commands, commands_path);
-  const fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin), request.build);
+  const fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin, false), request.build);
   const std::string root = fix::clean_repository();
   analyse::analysis analysis(read_recording(request.path), machine_costs(false));
   require_recorded_build(analysis.recorded());

@@ -46,7 +46,7 @@ std::string one_line(std::string message) {
 std::string version_text() {
   std::string components;
   try {
-    tarn::command::find_library("libtarn-tidy.so", "");
+    tarn::command::find_library("libtarn-tidy.so", "", false);
     components = " (with tarn-fix)";
   } catch (const tarn::command::failure&) {
   }

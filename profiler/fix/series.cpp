@@ -179,8 +179,18 @@ void series::apply() const {
 
 void series::check_out(const std::string& commit, const std::string& tree) const {
   // It reads the objects of this clone, so that it has new commits, too.
-  if (!fs::exists(tree + "/.git")) output_of({"git", "clone", "--quiet", "--shared", "--no-checkout", clone_, tree});
-  output_of({"git", "-C", tree, "checkout", "--quiet", "--force", "--detach", first_line(git({"rev-parse", commit}))});
+  const auto clone = [](const std::string& source, const std::string& target, const std::string& version) {
+    if (!fs::exists(target + "/.git"))
+      output_of({"git", "clone", "--quiet", "--shared", "--no-checkout", source, target});
+    output_of({"git", "-C", target, "checkout", "--quiet", "--force", "--detach", version});
+  };
+  clone(clone_, tree, first_line(git({"rev-parse", commit})));
+  // The submodules are those of the user's tree, which has no changes.
+  std::istringstream submodules(
+      output_of({"git", "-C", root_, "submodule", "--quiet", "foreach", "--recursive", "echo $sha1 $displaypath"}));
+  std::string version;
+  for (std::string path; submodules >> version && std::getline(submodules >> std::ws, path);)
+    clone(root_ + "/" + path, tree + "/" + path, version);
 }
 
 void series::write_patches(const std::string& folder) const {

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "profiler/base/helper_program.hpp"
+
 namespace tarn::fix {
 
-// A folder of its own, removed with all that is in it.
+// A folder of its own, removed with all that is in it, also when a signal ends the programs that work there.
 class scratch_folder {
  public:
   scratch_folder();
@@ -16,6 +18,7 @@ class scratch_folder {
   const std::string& path() const { return path_; }
 
  private:
+  command::interruptible_helpers interruptible_;
   std::string path_;
 };
 

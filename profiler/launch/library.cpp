@@ -34,11 +34,11 @@ std::string beside_this_executable(const std::string& library_name) {
 
 }  // namespace
 
-std::string find_library(const std::string& name, const std::string& chosen_path) {
+std::string find_library(const std::string& name, const std::string& chosen_path, bool is_preloaded) {
   const std::string path =
       chosen_path.empty() ? beside_this_executable(name) : fs::absolute(chosen_path).lexically_normal().string();
   check_readable(name, path);
-  if (path.find_first_of(" :") != std::string::npos) {
+  if (is_preloaded && path.find_first_of(" :") != std::string::npos) {
     fail(exit_code::usage, "{}: LD_PRELOAD cannot name a path with a space or a colon in it", path);
   }
   return path;

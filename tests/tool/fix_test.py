@@ -5,8 +5,10 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import prices
@@ -35,9 +37,10 @@ inline std::vector<long> multiples(int count) {
     return result;
 }
 """,
-    "other.cpp": """#include "shared.hpp"
+    "other.cpp": """#include "part/count.hpp"
+#include "shared.hpp"
 long sum_of_others() {
-    return multiples(300).back();
+    return multiples(count).back();
 }
 """,
     "program.cpp": """#include <cstdio>
@@ -123,7 +126,8 @@ def run(*words, cwd=ROOT, check=True):
 
 
 def git(*words, cwd=ROOT):
-    return run("git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", *words, cwd=cwd).stdout
+    return run("git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always",
+               *words, cwd=cwd).stdout
 
 
 def line_of(mark, name="program.cpp"):
@@ -134,7 +138,14 @@ def setUpModule():
     ROOT.mkdir()
     for name, text in SOURCES.items():
         (ROOT / name).write_text(text, encoding="utf-8")
+    part = pathlib.Path(SHARED.name).resolve() / "part"
+    part.mkdir()
+    git("init", "--quiet", cwd=part)
+    (part / "count.hpp").write_text("inline constexpr int count = 300;\n", encoding="utf-8")
+    git("add", "--all", cwd=part)
+    git("commit", "--quiet", "--message", "Begin", cwd=part)
     git("init", "--quiet")
+    git("submodule", "--quiet", "add", part)
     git("add", "--all")
     git("commit", "--quiet", "--message", "Begin")
     run("cmake", "-S", ".", "-B", "build")
@@ -218,7 +229,7 @@ class Proposals(FixTest):
         self.assertRegex(text, r"\n\d\. program.cpp:\d+ reserve  (may )?saves? .*\n   patch \d: 'values' grows in this")
         self.assertIn("   no patch: 'target' may have elements before the loop\n", text)
         clone = self.folder / "clone"
-        git("clone", "--quiet", ROOT, clone, cwd=self.folder)
+        git("clone", "--quiet", "--recurse-submodules", ROOT, clone, cwd=self.folder)
         patches = sorted((self.folder / "series").iterdir())
         self.assertEqual(len(patches), 6)
         git("am", *patches, cwd=clone)
@@ -306,6 +317,12 @@ class BadInput(FixTest):
 
     def test_a_plugin_that_clang_tidy_cannot_load(self):
         self.assertIn("is for LLVM 16", self.fix("--lib", PATHS.stub, code=14))
+
+    def test_a_plugin_in_a_folder_with_a_space(self):
+        folder = self.folder / "a folder"
+        folder.mkdir()
+        plugin = shutil.copy(pathlib.Path(PATHS.tarn).parent.parent / "lib/libtarn-tidy.so", folder)
+        self.assertIn("patch 1: ", self.fix("--lib", plugin, "--explain", f"program.cpp:{line_of('loop')}"))
 
     def test_no_plugin(self):
         self.assertIn("No such file", self.fix("--lib", self.folder / "none.so", code=5))
@@ -421,6 +438,28 @@ class Trials(FixTest):
         text = self.fix("--build", "true", "--prove", load)
         self.assertRegex(text, r"\n   no patch: slower: [\d.]+ times the CPU time")
         self.assertNotIn("patch 1:", text)
+
+    def test_a_signal_leaves_nothing_behind(self):
+        for stop in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            started = self.folder / f"started-{stop}"
+            scratch = self.folder / "scratch"
+            scratch.mkdir(exist_ok=True)
+            command = subprocess.Popen(
+                [PATHS.tarn, "fix", f"{SHARED.name}/rec", "-p", "build", "--quick", "--build", "true",
+                 "--check", f"sleep 1000 & echo $! > {started}.new; mv {started}.new {started}; wait"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+                env={**os.environ, "XDG_CACHE_HOME": SHARED.name, "TMPDIR": str(scratch)})
+            while not started.exists():
+                self.assertIsNone(command.poll())
+                time.sleep(0.01)
+            command.send_signal(stop)
+            output = command.communicate(timeout=HANG_S)
+            self.assertEqual((command.returncode, *output), (130, "", f"tarn: ended by {stop.name}\n"))
+            self.assertEqual(list(scratch.iterdir()), [])
+            with self.assertRaises(ProcessLookupError):  # its children are gone as well
+                for _ in range(500):
+                    os.kill(int(started.read_text(encoding="utf-8")), 0)
+                    time.sleep(0.01)
 
     def test_at_least_five_pairs_of_runs(self):
         self.assertIn("--runs", self.fix("--prove", "true", "--runs", "4", code=2))
