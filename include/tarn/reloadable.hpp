@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tarn/detail/durations.hpp>
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/listeners.hpp>
 #include <tarn/detail/versions.hpp>
@@ -218,8 +219,7 @@ class reloadable {
   /// `longest`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
-    return versions_.wait_for_readers(std::chrono::steady_clock::now() +
-                                      std::chrono::ceil<std::chrono::steady_clock::duration>(longest));
+    return versions_.wait_for_readers(std::chrono::steady_clock::now() + detail::bounded(longest));
   }
   /// Returns the threads that read replaced versions, oldest version first. Holds the lock of all writers meanwhile.
   std::vector<parked_reader> parked() const { return versions_.parked(); }

@@ -194,8 +194,7 @@ class reloadable_map {
   /// after `longest`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
-    return values_.wait_for_readers(std::chrono::steady_clock::now() +
-                                    std::chrono::ceil<std::chrono::steady_clock::duration>(longest));
+    return values_.wait_for_readers(std::chrono::steady_clock::now() + detail::bounded(longest));
   }
   /// Returns the threads that read replaced or erased versions, oldest version first.
   std::vector<parked_reader> parked() const { return values_.parked(); }

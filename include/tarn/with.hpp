@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <tarn/detail/durations.hpp>
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/lock_watch.hpp>
 #include <tarn/shared.hpp>
@@ -276,29 +277,25 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
-                              std::forward<Function>(function), a, b);
+  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
-                              std::forward<Function>(function), a, b, c);
+  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           detail::timed_shared D, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
-                              std::forward<Function>(function), a, b, c, d);
+  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c, d);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           detail::timed_shared D, detail::timed_shared E, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, E& e,
                             Function&& function, std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location,
-                              std::forward<Function>(function), a, b, c, d, e);
+  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c, d, e);
 }
 
 /// std::deque<tarn::shared<account>> accounts;
@@ -327,8 +324,8 @@ template <class Rep, class Period, detail::range_of_timed_shared Range, class Fu
   detail::locked_range<std::remove_reference_t<std::ranges::range_reference_t<Range>>> range(objects);
   detail::result_stays_inside<Function, decltype(range.values())>();
   const auto values = range.values();
-  return detail::call_if(range.try_lock_for(std::chrono::ceil<std::chrono::steady_clock::duration>(longest), location),
-                         std::forward<Function>(function), values);
+  return detail::call_if(range.try_lock_for(detail::bounded(longest), location), std::forward<Function>(function),
+                         values);
 }
 
 }  // namespace tarn

@@ -2,9 +2,11 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <typeinfo>
 #include <utility>
 
 #include <tarn/service.hpp>
@@ -57,6 +59,14 @@ std::optional<std::string> thread_that_takes(const sigset_t& signals) {
 }
 
 }  // namespace
+
+std::string type_of_exception() {
+  const std::type_info* const type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "an exception of another language";
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr),
+                                                    std::free);
+  return std::string("an exception of type ") + (name != nullptr ? name.get() : type->name());
+}
 
 int application_inside::run() {
   if (std::exchange(has_run_, true)) {

@@ -149,19 +149,22 @@ class blocked_signals {
 /// Returns the number of threads of this process; 0: unknown.
 unsigned number_of_threads() noexcept;
 
-/// Returns the text of an exception that `function` throws. Passes on the exception with which a cancelled thread
-/// unwinds.
+/// Returns the name of the type of the exception that is being handled.
+std::string type_of_exception();
+
+/// Returns the text of an exception that `function` throws, or the name of its type if it has none. Passes on the
+/// exception with which a cancelled thread unwinds.
 template <class Function>
 std::optional<std::string> text_of_exception(Function&& function) {
   try {
     function();
     return std::nullopt;
   } catch (const std::exception& thrown) {
-    return thrown.what();
+    return *thrown.what() != '\0' ? thrown.what() : type_of_exception();
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (...) {
-    return "an exception that is no std::exception";
+    return type_of_exception();
   }
 }
 

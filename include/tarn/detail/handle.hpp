@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tarn/detail/config.hpp>
+#include <tarn/detail/durations.hpp>
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/thread_safety.hpp>
 
@@ -108,8 +109,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> longest, Predicate&& holds,
                               std::source_location location = std::source_location::current()) {
-    const auto deadline =
-        std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(longest);
+    const auto deadline = std::chrono::steady_clock::now() + bounded(longest);
     return this->owner().wait(holds, &deadline, location);
   }
   /// Waits until `deadline` at the latest. Returns true when the condition holds.

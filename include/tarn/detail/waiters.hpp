@@ -32,11 +32,11 @@ class waiters {
           }};
       new_waiter.next = first_;
       first_ = &new_waiter;
+      const listed until_woken{*this, new_waiter};
       const auto is_woken = [&] { return new_waiter.is_woken; };
       if (deadline == nullptr) {
         new_waiter.changed.wait(lock, is_woken);
       } else if (!new_waiter.changed.wait_until(lock, *deadline, is_woken)) {
-        remove(new_waiter);
         return static_cast<bool>(holds(value));
       }
     }
@@ -58,6 +58,16 @@ class waiters {
     waiter* next = nullptr;
     std::conditional_t<std::is_same_v<Mutex, std::mutex>, std::condition_variable, std::condition_variable_any>
         changed{};
+  };
+
+  /// Takes the waiter off the list, unless the thread that woke it did, also when pthread_cancel ends the wait: its
+  /// frame is about to be used for something else.
+  struct listed {
+    waiters& list;
+    waiter& member;
+    ~listed() {
+      if (!member.is_woken) list.remove(member);
+    }
   };
 
   /// The caller keeps holding the lock, however the wait ends.

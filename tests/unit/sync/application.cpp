@@ -93,8 +93,10 @@ TEST(application, is_not_started_when_the_initialiser_throws) {
     });
   };
   EXPECT_EQ(run([] { throw std::runtime_error("no file"); }), said(1, "not started: the initialiser threw: no file\n"));
-  EXPECT_EQ(run([] { throw 7; }),
-            said(1, "not started: the initialiser threw: an exception that is no std::exception\n"));
+  EXPECT_EQ(run([] { throw 7; }), said(1, "not started: the initialiser threw: an exception of type int\n"));
+  EXPECT_EQ(run([] { throw std::runtime_error(""); }),
+            said(1, "not started: the initialiser threw: an exception of type std::runtime_error\n"))
+      << "one without a text";
 }
 
 TEST(application, does_not_start_workers_after_a_stop) {

@@ -1,5 +1,6 @@
 // Waits for a condition: only the thread that makes it true wakes the waiter.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <deque>
@@ -19,6 +20,44 @@ template <class Mutex>
 class waiting : public testing::Test {};
 using mutexes = testing::Types<std::mutex, tarn::spin_mutex, std::shared_mutex>;
 TYPED_TEST_SUITE(waiting, mutexes);
+
+// A thread that pthread_cancel ends while it waits leaves nothing behind that a later change would touch.
+TYPED_TEST(waiting, a_cancelled_thread_leaves_the_list) {
+  tarn::shared<int, TypeParam> number(0);
+  std::atomic<bool> is_waiting{false};
+  std::atomic<int> looks{0};
+  std::thread waiter([&] {
+    auto handle = number.lock();
+    handle.wait([&](int) {
+      is_waiting = true;
+      ++looks;
+      return false;
+    });
+  });
+  while (!is_waiting) std::this_thread::yield();
+  number.with([](int&) {});  // returns when the thread waits and the lock is free
+  ASSERT_EQ(pthread_cancel(waiter.native_handle()), 0);
+  waiter.join();
+  const int before = looks;
+  number.with([](int& n) { n = 1; });
+  EXPECT_EQ(looks, before) << "nobody waits any more";
+  EXPECT_EQ(number.copy(), 1);
+}
+
+TYPED_TEST(waiting, for_ever_is_not_over_at_once) {
+  tarn::shared<int, TypeParam> number(0);
+  std::thread changer([&] {
+    std::this_thread::sleep_for(20ms);
+    number.with([](int& n) { n = 1; });
+  });
+  EXPECT_TRUE(number.with_when_for(
+      std::chrono::nanoseconds::max(), [](int n) { return n == 1; }, [](int& n) { n = 2; }));
+  changer.join();
+  EXPECT_TRUE(number.with_when_for(
+      std::chrono::hours::max(), [](int n) { return n == 2; }, [](int&) {}));
+  EXPECT_FALSE(number.with_when_for(
+      std::chrono::hours::min(), [](int n) { return n == 1; }, [](int&) {}));
+}
 
 // Four threads share a queue of bounded length: it would stop if a wake-up were lost.
 TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
