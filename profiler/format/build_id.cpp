@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gelf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +37,29 @@ std::string build_id_in(Elf* file) {
   return {};
 }
 
+// Returns a descriptor of a file in memory; negative if there is none.
+int copy_of_vdso() {
+  const auto* const image = reinterpret_cast<const char*>(::getauxval(AT_SYSINFO_EHDR));
+  const int file = image == nullptr ? -1 : ::memfd_create("linux-vdso.so.1", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  const std::size_t bytes = header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize;  // they end the file
+  if (::write(file, image, bytes) == static_cast<ssize_t>(bytes)) return file;
+  ::close(file);
+  return -1;
+}
+
 }  // namespace
 
-std::string build_id_of(const std::string& path) {
+std::string file_of(const std::string& path) {
+  if (path != vdso_path) return path;
+  static const int copy = copy_of_vdso();
+  return copy < 0 ? path : "/proc/self/fd/" + std::to_string(copy);
+}
+
+std::string build_id_of(const std::string& module) {
+  const std::string path = file_of(module);
   // A recording may name any file: opening a pipe would block.
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};

@@ -8,4 +8,9 @@ namespace tarn::format {
 // read.
 std::string build_id_of(const std::string& path);
 
+// The path of the vdso in recordings, as the loader names it. It is no file: the kernel maps it into every process.
+constexpr const char* vdso_path = "linux-vdso.so.1";
+// Returns where the file of a module is to be read: its path, or for the vdso that of a copy of this process's.
+std::string file_of(const std::string& path);
+
 }  // namespace tarn::format

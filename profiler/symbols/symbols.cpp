@@ -217,7 +217,8 @@ symbols::files& symbols::files_of(std::uint32_t image) {
   dwfl_report_begin(files_of_image->session);
   for (const format::module_facts& module : recording_.modules) {
     if (module.image != image || module.path.empty() || format::build_id_of(module.path) != module.build_id) continue;
-    dwfl_report_elf(files_of_image->session, module.path.c_str(), module.path.c_str(), -1, module.bias, false);
+    dwfl_report_elf(files_of_image->session, module.path.c_str(), format::file_of(module.path).c_str(), -1, module.bias,
+                    false);
   }
   dwfl_report_end(files_of_image->session, nullptr, nullptr);
   return *files_of_image;
