@@ -15,15 +15,16 @@
 #include <system_error>
 #include <utility>
 
+#include "profiler/cpu/waiting_thread.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
-#include "profiler/unwind/walk.hpp"
 
 namespace tarn::cpu {
 namespace {
 
-constexpr std::string_view vdso_path = "linux-vdso.so.1";  // as the loader names it
+using format::vdso_path;
+constexpr std::span<const std::byte> no_stack;
 
 // Reads the words of a record, one after the other. Beyond its end they are 0.
 class record_reader {
@@ -143,9 +144,8 @@ std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, s
     const elf_file& file = *module->file;
     const bool has_parts = file.high() > file.low();
     const std::uint64_t start = module->bias + file.low(), end = module->bias + file.high();
-    const std::string build_id = module->path == vdso_path ? std::string() : format::build_id_of(module->path);
     state.samples.modules.push_back({image, has_parts ? start : module->start, has_parts ? end : module->end,
-                                     module->bias, module->path, build_id, 0});
+                                     module->bias, module->path, format::build_id_of(module->path), 0});
   }
   format::site_facts stack{image, std::move(frames)};
   const auto [number, is_new] =
@@ -234,9 +234,14 @@ stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_st
   reader.skip(reserved);
   const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(reader.next<std::uint64_t>(), room);
 
+  return walk(process, state, registers, abi == PERF_SAMPLE_REGS_ABI_64 ? std::span(bytes, copied) : no_stack);
+}
+
+stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& state, const unwind::caller& registers,
+                                                 std::span<const std::byte> bytes) {
   std::vector<std::uint64_t> frames;
-  copied_stack memory(registers.stack, bytes, copied);
-  if (abi == PERF_SAMPLE_REGS_ABI_64) {
+  copied_stack memory(registers.stack, bytes.data(), bytes.size());
+  if (bytes.data() != nullptr) {
     std::array<std::uintptr_t, format::max_cpu_frames> walked;
     const auto row_of = [&](std::uint64_t address) {
       const mapping* const module = mapping_at(process, state, address);
@@ -385,8 +390,17 @@ void stack_samples::add_running(pid_t process) {
     const std::size_t name_end = text.rfind(") ");  // the state follows the name
     const bool is_waiting = name_end != std::string::npos && text[name_end + 2] != 'R';
     change(state, thread, is_waiting ? format::waiting_ns : format::running_ns, now_ns);
+    if (is_waiting) state.threads[thread].wait_stack = stack_of_waiting(process, state, thread);
     if (const auto delay_ns = run_delay_of(process, thread)) add_delay(process, thread, *delay_ns);
   }
+}
+
+// The sample of its stack would come at its next wait only. The kernel does not show its frame pointer: the callers of
+// a function whose frame is found by that alone are missing.
+std::uint32_t stack_samples::stack_of_waiting(pid_t process, process_state& state, pid_t thread) {
+  const waiting_thread waiting = read_waiting_thread(process, thread, stack_bytes);
+  if (waiting.bytes.empty()) return 0;
+  return walk(process, state, {waiting.address + 1, waiting.stack, 0}, waiting.bytes).number;
 }
 
 namespace {

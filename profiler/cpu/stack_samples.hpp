@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "profiler/cpu/perf_events.hpp"
 #include "profiler/cpu/run_delays.hpp"
 #include "profiler/format/recording.hpp"
+#include "profiler/unwind/walk.hpp"
 
 namespace tarn::cpu {
 
@@ -91,6 +93,10 @@ class stack_samples {
     std::uint32_t number = 0;
     bool is_cut = false;
   };
+  // `bytes` are the stack from its stack pointer up.
+  sampled_stack walk(pid_t process, process_state& state, const unwind::caller& registers,
+                     std::span<const std::byte> bytes);
+  std::uint32_t stack_of_waiting(pid_t process, process_state& state, pid_t thread);
   sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record);
   void add_sample(const perf_record& record);
   void add_command(const perf_record& record);

@@ -1,0 +1,33 @@
+#include "profiler/cpu/waiting_thread.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+namespace tarn::cpu {
+
+waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t bytes) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", process, thread));
+  std::string line;
+  std::getline(file, line);
+  // The number of the system call, its arguments, the stack pointer and the address of the next instruction; "running"
+  // for a thread that does not wait.
+  const std::size_t last = line.rfind(' ');
+  if (last == std::string::npos || last == 0) return {};
+  const std::size_t before_last = line.rfind(' ', last - 1);
+  if (before_last == std::string::npos) return {};
+  waiting_thread result{
+      std::stoull(line.substr(before_last + 1), nullptr, 16), std::stoull(line.substr(last + 1), nullptr, 16), {}};
+  const int memory = ::open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return {};
+  result.bytes.resize(bytes);
+  const ssize_t copied = ::pread(memory, result.bytes.data(), bytes, static_cast<off_t>(result.stack));
+  ::close(memory);
+  result.bytes.resize(copied < 0 ? 0 : static_cast<std::size_t>(copied));
+  return result;
+}
+
+}  // namespace tarn::cpu

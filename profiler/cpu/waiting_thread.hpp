@@ -1,0 +1,21 @@
+// Reads where a thread of another process waits, without stopping it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tarn::cpu {
+
+// The registers that the kernel shows of a thread that waits, and the lowest part of its stack.
+struct waiting_thread {
+  std::uint64_t stack = 0, address = 0;  // both 0 if the thread runs, or may not be read
+  std::vector<std::byte> bytes;          // from `stack` up
+};
+
+// Returns it by /proc/PID/task/TID/syscall and /proc/PID/mem, with `bytes` of the stack at most.
+waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t bytes);
+
+}  // namespace tarn::cpu
