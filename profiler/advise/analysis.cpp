@@ -231,6 +231,7 @@ site_view analysis::view(const site& site) {
 
 bool analysis::drop_in_is_worth_it() const {
   const range& saved_ns = whole_.drop_in_saves_ns;
+  if (whole_.is_too_short) return false;
   return knows_processor_time() ? share(saved_ns).middle() >= min_saved_share : saved_ns.middle() > 0;
 }
 

@@ -103,7 +103,10 @@ const char* name(judgement judgement) {
 
 std::vector<verdict> verdicts_of(analysis& analysis) {
   std::vector<verdict> verdicts = {verdict_of_heap(analysis), verdict_of_locks(analysis), verdict_of_calls(analysis)};
-  std::erase_if(verdicts, [](const verdict& verdict) { return verdict.remedies == 0; });
+  // Waits for locks have a time of their own.
+  std::erase_if(verdicts, [&](const verdict& verdict) {
+    return verdict.remedies == 0 || (analysis.whole().is_too_short && verdict.source != judged_source::locks);
+  });
   std::stable_sort(verdicts.begin(), verdicts.end(), [](const verdict& a, const verdict& b) {
     return std::make_tuple(a.judged, -gain_of(a)) < std::make_tuple(b.judged, -gain_of(b));
   });

@@ -160,7 +160,7 @@ analyse::totals totals_of(analyse::analysis& analysis) {
 void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis, const std::string& path) {
   using metric_kind = limit::metric_kind;
   for (const limit& limit : limits) {
-    const auto refuse = [&](const char* reason) {
+    const auto refuse = [&](const std::string& reason) {
       fail(exit_code::usage, "\"{}\" cannot be checked in {}: {}", limit.text, path, reason);
     };
     const analyse::memory_findings& memory = analysis.memory();
@@ -171,7 +171,10 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
     if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
       refuse("the program still ran when the recording ended; use \"live at end\"");
     if (limit.metric == metric_kind::growth && !memory.has_trends)
-      refuse("the run is too short; it needs 12 snapshots, which are there after about 0.6 s");
+      refuse(
+          fmt::format("it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer "
+                      "one",
+                      count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots));
   }
 }
 

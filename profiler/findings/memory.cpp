@@ -78,14 +78,13 @@ slope slope_of(const history& course, const levels& bytes, std::size_t first, st
 double sampling_error(double interval, double bytes) { return std::sqrt(interval * std::max(bytes, 0.0)); }
 
 constexpr double max_rounding = 32;  // times the bytes: that of blocks of one byte
-constexpr std::size_t min_intervals = 12;
-constexpr double certain = 3;      // standard errors
-constexpr double slower = 0.5;     // the share of the earlier rate below which a rise slows down
-constexpr double min_rise = 0.05;  // of the earlier bytes: the least growth in the last third that is a rise
+constexpr double certain = 3;        // standard errors
+constexpr double slower = 0.5;       // the share of the earlier rate below which a rise slows down
+constexpr double min_rise = 0.05;    // of the earlier bytes: the least growth in the last third that is a rise
 
 void judge(memory_site& result, const history& course, const levels& bytes, double interval) {
   const std::size_t count = bytes.size();
-  if (count < min_intervals) return;
+  if (count < min_trend_snapshots) return;
   const std::size_t first = count / 3, second = count * 2 / 3;
   const slope middle = slope_of(course, bytes, first, second), last = slope_of(course, bytes, second, count);
   const double seconds = static_cast<double>(course.intervals.back().to_ns - course.intervals[second - 1].to_ns) / 1e9;
@@ -198,7 +197,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   memory_findings result;
   result.peak_ns = recording.peak_ns;
   result.lost = lost_in(recording, sites);
-  result.has_trends = course.intervals.size() >= min_intervals;
+  result.has_trends = course.intervals.size() >= min_trend_snapshots;
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
   const double interval = static_cast<double>(recording.program.interval);

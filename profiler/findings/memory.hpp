@@ -1,6 +1,7 @@
 // Finds the sites that hold the program's memory at the peak and at the end, and those whose memory keeps growing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "profiler/findings/history.hpp"
 
 namespace tarn::analyse {
+
+constexpr std::size_t min_trend_snapshots = 12;  // fewer do not tell a trend
 
 enum class trend {
   unknown,  // too little is known: no history, or too few intervals

@@ -32,6 +32,7 @@ void find_waits(const format::recording& recording, symbols& symbols, time_findi
     auto& [sum, longest_ns] = groups[{location.module, location.file, location.function,
                                       location.line != 0 ? location.line : location.offset}];
     sum.waited_ns += waited_ns;
+    ++sum.stacks;
     sum.names.merge(names[site]);
     if (waited_ns > longest_ns) std::tie(longest_ns, sum.site) = std::tie(waited_ns, site);
   }

@@ -25,6 +25,7 @@ struct thread_times {
 struct wait_site {
   std::uint64_t waited_ns = 0;
   std::uint32_t site = 0;       // the stack with most of it
+  std::uint32_t stacks = 0;     // call stacks that lead there
   std::set<std::string> names;  // of the threads
 };
 

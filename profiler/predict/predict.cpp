@@ -317,6 +317,13 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   return result;
 }
 
+namespace {
+
+// Below this, the start of the recorder may be more than the program's own work.
+constexpr double shortest_ns = 50e6;
+
+}  // namespace
+
 program_costs predictor::program_costs_of(const heap_findings& findings, double measured_cpu_ns) const {
   program_costs costs;
   for (const site& site : findings.sites) {
@@ -331,6 +338,8 @@ program_costs predictor::program_costs_of(const heap_findings& findings, double 
   const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     costs.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
+  } else if (recording_.has_ended && spent < shortest_ns && costs.recorder_ns.high >= spent) {
+    costs.is_too_short = spent > 0;
   } else if (recording_.has_ended) {  // otherwise the time is unknown
     // The program takes at least the time of its heap.
     costs.cpu_ns.high = std::max(spent - costs.recorder_ns.low, costs.heap_ns.low);

@@ -49,10 +49,11 @@ range cost_of(const call_ns& call, double blocks, double error, std::optional<do
 std::optional<double> misprediction_rate_of(const format::recording& recording);
 
 struct program_costs {
-  range cpu_ns;        // processor time of the program without its recorder
-  range recorder_ns;   // processor time of the recorder, as far as it is known
-  double wall_ns = 0;  // duration of the recorded run
-  range heap_ns;       // current cost of all sites
+  range cpu_ns;               // processor time of the program without its recorder; 0: unknown
+  bool is_too_short = false;  // the recorder may have taken all of the processor time
+  range recorder_ns;          // processor time of the recorder, as far as it is known
+  double wall_ns = 0;         // duration of the recorded run
+  range heap_ns;              // current cost of all sites
   range drop_in_saves_ns;
 };
 

@@ -27,6 +27,20 @@ double seconds_of(std::uint64_t samples, const cpu_findings& findings) {
   return static_cast<double>(samples) * static_cast<double>(findings.interval_ns) * 1e-9;
 }
 
+// Says how much of the running time the samples stand for, where it is clearly less than all.
+void print_coverage(analyse::analysis& analysis) {
+  constexpr double full_share = 0.9, deviations = 3;
+  const cpu_findings& findings = analysis.cpu();
+  const double running_ns = static_cast<double>(analysis.time().whole.sums[format::running_ns]);
+  const double expected = running_ns / static_cast<double>(findings.interval_ns);
+  const double samples = static_cast<double>(findings.samples);
+  if (findings.is_kernel_hidden || samples >= full_share * expected ||
+      samples >= expected - deviations * std::sqrt(expected))
+    return;
+  fmt::print("The samples cover {:.0f} % of the running time: threads that run for less than 5 ms mostly have none.\n",
+             100 * samples / expected);
+}
+
 void print_cpu_summary(analyse::analysis& analysis) {
   const cpu_findings& findings = analysis.cpu();
   if (findings.interval_ns == 0) return;
@@ -39,6 +53,7 @@ void print_cpu_summary(analyse::analysis& analysis) {
   }
   if (findings.recorder != 0) fmt::print(", {:.1f} % in the recorder", percent_of(findings.recorder, findings));
   fmt::print(".\n");
+  print_coverage(analysis);
   if (findings.cut != 0) {
     fmt::print("{:.0f} % of their stacks are cut: the outermost callers are missing.\n",
                std::ceil(percent_of(findings.cut, findings)));

@@ -142,6 +142,14 @@ void print_memory_summary(analyse::analysis& analysis) {
   fmt::print("Memory: {}{} {}.\n", text, sum_text(memory.end_bytes, memory.end_range), end_name(recording));
   print_lost_summary(analysis);
   const std::vector<const memory_site*> sites = growing(memory);
+  // A run of this length has enough of them, unless the machine had other work.
+  constexpr std::uint64_t long_run_us = 600'000;
+  const std::size_t snapshots = recording.snapshots.size();
+  if (!memory.has_trends && memory.end_bytes != 0 && recording.part == format::interval{} && recording.has_ended &&
+      recording.end.wall_us >= long_run_us) {
+    fmt::print("Whether memory grows is not known: the recording has {}, and that takes {}.\n",
+               count_text(snapshots, "snapshot"), analyse::min_trend_snapshots);
+  }
   if (sites.empty()) return;
   const paint style;
   double sum = 0;

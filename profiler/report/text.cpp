@@ -261,7 +261,10 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
     fmt::print("Without a change to the program: tarn run {}.\n",
                gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
   }
-  if (has_records && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
+  if (analysis.whole().is_too_short) {
+    fmt::print("{} all of its CPU time may be that of the recording.\n",
+               style.bold("Too short to tell what a remedy saves:"));
+  } else if (has_records && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
     fmt::print("{}\n", style.bold(is_complete ? "Nothing to gain: this program does not wait for what was recorded."
                                               : "Nothing to gain in what was recorded."));
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
@@ -53,6 +54,9 @@ void print_time_summary(analyse::analysis& analysis) {
     fmt::print("Where they waited is not known: the kernel shows it to root, or with kernel.perf_event_paranoid 1.\n");
 }
 
+// The record of a name may be lost.
+std::string shown_name(const std::string& name) { return name.empty() ? "a thread without a name" : name; }
+
 void print_waits(analyse::analysis& analysis, std::size_t top) {
   const time_findings& findings = analysis.time();
   const std::uint64_t whole_ns = findings.whole.sums[format::waiting_ns];
@@ -64,9 +68,16 @@ void print_waits(analyse::analysis& analysis, std::size_t top) {
   fmt::print("\nWaiting\n");
   for (std::size_t index = 0; index < std::min(top, findings.waits.size()); ++index) {
     const analyse::wait_site& sum = findings.waits[index];
-    fmt::print("{}  by {}\n", text(sum.waited_ns), cut(fmt::format("{}", fmt::join(sum.names, ", ")), 75));
+    std::vector<std::string> names;
+    for (const std::string& name : sum.names) names.push_back(shown_name(name));
+    fmt::print("{}  by {}\n", text(sum.waited_ns), cut(fmt::format("{}", fmt::join(names, ", ")), 75));
+    if (sum.stacks > 1) fmt::print("   through {}, the most by\n", count_text(sum.stacks, "call stack"));
     print_stack(analysis, sum.site);
   }
+  std::uint64_t others_ns = 0;
+  for (std::size_t index = top; index < findings.waits.size(); ++index) others_ns += findings.waits[index].waited_ns;
+  if (findings.waits.size() > top)
+    fmt::print("{}  at {}; --top N\n", text(others_ns), count_text(findings.waits.size() - top, "more place"));
   if (findings.unplaced_ns != 0) fmt::print("{}  at places that are not known\n", text(findings.unplaced_ns));
 }
 
@@ -82,7 +93,7 @@ void print_time(analyse::analysis& analysis, std::size_t top) {
                                 time_cell(times, format::waiting_ns) +
                                 (shows_unknown ? time_cell(times, format::unknown_ns) : "") + "  ";
     const std::string threads = times.threads == 1 ? "" : fmt::format(" ({})", count_text(times.threads, "thread"));
-    const std::string name = times.name.empty() ? "a thread without a name" : times.name;
+    const std::string name = shown_name(times.name);
     fmt::print("{}{}{}\n", figures, cut(name, text_width - std::min(text_width - 1, figures.size() + threads.size())),
                threads);
   }
@@ -114,8 +125,10 @@ json json_of_time(analyse::analysis& analysis, std::size_t top) {
   document["sites"] = json::array();
   for (std::size_t index = 0; index < std::min(top, findings.waits.size()); ++index) {
     const analyse::wait_site& sum = findings.waits[index];
-    document["sites"].push_back(
-        {{"waited_ns", sum.waited_ns}, {"names", sum.names}, {"stack", json_of_stack(analysis, sum.site)}});
+    document["sites"].push_back({{"waited_ns", sum.waited_ns},
+                                 {"names", sum.names},
+                                 {"stacks", sum.stacks},
+                                 {"stack", json_of_stack(analysis, sum.site)}});
   }
   document["unplaced_ns"] = findings.unplaced_ns;
   return document;

@@ -81,6 +81,7 @@ class Processor(unittest.TestCase):
         self.assertGreater(busy[0], cpu["samples"] / 10, "both threads do the same work")
         text = self.tarn("report", "--quick", "rec").stdout
         self.assertIn(f"CPU: {cpu['samples']:,} samples", text)
+        self.assertNotIn("The samples cover", text)
         self.assertIn("shares.cpp", text)
         collapsed = self.tarn("export", "--format", "collapsed", "rec").stdout
         sums = dict.fromkeys(SHARES, 0)

@@ -85,6 +85,10 @@ class Time(unittest.TestCase):
                 part_ns = account[part]["wall_ns"] - account[part]["cpu_ns"]
                 self.assertLess(placed_ns, part_ns + delta / 3, function)
                 self.assertGreater(placed_ns + report["time"]["unplaced_ns"], part_ns - delta / 3, function)
+            # The thread reads its clock all the time.
+            names_of_vdso = {function["function"] for function in report["cpu"]["functions"]
+                             if function["module"] == "linux-vdso.so.1"}
+            self.assertTrue([name for name in names_of_vdso if name.endswith("clock_gettime")], names_of_vdso)
             # The thread ends after it has read its counts.
             self.assertAlmostEqual(truth["waits"], account["waits"], delta=3 + account["waits"] // 20)
             self.assertAlmostEqual(truth["preemptions"], account["preemptions"], delta=3 + account["preemptions"] // 20)
@@ -98,7 +102,9 @@ class Time(unittest.TestCase):
         self.assertRegex(text, r"\nTime +running +runnable +waiting\n")
         self.assertRegex(text, r"\n +[\d.]+ s +\d+ % +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %  truth\n")
         self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at times.cpp:\d+ ")
-        self.assertRegex(self.tarn("report", "--quick", "--top", "1", "rec"), r"\n   and 1 more name\n")
+        first = self.tarn("report", "--quick", "--top", "1", "rec")
+        self.assertRegex(first, r"\n   and 1 more name\n")
+        self.assertRegex(first, r"\n +[\d.]+ s +\d+ %  at [\d,]+ more places?; --top N\n")
         collapsed = self.tarn("export", "--format", "collapsed", "--measure", "wait_time", "rec").splitlines()
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in collapsed), report["time"]["waiting_ns"])
         self.assertEqual([line for line in collapsed if not line.rsplit(" ", 1)[0].endswith("[waiting]")], [])
@@ -125,6 +131,12 @@ class Time(unittest.TestCase):
         report, names = self.report()
         times, wall_ns = names["tool_times"], report["end"]["wall_us"] * 1000
         self.assertEqual(times["threads"], 2)
+        # Both waited before they were recorded, and say where.
+        self.assertLess(report["time"]["unplaced_ns"], 0.1 * times["waiting_ns"])
+        places = {frame["function"].split("@")[0]: site["waited_ns"] for site in report["time"]["sites"]
+                  for frame in site["stack"]}
+        self.assertGreater(places["main"], 0.95 * 2e9, places)
+        self.assertGreater(places["getchar"], 0.95 * 2e9, places)
         # The recorder leaves the program after that time, and before the recording ends.
         self.assertGreater(times["waiting_ns"], 2 * 0.95 * 2e9)
         self.assertLess(self.lifetime(times), 2 * (wall_ns + START_NS))
@@ -145,6 +157,15 @@ class Time(unittest.TestCase):
         # Each thread was read before it ended.
         self.assertEqual(crowd["undivided_ns"], 0)
         self.assertNotIn("may be time in which", self.tarn("report", "--quick", "rec"))
+
+    def test_samples_that_cover_little_are_said_to(self):
+        self.tarn("record", "--cpu", "-o", "rec", "--", PATHS.times, "brief", "150")
+        report, _ = self.report()
+        running_ns, cpu = report["time"]["running_ns"], report["cpu"]
+        self.assertGreater(running_ns, 600_000_000)
+        covered = round(100 * cpu["samples"] * cpu["interval_ns"] / running_ns)
+        self.assertIn(f"\nThe samples cover {covered} % of the running time: threads that run for less than 5 ms "
+                      "mostly have none.\n", self.tarn("report", "--quick", "rec"))
 
     def test_each_file_of_a_recording_has_its_own_time(self):
         begun_ns = time.monotonic_ns()

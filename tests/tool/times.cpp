@@ -2,7 +2,7 @@
 // from a pipe and sleep, and prints what the clocks say of each. `times switch ROUNDS` has two threads wake each other
 // through pipes, and says when half of it is done. `times idle` has a thread wait until standard input ends. `times
 // crowd THREADS ROUNDS` has threads named "crowd" run and sleep for a millisecond in turns, and prints what the kernel
-// says of them.
+// says of them. `times brief THREADS` has threads run for 4 ms, one after the other.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -165,6 +165,8 @@ int main(int count, char** arguments) {
   if (mode == "account") print_accounts();
   if (mode == "switch" && count > 2) switch_threads(std::atoi(arguments[2]));
   if (mode == "crowd" && count > 3) crowd(std::atoi(arguments[2]), std::atoi(arguments[3]));
+  for (int left = mode == "brief" && count > 2 ? std::atoi(arguments[2]) : 0; left > 0; --left)
+    std::thread([] { spin(4'000'000); }).join();
   if (mode == "idle") {
     std::thread idle(std::getchar);
     idle.join();

@@ -246,6 +246,23 @@ TEST(predict, the_recorder_is_not_of_the_program) {
       << "measured";
 }
 
+TEST(predict, a_program_may_be_too_short_to_tell) {
+  format::recording recording = recording_of({{.blocks = 100, .own_frees = 100}});
+  recording.end.user_us = 2000;
+  recording.end.system_us = 0;
+  recording.work.amounts[format::start_work] = 1;
+  recording.work.prices[format::start_work] = 1.7e6;
+  const auto whole = [&] { return predictor(recording, simple_costs()).program_costs_of(find(recording)); };
+  EXPECT_TRUE(whole().is_too_short) << "its start takes up to a quarter more";
+  EXPECT_EQ(whole().cpu_ns.high, 0);
+  recording.end.user_us = 3000;
+  EXPECT_FALSE(whole().is_too_short);
+  EXPECT_GT(whole().cpu_ns.high, 0);
+  recording.end.user_us = 500'000;
+  recording.work.prices[format::start_work] = 600e6;
+  EXPECT_FALSE(whole().is_too_short) << "a recorder that took most of a long run";
+}
+
 TEST(predict, samples_leave_a_wider_range) {
   format::recording recording = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}});
   recording.program.mode = "sampled";
