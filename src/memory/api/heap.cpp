@@ -8,6 +8,7 @@
 #include "base/options.hpp"
 #include "memory/api/heap_access.hpp"
 #include "memory/guard/ended_heaps.hpp"
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/heap/spaces.hpp"
@@ -143,7 +144,8 @@ std::size_t heap::trim() noexcept {
     threads::end_waiting(*target);
   }
   const heaps::owning hold(*target);
-  return target->reclaim() + target->purge_slabs();
+  const std::size_t purged = target->reclaim() + target->purge_slabs();
+  return purged + (target->space == &heaps::central() ? heaps::arrays.purge(true) : 0);
 }
 
 // Most requests to a memory resource are small. They go straight to the table of classes; the rest is in functions of

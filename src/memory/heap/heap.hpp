@@ -137,7 +137,6 @@ struct freed_blocks {
 
 struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
-  class_state classes[detail::class_count];
   class_set used_classes;  ///< classes that have, or once had, a magazine or a slab
   pages::space* space;
   magazine_stock stock;
@@ -199,6 +198,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
   std::atomic<bool> was_visited_asleep{false};                  ///< nothing is left to do until the owner wakes
+
+  // -- owner ---------------------------------------------------------------
+  /// They come last, and their values are zero after reset(), so that their pages can go back.
+  class_state classes[detail::class_count];
 
   heap(pages::space& space_, std::uint32_t number_) noexcept;
 
@@ -280,6 +283,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void release() noexcept;
   /// Restores the initial state, so that the record can serve another owner. Callers run release() first.
   void reset() noexcept;
+  /// Gives back the pages behind the first one of a record that lies at the start of a page and was reset.
+  void purge_record() noexcept;
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
   heap_statistics statistics() const noexcept;

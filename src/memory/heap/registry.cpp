@@ -20,13 +20,14 @@ constinit std::atomic<heap*> registry::heaps_{nullptr};
 constinit std::atomic<heap*> registry::objects_{nullptr};
 constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;
+constinit std::size_t registry::spare_count_ = 0;
 constinit heap_statistics registry::past_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
 constinit std::atomic<std::uint32_t> registry::heap_count_{0};
 constinit registry::counts registry::counts_{};
 
-heap* registry::make(pages::space& space) noexcept {
-  void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
+heap* registry::make(pages::space& space, std::size_t bytes, std::size_t alignment) noexcept {
+  void* const memory = pages::metadata::allocate(bytes, alignment);
   if (memory == nullptr) {
     return nullptr;
   }
@@ -51,7 +52,7 @@ heap* registry::acquire() noexcept {
       return candidate;
     }
   }
-  return make(central());
+  return make(central(), sizeof(heap), alignof(heap));
 }
 
 heap* registry::tend_next_idle() noexcept {
@@ -84,15 +85,20 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
   const hold guard(mutex_);
   heap* candidate = spare_.front();
   if (candidate == nullptr) {
-    candidate = make(space);
+    const std::size_t page = platform::page_bytes();
+    candidate = make(space, base::align_up(sizeof(heap), page), page);
     if (candidate == nullptr) {
       return nullptr;
+    }
+    if (heap_count() > max_whole_spares) {
+      candidate->purge_record();  // the constructor has touched all pages, and the heap may need few
     }
     candidate->next_object = objects_.load(std::memory_order_relaxed);
     objects_.store(candidate,
                    std::memory_order_release);  // a signal handler may fork here, and walk the list in the child
   } else {
     spare_.remove(candidate);
+    --spare_count_;
     candidate->space = &space;
   }
   candidate->frees_may_wait = &space == &central();
@@ -100,13 +106,24 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
   return candidate;
 }
 
+// The first page of a record stays for good: scoped_current and the lists of heaps refer to it. If many heaps have
+// ended, the other pages go back. The record is in no list meanwhile: if another thread forks, its child loses it.
 void registry::destroy(heap* empty) noexcept {
+  bool is_one_of_many = false;
+  {
+    const hold guard(mutex_);
+    past_ += empty->statistics();
+    empty->reset();
+    empty->user = detail::inside_heap::unwatched;
+    __atomic_store_n(&empty->ends, empty->ends + 1, __ATOMIC_RELAXED);
+    is_one_of_many = spare_count_ >= max_whole_spares;
+  }
+  if (is_one_of_many) {
+    empty->purge_record();
+  }
   const hold guard(mutex_);
-  past_ += empty->statistics();
-  empty->reset();
-  empty->user = detail::inside_heap::unwatched;
-  __atomic_store_n(&empty->ends, empty->ends + 1, __ATOMIC_RELAXED);
   spare_.push_front(empty);
+  ++spare_count_;
 }
 
 registry::counts registry::count() noexcept {

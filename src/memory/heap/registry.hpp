@@ -58,13 +58,17 @@ class registry {
   static platform::mutex& lock() noexcept { return mutex_; }
 
  private:
-  static heap* make(pages::space& space) noexcept;
+  /// The most records of ended heap objects that keep all of their pages.
+  static constexpr std::size_t max_whole_spares = 16;
+
+  static heap* make(pages::space& space, std::size_t bytes, std::size_t alignment) noexcept;
 
   static platform::mutex mutex_;
   static std::atomic<heap*> heaps_;
   static std::atomic<heap*> objects_;  ///< the heaps of heaps_ that create() made
   static base::list<heap> idle_;
   static base::list<heap> spare_;
+  static std::size_t spare_count_;
   static heap_statistics past_;
   static std::atomic<std::uint32_t> idle_count_;
   static std::atomic<std::uint32_t> heap_count_;

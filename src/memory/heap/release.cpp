@@ -1,5 +1,8 @@
 // Ends all blocks of a heap at once, and makes its record ready for another owner.
+#include <algorithm>
+
 #include "memory/heap/heap.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::heaps {
 
@@ -62,6 +65,19 @@ void heap::reset() noexcept {
   for (auto* counter : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,
                         &run_peak_bytes}) {
     *counter = 0;
+  }
+}
+
+void heap::purge_record() noexcept {
+  const std::size_t page = platform::page_bytes();
+  char* const begin = base::align_up(reinterpret_cast<char*>(classes), page);
+  char* const end = base::align_up(reinterpret_cast<char*>(this + 1), page);
+  TARN_CHECK(std::ranges::all_of(classes, [](const class_state& entry) {
+    return entry.front == nullptr && entry.behind.count == 0 && entry.available.empty() && entry.seen_top == nullptr &&
+           entry.capacity == 0 && entry.allocated.get() == 0 && entry.freed.get() == 0;
+  }));
+  if (begin < end) {
+    platform::purge(begin, static_cast<std::size_t>(end - begin));
   }
 }
 

@@ -1,4 +1,5 @@
 // Tests tarn::heap as an object.
+#include <sys/mman.h>
 #include <tarn/heap.hpp>
 
 #include <list>
@@ -7,6 +8,8 @@
 
 #include "base/options.hpp"
 #include "front_fixture.hpp"
+#include "memory/api/heap_access.hpp"
+#include "memory/heap/heap.hpp"
 
 namespace front_tests {
 namespace {
@@ -224,6 +227,40 @@ TEST_F(heap_object, says_that_it_counts_no_calls_unless_asked) {
   EXPECT_FALSE((sum += lane.statistics()).counts_calls);
   EXPECT_TRUE((sum += heap({.counts_calls = true}).statistics()).counts_calls);
   EXPECT_FALSE(lane.statistics().counts_calls) << "a record that counted serves another heap";
+}
+
+/// Counts the resident pages of the records of heaps.
+std::size_t resident_pages(const std::vector<tarn::detail::heap_front*>& records) {
+  const std::size_t page = tarn::platform::page_bytes();
+  std::size_t pages = 0;
+  for (tarn::detail::heap_front* const record : records) {
+    unsigned char states[(sizeof(tarn::heaps::heap) + 4095) / 4096] = {};
+    EXPECT_EQ(mincore(record, std::size(states) * page, states), 0);
+    for (const unsigned char state : states) {
+      pages += state & 1U;
+    }
+  }
+  return pages;
+}
+
+TEST_F(heap_object, many_that_have_ended_keep_few_pages) {
+  constexpr std::size_t count = 200;
+  for (int round = 0; round < 2; ++round) {
+    std::list<heap> lanes(count);
+    for (heap& lane : lanes) {
+      for (std::size_t bytes = 16; bytes < 100'000; bytes *= 2) {
+        lane.deallocate(lane.allocate(bytes), bytes);
+      }
+      EXPECT_TRUE(lane.is_valid()) << "a new one in round 0, then one whose pages were given back";
+    }
+    std::vector<tarn::detail::heap_front*> records;
+    for (heap& lane : lanes) {
+      records.push_back(tarn::heap_access::front_of(lane));
+    }
+    EXPECT_GE(resident_pages(records), count * 2);
+    lanes.clear();
+    EXPECT_LE(resident_pages(records), count + 2 * 16) << "a page of each, and all of some";
+  }
 }
 
 TEST_F(heap_object, has_a_name) {
