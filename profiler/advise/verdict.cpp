@@ -39,6 +39,8 @@ verdict verdict_of_locks(analysis& analysis) {
       continue;
     }
     ++result.remedies;
+    result.still_waiting += group.still_waiting.size();
+    for (const unfinished_wait& wait : group.still_waiting) result.in_deadlock += wait.is_deadlock ? 1 : 0;
     const std::uint64_t waited_ns = group.sums[format::wait_ticks];
     result.waited_ns += waited_ns;
     if (waited_ns <= longest || group.sites.empty()) continue;
@@ -47,7 +49,8 @@ verdict verdict_of_locks(analysis& analysis) {
   }
   if (result.remedies != 0) {
     const double wall_ns = analysis.whole().wall_ns;
-    const bool is_little = wall_ns > 0 && as_double(result.waited_ns) < little_share * wall_ns;
+    const bool is_little =
+        result.in_deadlock == 0 && wall_ns > 0 && as_double(result.waited_ns) < little_share * wall_ns;
     result.judged = is_little ? judgement::little : judgement::worth_doing;
   } else {
     result.remedies = others;

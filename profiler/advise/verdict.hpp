@@ -28,6 +28,8 @@ struct verdict {
   bool is_at_least = false;     // the remedies also save what no recording shows
   std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
   std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
+  // Threads that still waited for these locks when the recording ended, and those of them in a deadlock.
+  std::size_t still_waiting = 0, in_deadlock = 0;
 };
 
 // Returns the verdicts, the largest gain first: worthwhile changes, then those without a prediction, then the rest.

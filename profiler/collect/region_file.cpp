@@ -323,6 +323,59 @@ void region_file::read_locks(recording& target) const {
   }
 }
 
+namespace {
+
+// Returns the cells that have the time of waits and holds which had not ended.
+std::map<lock_key, lock_counts> open_cells(const recording& recording) {
+  std::map<lock_key, lock_counts> cells;
+  for (const auto& [key, since] : recording.open_uses) {
+    const lock_key cell = {key.site, key.thread, key.lock};
+    if (const auto match = recording.acquisitions.find(cell); match != recording.acquisitions.end())
+      cells[cell] = match->second;
+  }
+  return cells;
+}
+
+}  // namespace
+
+// Adds the time so far of waits and holds that have not ended to their cells, which have been read. The recorder closes
+// a wait before it counts it, so a cell of `before` may have less than it had: that stays as it was.
+void region_file::read_open_uses(recording& target, const std::map<lock_key, lock_counts>& before) const {
+  std::atomic_thread_fence(std::memory_order_acquire);  // what a cell has counted is no longer open
+  target.open_uses.clear();
+  const std::uint64_t now = first_tick_ + target.clock.ticks;
+  const auto read_use = [&](const open_use& use, bool is_wait, std::uint32_t thread) {
+    const std::uint64_t since = use.since.load(std::memory_order_acquire);
+    if (since == 0) return;
+    const std::uint64_t key = use.key.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // One that began before this recorder was there may have ended while nothing was recorded.
+    if (use.since.load(std::memory_order_relaxed) != since || since >= now || since < first_tick_) return;
+    const lock_key cell = {static_cast<std::uint32_t>(key >> 32), thread, static_cast<std::uint32_t>(key)};
+    const bool is_new =
+        target.open_uses.try_emplace({is_wait, cell.site, thread, cell.lock}, since - first_tick_).second;
+    if (!is_new) return;
+    lock_counts& counts = target.acquisitions[cell];
+    counts[is_wait ? wait_ticks : held_ticks] += now - since;
+    std::uint64_t& longest = counts[is_wait ? longest_wait : longest_held];
+    longest = std::max(longest, now - since);
+  };
+  const std::uint32_t newest = target.images - 1;  // an exec ends the threads of the images before
+  for (std::uint32_t number = 0; number < std::min<std::size_t>(target.threads.size(), max_threads); ++number) {
+    const offset position = header_->thread_at[number].load(std::memory_order_acquire);
+    if (position == 0) continue;
+    const auto& record = *record_at<thread_record>(position);
+    if (record.image != newest) continue;
+    read_use(record.wait, true, number);
+    for (const open_use& hold : record.holds) read_use(hold, false, number);
+  }
+  for (const auto& [cell, old] : before) {
+    lock_counts& counts = target.acquisitions[cell];
+    for (const lock_counter counter : {wait_ticks, longest_wait, held_ticks, longest_held})
+      counts[counter] = std::max(counts[counter], old[counter]);
+  }
+}
+
 void region_file::read_quiet_regions(recording& target) const {
   target.quiet_regions.resize(header_->quiet_regions.load(std::memory_order_acquire));
   for (std::size_t number = 0; number < target.quiet_regions.size(); ++number) {
@@ -400,9 +453,11 @@ void region_file::read(recording& target) const {
   target.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
   target.images = header_->images.load(std::memory_order_acquire);
   target.work.counts = work();
+  const std::map<lock_key, lock_counts> cells_before = open_cells(target);
   // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
   // cell is a thread whose number was taken before its block was handed on.
   read_threads(target);
+  read_open_uses(target, cells_before);
   read_locks(target);  // before the sites, as a lock names the site of its first use
   read_quiet_regions(target);
   read_sites(target);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,6 +117,8 @@ class region_file {
   void complete_peak(const format::cell& source, std::uint32_t site, format::heap_counts& counts) const;
   void read_threads(format::recording& recording) const;
   void read_locks(format::recording& recording) const;
+  void read_open_uses(format::recording& recording,
+                      const std::map<format::lock_key, format::lock_counts>& before) const;
   void read_quiet_regions(format::recording& recording) const;
   void read_excerpts(format::recording& recording, const format::thread_record& record, std::uint32_t thread) const;
   void read_cells(format::recording& recording, const format::thread_record& record, std::uint32_t actor) const;

@@ -169,14 +169,30 @@ std::uint64_t times_of_rarest_step(const inversion& inversion) {
       ->times;
 }
 
+bool holds_at_end(const format::recording& recording, std::uint32_t thread, lock_number lock) {
+  return std::any_of(recording.open_uses.begin(), recording.open_uses.end(), [&](const auto& use) {
+    return !use.first.is_wait && use.first.thread == thread && use.first.lock == lock;
+  });
+}
+
 std::vector<inversion> inversions_in(const format::recording& recording, graph edges) {
   cycle_classifier classifier(recording);
+  const auto is_stuck = [&](const order_step& step) {
+    return std::any_of(recording.open_uses.begin(), recording.open_uses.end(), [&](const auto& use) {
+      return use.first.is_wait && use.first.lock == step.takes && holds_at_end(recording, use.first.thread, step.holds);
+    });
+  };
   std::map<cycle_classifier::cycle_kind, inversion> inversions;
   const auto add = [&](const std::vector<lock_number>& locks) {
-    const std::optional<inversion> found_cycle = cycle(edges, locks);
+    std::optional<inversion> found_cycle = cycle(edges, locks);
     if (!found_cycle || inversions.size() == max_inversions) return;
+    found_cycle->is_deadlock = std::all_of(found_cycle->steps.begin(), found_cycle->steps.end(), is_stuck);
     const auto [position, is_new] = inversions.try_emplace(classifier.kind_of(*found_cycle), *found_cycle);
     if (is_new) return;
+    if (found_cycle->is_deadlock && !position->second.is_deadlock) {
+      position->second.is_deadlock = true;
+      position->second.steps = found_cycle->steps;
+    }
     ++position->second.similar_cycles;
     position->second.has_one_thread = position->second.has_one_thread && found_cycle->has_one_thread;
   };
@@ -208,8 +224,8 @@ std::vector<inversion> inversions_in(const format::recording& recording, graph e
   std::vector<inversion> sorted;
   for (auto& [kind, inversion] : inversions) sorted.push_back(std::move(inversion));
   std::stable_sort(sorted.begin(), sorted.end(), [](const inversion& a, const inversion& b) {
-    return std::tuple(a.has_one_thread, a.steps.size(), times_of_rarest_step(b)) <
-           std::tuple(b.has_one_thread, b.steps.size(), times_of_rarest_step(a));
+    return std::tuple(!a.is_deadlock, a.has_one_thread, a.steps.size(), times_of_rarest_step(b)) <
+           std::tuple(!b.is_deadlock, b.has_one_thread, b.steps.size(), times_of_rarest_step(a));
   });
   return sorted;
 }

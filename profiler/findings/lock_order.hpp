@@ -21,6 +21,7 @@ struct order_step {
 struct inversion {
   std::vector<order_step> steps;     // each step holds the lock that the step before takes
   bool has_one_thread = false;       // one thread does all steps: a deadlock needs another thread that does the same
+  bool is_deadlock = false;          // when the recording ended, a thread was in the middle of each step
   std::uint32_t similar_cycles = 1;  // cycles counted here: other locks, same first uses, same sites
 };
 
@@ -38,9 +39,10 @@ struct wait_chain {
 };
 
 struct order_findings {
-  std::vector<inversion> inversions;  // several threads first, then two locks, then by the rarest step's count
-  std::vector<wait_chain> chains;     // the longest first
-  std::uint64_t unattributed = 0;     // orders counted without their locks: more pairs than the recorder keeps
+  std::vector<inversion>
+      inversions;                  // deadlocks first, several threads, then two locks, then by the rarest step's count
+  std::vector<wait_chain> chains;  // the longest first
+  std::uint64_t unattributed = 0;  // orders counted without their locks: more pairs than the recorder keeps
 };
 
 // Finds inversions and wait chains. A cycle is no inversion if another lock, held exclusively around all of it, keeps

@@ -36,6 +36,17 @@ void add(format::lock_counts& sums, const format::lock_counts& increase) {
   }
 }
 
+void add_wait(lock_site& site, const lock_wait& wait) {
+  const auto match = std::find_if(site.waits.begin(), site.waits.end(), [&](const lock_wait& candidate) {
+    return candidate.holder_site == wait.holder_site && candidate.holder == wait.holder;
+  });
+  if (match == site.waits.end()) {
+    site.waits.push_back(wait);
+  } else {
+    match->waits += wait.waits, match->nanoseconds += wait.nanoseconds;
+  }
+}
+
 // Acquisitions are sampled independently of each other, so their variances add up.
 double error_of(const format::lock_counts& sums) {
   return relative_error(static_cast<double>(sums[format::lock_spread]),
@@ -43,12 +54,18 @@ double error_of(const format::lock_counts& sums) {
 }
 
 std::uint64_t mean_hold(const lock_group& group) {
-  const std::uint64_t holds = group.sums[format::holds];
+  const std::uint64_t holds = group.sums[format::holds] + group.still_held;
   return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
+}
+
+bool has_deadlock(const lock_group& group) {
+  return std::any_of(group.still_waiting.begin(), group.still_waiting.end(),
+                     [](const unfinished_wait& wait) { return wait.is_deadlock; });
 }
 
 lock_category categorise(const lock_group& group, bool has_one_thread_each, std::uint64_t wall_ns) {
   if (group.type == lock_type::condition) return lock_category::condition;
+  if (!group.still_waiting.empty()) return lock_category::contended;  // also where a thread waits for itself
   if (has_one_thread_each) return lock_category::one_thread;
   const bool has_waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
                          (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
@@ -72,6 +89,62 @@ std::string presumed_remedy(const read_mostly_use& use) {
          ": if it is only read elsewhere, tarn::reloadable<T>, whose readers take no lock; if not, ";
 }
 
+// Who held each lock, and for which lock each thread waited, when the recording ended.
+class last_moment {
+ public:
+  explicit last_moment(const format::recording& recording) : recording_(recording) {
+    for (const auto& [key, since] : recording.open_uses) {
+      if (recording.locks[key.lock].type == lock_type::condition || key.lock == 0) continue;
+      if (key.is_wait) {
+        lock_of_[key.thread] = key.lock;
+        continue;
+      }
+      // A lock that another thread releases than the one that acquired it looks as if it were still held.
+      const auto [position, is_new] = holders_.try_emplace(key.lock, key, since);
+      if (!is_new && since > position->second.second) position->second = {key, since};
+    }
+  }
+
+  // Returns the wait of an entry of `open_uses`.
+  unfinished_wait wait(const format::open_key& key, std::uint64_t since) const {
+    unfinished_wait result{.thread = key.thread, .site = key.site, .nanoseconds = nanoseconds_since(since)};
+    if (const auto match = holders_.find(key.lock); match != holders_.end()) {
+      result.has_holder = true;
+      result.holder = match->second.first.thread;
+      result.holder_site = match->second.first.site;
+      result.is_deadlock = is_deadlock(key.thread);
+    }
+    return result;
+  }
+  // Returns how long the holder of the wait has held the lock since the wait began.
+  std::uint64_t held_ns(const format::open_key& key, std::uint64_t since) const {
+    const auto match = holders_.find(key.lock);
+    return match == holders_.end() ? 0 : nanoseconds_since(std::max(since, match->second.second));
+  }
+
+ private:
+  std::uint64_t nanoseconds_since(std::uint64_t ticks) const {
+    const std::uint64_t end = recording_.clock.ticks;
+    return format::nanoseconds(recording_.clock, end - std::min(ticks, end));
+  }
+  bool is_deadlock(std::uint32_t start) const {
+    std::uint32_t thread = start;
+    for (std::size_t step = 0; step <= lock_of_.size(); ++step) {
+      const auto awaited = lock_of_.find(thread);
+      if (awaited == lock_of_.end()) return false;
+      const auto holder = holders_.find(awaited->second);
+      if (holder == holders_.end()) return false;
+      thread = holder->second.first.thread;
+      if (thread == start) return true;
+    }
+    return false;
+  }
+
+  const format::recording& recording_;
+  std::map<std::uint32_t, std::pair<format::open_key, std::uint64_t>> holders_;  // by lock; with the time
+  std::map<std::uint32_t, std::uint32_t> lock_of_;                               // by thread
+};
+
 std::string foreign_remedy(const lock_group& group) {
   const std::string prefix = "inside " + group.library + ", ";
   if (group.category == lock_category::contended)
@@ -85,9 +158,10 @@ std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
   constexpr std::uint64_t by_chance = 10;           // up to this many waits do not count if they took hardly any time
   constexpr std::uint64_t min_wait_ns = 1'000'000;  // a run of some milliseconds makes any wait a large share
   const bool is_waited_for =
-      group.category == lock_category::contended &&
-      (group.sums[format::contended] > by_chance ||
-       (group.sums[format::wait_ticks] >= min_wait_ns && is_share(group.sums[format::wait_ticks], wall_ns, seldom)));
+      has_deadlock(group) ||
+      (group.category == lock_category::contended &&
+       (group.sums[format::contended] > by_chance ||
+        (group.sums[format::wait_ticks] >= min_wait_ns && is_share(group.sums[format::wait_ticks], wall_ns, seldom))));
   if (group.sums[format::acquisitions] < acquisitions_worth_it && !is_waited_for) return {};
   if (!group.library.empty()) return foreign_remedy(group);
   switch (group.category) {
@@ -139,6 +213,10 @@ std::string contended_remedy(const lock_group& group) {
   if (group.read_mostly) {
     return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
   }
+  if (has_deadlock(group))
+    return "a deadlock: take the locks in one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock";
+  if (group.sums[format::holds] + group.still_held == 0)
+    return "how long it is held was not seen; record with --full to see who holds it";
   const std::string prefix = "held " + command::duration_text(mean_hold(group)) + " on average: ";
   if (!group.calls_inside.empty()) {
     const std::string& call = group.calls_inside.front().name;
@@ -148,11 +226,19 @@ std::string contended_remedy(const lock_group& group) {
   if (is_held_long(group)) {
     return prefix + "do less while it is held; what is only read: tarn::reloadable<T>";
   }
-  // A short hold makes others wait long only where its thread was stopped in the middle of it.
+  // A short hold makes others wait long only where its thread was stopped in the middle of it. With samples, the hold
+  // may be one that was not timed.
   constexpr std::uint64_t few_waits = 10, long_wait = 100;
   if (const std::uint64_t waits = group.sums[format::contended];
       waits <= few_waits && group.sums[format::wait_ticks] > waits * long_wait * mean_hold(group)) {
-    return prefix + "each wait was much longer, so its holder was interrupted; fewer acquisitions make that rarer";
+    const std::uint64_t longest_hold = group.sums[format::longest_held];
+    if (longest_hold * 2 >= group.sums[format::longest_wait])
+      return "held " + command::duration_text(longest_hold) + " at most: do less while it is held then";
+    return prefix +
+           (group.error == 0 ? "each wait was much longer, so its holder was interrupted"
+                             : "each wait was much longer, so its holder was interrupted or held it for "
+                               "longer, unseen") +
+           "; fewer acquisitions make that rarer";
   }
   return prefix +
          "a part for each thread (tarn::transient<T>), or one acquisition for several pieces of work; objects that "
@@ -215,15 +301,19 @@ lock_findings find_locks(const format::recording& recording) {
   for (const auto& [key, value] : recording.waits) {
     lock_site& lock_place = site_of(group_of(key.lock), key.site);
     const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
-    const auto match =
-        std::find_if(lock_place.waits.begin(), lock_place.waits.end(), [&key = key](const lock_wait& wait) {
-          return wait.holder_site == key.holder_site && wait.holder == key.holder;
-        });
-    if (match == lock_place.waits.end()) {
-      lock_place.waits.push_back({key.holder_site, key.holder, value[format::waits], waited});
-    } else {
-      match->waits += value[format::waits], match->nanoseconds += waited;
+    add_wait(lock_place, {key.holder_site, key.holder, value[format::waits], waited});
+  }
+  const last_moment at_end(recording);
+  for (const auto& [key, since] : recording.open_uses) {
+    collected& group = group_of(key.lock);
+    if (!key.is_wait) {
+      ++group.facts.still_held;
+      continue;
     }
+    if (group.facts.type == lock_type::condition) continue;
+    const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
+    if (wait.has_holder && wait.holder != wait.thread)
+      add_wait(site_of(group, key.site), {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});
   }
 
   lock_findings findings;
@@ -235,6 +325,11 @@ lock_findings find_locks(const format::recording& recording) {
     group.threads = static_cast<std::uint32_t>(collected.threads.size());
     const bool has_one_thread_each = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
                                                  [](const auto& entry) { return entry.second.size() < 2; });
+    std::stable_sort(group.still_waiting.begin(), group.still_waiting.end(),
+                     [](const unfinished_wait& a, const unfinished_wait& b) { return a.nanoseconds > b.nanoseconds; });
+    findings.still_waiting += group.still_waiting.size();
+    findings.in_deadlock += static_cast<std::uint64_t>(std::count_if(
+        group.still_waiting.begin(), group.still_waiting.end(), [](const auto& wait) { return wait.is_deadlock; }));
     group.error = error_of(group.sums);
     group.category = categorise(group, has_one_thread_each, wall_ns);
     group.library = own_frames.installed_library(group.first_site);

@@ -30,6 +30,15 @@ struct lock_wait {
   std::uint64_t waits = 0, nanoseconds = 0;
 };
 
+// A wait for a lock that had not ended when the recording ended.
+struct unfinished_wait {
+  std::uint32_t thread = 0, site = 0;
+  std::uint64_t nanoseconds = 0;
+  bool has_holder = false;                    // the recording knows who held the lock then
+  std::uint32_t holder = 0, holder_site = 0;  // the thread, and where it had acquired the lock
+  bool is_deadlock = false;                   // the holder waited for this thread in turn, perhaps by way of others
+};
+
 // The use of a lock by one function of the program, or of a library other than the C library.
 struct lock_site {
   std::uint32_t site = 0;        // the stack that takes it most often
@@ -59,6 +68,8 @@ struct lock_group {
   std::string library;                                 // the installed library that takes it; empty if the program does
   std::optional<read_mostly_use> read_mostly;          // empty if the lock guards no such object, as far as can be told
   std::vector<call_inside> calls_inside;               // the longest first; set by add_calls_inside()
+  std::vector<unfinished_wait> still_waiting;          // the longest first; none of a condition variable
+  std::uint32_t still_held = 0;                        // holds that had not ended when the recording ended
   std::string remedy;                                  // one line; empty if there is nothing to gain
 };
 // Returns whether a lock is held so long that the work under it causes the waits.
@@ -69,6 +80,7 @@ std::string contended_remedy(const lock_group& group);
 struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
   double error = 0;                                                     // as of a site
+  std::uint64_t still_waiting = 0, in_deadlock = 0;                     // threads, when the recording ended
   std::vector<lock_group> groups;                                       // the longest waits first
 
   bool has_remedy() const {

@@ -54,6 +54,11 @@ void settle_times(std::map<cpu_key, cpu_counts>& cells) {
   std::erase_if(cells, [](const auto& cell) { return cell.second == cpu_counts{}; });
 }
 
+// Lets waits and holds that began before a part begin with it.
+void begin_open_uses_at(recording& part, std::uint64_t ticks) {
+  for (auto& [key, since] : part.open_uses) since = std::max(since, ticks);
+}
+
 class collector final : public watcher {
  public:
   explicit collector(const interval& which) : which_(which) {}
@@ -120,6 +125,15 @@ class collector final : public watcher {
       count = static_cast<std::uint64_t>(static_cast<double>(count) * share);
     part.work.collector_us = static_cast<std::uint64_t>(static_cast<double>(whole.work.collector_us) * share);
     bound_longest(part, whole);
+    if (!whole.snapshots.empty() && which_.to_ns >= whole.snapshots.back().at_ns) {
+      const double nanoseconds_of_part = static_cast<double>(part.end.wall_us) * 1000;
+      const double ticks = nanoseconds_of_part * static_cast<double>(whole.clock.ticks) /
+                           static_cast<double>(std::max<std::uint64_t>(whole.clock.nanoseconds, 1));
+      part.open_uses = whole.open_uses;
+      begin_open_uses_at(part, ticks < static_cast<double>(whole.clock.ticks)
+                                   ? whole.clock.ticks - static_cast<std::uint64_t>(ticks)
+                                   : 0);
+    }
     return part;
   }
 
@@ -200,6 +214,7 @@ recording since(const recording& before, const recording& now) {
   part.waits = increases(before.waits, now.waits);
   part.orders = increases(before.orders, now.orders);
   part.violations = increases(before.violations, now.violations);
+  begin_open_uses_at(part, before.clock.ticks);
   for (std::size_t index = 0; index < work_counter_count; ++index)
     part.work.counts[index] -= std::min(part.work.counts[index], before.work.counts[index]);
   part.cpu.cells = increases(before.cpu.cells, now.cpu.cells);

@@ -286,6 +286,18 @@ void read_unrecorded(decoder& input, recording& result) {
   result.unrecorded = std::move(facts);
 }
 
+void read_open_uses(decoder& input, recording& result) {
+  result.open_uses.clear();
+  while (!input.at_end()) {
+    open_key key;
+    key.is_wait = input.number(1) != 0;
+    key.site = read_index(input, result.sites.size());
+    key.thread = read_index(input, result.threads.size());
+    key.lock = read_index(input, result.locks.size());
+    result.open_uses[key] = input.number();
+  }
+}
+
 void read_work(decoder& input, recording& result) {
   work_facts facts;
   facts.collector_us = input.number();
@@ -343,6 +355,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, max_cpu_frames);
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
     case block_kind::leaks: return read_leaks(input, result);
+    case block_kind::open_uses: return read_open_uses(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;

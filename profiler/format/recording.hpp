@@ -25,7 +25,7 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
-                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks };
+                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -100,6 +100,14 @@ struct wait_key {
   auto operator<=>(const wait_key&) const = default;
 };
 using wait_counts = std::array<std::uint64_t, wait_counter_count>;
+
+// A wait for a lock that had not ended at the last snapshot, or a hold of one. Its time so far is in the cell of the
+// same site, thread and lock.
+struct open_key {
+  bool is_wait = false;  // false: a hold
+  std::uint32_t site = 0, thread = 0, lock = 0;
+  auto operator<=>(const open_key&) const = default;
+};
 
 // A thread began to acquire `lock` at `site` while it held `held_lock`.
 struct order_key {
@@ -281,6 +289,7 @@ struct recording {
   std::map<lock_key, lock_counts> acquisitions;
   std::map<wait_key, wait_counts> waits;
   std::map<order_key, order_counts> orders;
+  std::map<open_key, std::uint64_t> open_uses;  // and when each began, by the clock
   std::vector<quiet_facts> quiet_regions;
   std::map<violation_key, violation_counts> violations;
   cpu_recording cpu;

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 6;
+constexpr std::uint32_t region_version = 7;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -41,6 +41,7 @@ constexpr std::uint32_t max_call_number = 4095;
 constexpr std::uint32_t max_stacks = 4096;           // of the threads that began last
 constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not told apart from the program's
 constexpr std::uint32_t max_heap_mebibytes = 65536;  // likewise
+constexpr std::uint32_t max_open_holds = 8;          // per thread; further ones are seen when they end
 constexpr std::uint32_t max_quiet_regions = 256;     // further quiet regions are not recorded
 
 using offset = std::uint64_t;  // bytes from the start of the region; 0: nothing
@@ -116,6 +117,12 @@ struct excerpt_record {
   std::uint32_t reserved;
   event_record events[excerpt_capacity];
 };
+// A wait for a lock or a hold of one that has not ended: the key of its cell, and when it began, in ticks of the clock;
+// 0: there is none. Its counters are added after it has ended, so a reader that reads the cell first never counts
+// twice.
+struct open_use {
+  std::atomic<std::uint64_t> key, since;
+};
 struct thread_record {
   std::uint32_t image;
   std::uint32_t id;                       // the kernel's thread id
@@ -131,6 +138,7 @@ struct thread_record {
   // first.
   std::atomic<std::uint64_t> name[2];
   std::atomic<offset> excerpts;  // the first excerpt
+  open_use wait, holds[max_open_holds];
 };
 
 // Addresses of the stack of a thread, by the kernel's id of the thread; it may have ended.

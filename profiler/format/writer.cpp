@@ -326,6 +326,18 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
   close();
 }
 
+void writer::open_uses(const recording& now) {
+  if (now.open_uses == written_.open_uses) return;
+  encoder output;
+  for (const auto& [key, since] : now.open_uses) {
+    output.number(key.is_wait ? 1 : 0);
+    for (const std::uint32_t word : {key.site, key.thread, key.lock}) output.number(word);
+    output.number(since);
+  }
+  put_part(block_kind::open_uses, output.bytes());
+  written_.open_uses = now.open_uses;
+}
+
 void writer::peak(const recording& now) {
   if (now.peak_ns == written_.peak_ns) return;
   encoder output;
@@ -393,6 +405,7 @@ void writer::changes(const recording& now) {
   cells(block_kind::orders, now.orders, written_.orders);
   cells(block_kind::violations, now.violations, written_.violations);
   cells(block_kind::cpu_cells, now.cpu.cells, written_.cpu.cells);
+  open_uses(now);
   if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
   peak(now);
   residence(now);

@@ -9,9 +9,10 @@
 
 namespace tarn::preload {
 
-struct held_lock {
+struct alignas(16) held_lock {  // 64 bytes, so that an index is a shift
   const void* address;
   format::lock_cell* cell;       // the counters of the acquisition; null while it has no site
+  format::open_use* use;         // where `tarn record` sees the hold, if anywhere; not set while there is no cell
   std::uintptr_t caller, stack;  // the return address of the acquisition, and the stack pointer after it
   std::uint64_t since;           // of the clock; 0 while the thread waits for a condition, and if it is not timed
   std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded

@@ -1,5 +1,6 @@
 #include "profiler/preload/locks.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "profiler/preload/base/memory.hpp"
@@ -7,6 +8,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
+#include "profiler/preload/release_log.hpp"
 #include "profiler/preload/sites.hpp"
 
 namespace tarn::preload {
@@ -97,6 +99,9 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
 
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
 
+// Stands for the place of a hold that `tarn record` does not see.
+constinit format::open_use no_use = {};
+
 // Gives a lock that was acquired unnoticed its site and its counters: the place of the acquisition, and of the frames
 // that called this hook those that have lasted since. Frames in between have ended, and are not known.
 void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
@@ -120,6 +125,7 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   }
   const std::uint32_t site = site_of(lasting, count);
   hold.since = 0;
+  hold.use = &no_use;
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry != nullptr) hold.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
 }
@@ -137,7 +143,44 @@ void count_once(held_lock& hold) noexcept {
   subtract(format::lock_spread, weight * surplus);
 }
 
-// Stores the holder of the lock for the threads that wait for it.
+// Opens and closes a wait or a hold in the region (format::open_use).
+void open(format::open_use& use, std::uint64_t key, std::uint64_t since) noexcept {
+  use.key.store(key, std::memory_order_relaxed);
+  use.since.store(since, std::memory_order_release);  // release: a reader that sees the time sees the key
+}
+void close(format::open_use& use) noexcept {
+  use.since.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // before the counters that are added next
+}
+
+[[gnu::noinline]] format::open_use& free_hold(thread& self) noexcept {
+  for (format::open_use& use : self.counts().holds) {
+    if (use.since.load(std::memory_order_relaxed) == 0) return use;
+  }
+  return no_use;
+}
+// Shows the hold at that index. (Those of threads that share a number are not read.)
+[[gnu::always_inline]] inline void open_hold(thread& self, held_lock& hold, std::size_t index, format::lock_cell& cell,
+                                             std::uint64_t since) noexcept {
+  format::open_use* use = &self.counts().holds[index];
+  // The place may be that of a hold which was at this index.
+  if (index >= format::max_open_holds || use->since.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    use = &free_hold(self);
+  open(*use, cell.key.load(std::memory_order_relaxed), since);
+  hold.use = use;
+}
+
+release_log* log_of(lock_entry& entry) noexcept {
+  release_log* log = entry.log.load(std::memory_order_acquire);
+  if (log != nullptr) return log;
+  const holding guard(adding);
+  log = entry.log.load(std::memory_order_relaxed);
+  if (log == nullptr) log = static_cast<release_log*>(take(sizeof(release_log)));
+  entry.log.store(log, std::memory_order_release);  // release: a thread that sees the log sees it empty
+  return log;
+}
+
+// Notes the holder of the lock for the threads that wait for it.
 void name_holder(thread& self, held_lock& hold, const caller& present) noexcept {
   if (self.shared_lock() != nullptr) return;
   attribute(self, hold, present);
@@ -146,8 +189,9 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || entry == &others) return;
-  entry->holder.store((std::uint64_t{site} << 32 | self.number()) + 1, std::memory_order_relaxed);
-  entry->released_at.store(clock_ticks(), std::memory_order_release);  // release: a reader of it finds the holder
+  const std::uint64_t holder = (std::uint64_t{site} << 32 | self.number()) + 1;
+  entry->holder.store(holder, std::memory_order_relaxed);
+  if (release_log* const log = log_of(*entry)) log->add(holder, hold.since, clock_ticks());
 }
 
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
@@ -189,19 +233,27 @@ void acquisition::waits() noexcept {
       holder_ = entry_->holder.load(std::memory_order_relaxed);
   }
   // Counts before the wait, as the wait does not end in a deadlock.
-  if (can_block_) {
-    entry guard;
-    if (guard) count_orders(guard.self(), format::orders, 1);
-  }
+  entry guard;
+  if (guard && can_block_) count_orders(guard.self(), format::orders, 1);
   waiting_since_ = clock_ticks();
+  if (guard) open_wait(guard.self());
+}
+
+// Also opens the holds between two samples that count_orders() has found a site for. They began earlier, but it is not
+// known when.
+void acquisition::open_wait(thread& self) noexcept {
+  const std::size_t holds = std::min<std::size_t>(self.locks.count(), format::max_open_holds);
+  for (std::size_t index = 0; can_block_ && index < holds; ++index) {
+    held_lock& hold = self.locks[index];
+    if (hold.cell != nullptr && hold.use == &no_use) open_hold(self, hold, index, *hold.cell, waiting_since_);
+  }
+  open(self.counts().wait, cell_->key.load(std::memory_order_relaxed), waiting_since_);
 }
 
 void acquisition::wakes() noexcept {
   if (entry_ == nullptr) return;
   waiting_for(address_).fetch_sub(1, std::memory_order_relaxed);
-  // Acquire: a holder that has released the lock since the wait began is read with its time.
-  if (entry_->released_at.load(std::memory_order_acquire) >= waiting_since_)
-    holder_ = entry_->holder.load(std::memory_order_relaxed);
+  if (thread* const self = thread::current()) close(self->counts().wait);
 }
 
 void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
@@ -229,20 +281,39 @@ void acquisition::count_orders(thread& self, format::order_counter which, std::u
 }
 
 void acquisition::count_wait(thread& self) noexcept {
-  const std::uint64_t ticks = clock_ticks() - waiting_since_;
+  close(self.counts().wait);
+  const std::uint64_t now = clock_ticks(), ticks = now - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
   keep_longest(cell_->value[format::longest_wait], ticks);
   // Where system calls are recorded, the wait has been counted as one already.
   if (is_in_region() && !records_calls()) [[unlikely]]
     count_violation(self, format::lock_waits, site_);
-  const std::uint32_t number = entry_->number.load(std::memory_order_relaxed);
-  if (holder_ == nobody || number == 0) return;  // a condition, or acquired before the recording
-  format::wait_cell* const cell = self.wait_cell_of(site_, number, holder_ - 1);
-  if (cell == nullptr) return self.count_dropped();
-  add(cell->value[format::waits], 1);
-  add(cell->value[format::waited_ticks], ticks);
+  if (entry_->number.load(std::memory_order_relaxed) == 0) return;
+  bool has_holder = false;
+  if (const release_log* const log = entry_->log.load(std::memory_order_acquire)) {
+    constexpr std::uint64_t little = 64;  // a holder of less than 1/64 of the wait is not worth a cell
+    for (const wait_parts::part& part : wait_parts(*log, waiting_since_, now)) {
+      if (has_holder && part.ticks < ticks / little) break;
+      if (!add_wait(self, part.holder, has_holder ? 0 : 1, part.ticks)) return;
+      has_holder = true;
+    }
+  }
+  // Where nobody has released it meanwhile, all of the wait was for the one that held it at the begin.
+  if (!has_holder && holder_ != nobody) has_holder = add_wait(self, holder_, 1, ticks);
+  if (!has_holder) return;  // a condition, or acquired before the recording
   count_orders(self, format::order_waits, 1);
   count_orders(self, format::order_ticks, ticks);
+}
+
+bool acquisition::add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept {
+  format::wait_cell* const cell = self.wait_cell_of(site_, entry_->number.load(std::memory_order_relaxed), holder - 1);
+  if (cell == nullptr) {
+    self.count_dropped();
+    return false;
+  }
+  add(cell->value[format::waits], count);
+  add(cell->value[format::waited_ticks], ticks);
+  return true;
 }
 
 void acquisition::count(format::lock_counter which) noexcept {
@@ -266,16 +337,19 @@ void acquisition::succeeded(bool is_shared) noexcept {
   } else {
     count_orders(self, format::orders, weight_);
   }
-  if (held_lock* const hold = self.locks.push())
-    *hold = {address_,
-             cell_,
-             caller_.address,
-             caller_.stack,
-             clock_ticks(),
-             weight_,
-             static_cast<std::uint16_t>(type_),
-             is_shared,
-             weight_ == 1};
+  const std::size_t index = self.locks.count();
+  if (held_lock* const hold = self.locks.push()) {
+    hold->address = address_;
+    hold->cell = cell_;
+    hold->caller = caller_.address;
+    hold->stack = caller_.stack;
+    hold->since = clock_ticks();
+    hold->weight = weight_;
+    hold->type = static_cast<std::uint16_t>(type_);
+    hold->is_shared = is_shared;
+    hold->counts_once = weight_ == 1;
+    open_hold(self, *hold, index, *cell_, hold->since);
+  }
 }
 
 void acquisition::failed() noexcept {
@@ -301,6 +375,7 @@ void releases(const void* lock, const caller& caller) noexcept {
   held_lock* const released = guard.self().locks.find(lock);
   if (released == nullptr) return;
   if (waiting_for(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
+  if (released->cell != nullptr) close(*released->use);
   if (released->since != 0 && released->weight != 0) {
     const std::uint64_t ticks = clock_ticks() - released->since;
     add(released->cell->value[format::holds], released->weight);
@@ -325,6 +400,7 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   held_lock* const lock = guard.self().locks.find(mutex);
   if (lock == nullptr) return;
   if (waiting_for(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
+  if (lock->cell != nullptr) close(*lock->use);
   if (lock->weight == 0 || lock->since == 0) return;
   add(lock->cell->value[format::held_ticks], (clock_ticks() - lock->since) * lock->weight);
   lock->since = 0;  // stays 0 when the wait is cancelled
@@ -335,7 +411,9 @@ void condition_wait::finish(bool was_woken) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);
-  if (lock != nullptr && lock->weight != 0) lock->since = clock_ticks();
+  if (lock == nullptr || lock->weight == 0) return;
+  lock->since = clock_ticks();
+  open(*lock->use, lock->cell->key.load(std::memory_order_relaxed), lock->since);
 }
 
 }  // namespace tarn::preload

@@ -56,6 +56,8 @@ inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
   return true;
 }
 
+class release_log;
+
 // The entry of the lock at an address.
 struct alignas(64) lock_entry {
   std::atomic<const void*> address;
@@ -63,8 +65,9 @@ struct alignas(64) lock_entry {
   std::uint32_t last_number, first_site;
   format::lock_type type;
   // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
-  // 1, or 0 if there is none; and the time of that release by the clock.
-  std::atomic<std::uint64_t> holder, released_at;
+  // 1, or 0 if there is none.
+  std::atomic<std::uint64_t> holder;
+  std::atomic<release_log*> log;  // null until a thread waits for it
 };
 
 // Counts one acquisition from its beginning. It looks up the lock and the site before the lock is taken, so that the
@@ -89,7 +92,9 @@ class acquisition {
 
  private:
   void count(format::lock_counter which) noexcept;
+  void open_wait(thread& self) noexcept;
   void count_wait(thread& self) noexcept;
+  bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;
   void count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept;
 
   const void* address_;

@@ -31,9 +31,14 @@ std::string threads_text(const format::recording& recording, const std::vector<s
 void print_inversion(analyse::analysis& analysis, const analyse::inversion& inversion, std::size_t rank) {
   const format::recording& recording = analysis.recorded();
   const std::size_t count = inversion.steps.size();
-  fmt::print("\n{}. {}: {}{}\n", rank,
-             inversion.has_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
-             count == 2 ? "two locks are taken in both orders" : fmt::format("{} locks are taken in a circle", count),
+  const char* const verb = inversion.is_deadlock ? "were" : "are";
+  const std::string threads = count == 2 ? "both" : fmt::format("all {}", count);
+  fmt::print("\n{}. {} {}{}\n", rank,
+             inversion.is_deadlock      ? fmt::format("a deadlock: {} still waited at the end;", threads)
+             : inversion.has_one_thread ? "could deadlock, if a second thread did the same:"
+                                        : "could deadlock:",
+             count == 2 ? fmt::format("two locks {} taken in both orders", verb)
+                        : fmt::format("{} locks {} taken in a circle", count, verb),
              inversion.similar_cycles > 1
                  ? fmt::format("; so are {} more, at the same places", inversion.similar_cycles - 1)
                  : "");
@@ -76,8 +81,14 @@ json json_of_place(analyse::analysis& analysis, std::uint32_t site) {
 
 void print_orders_summary(analyse::analysis& analysis) {
   const std::vector<analyse::inversion>& inversions = analysis.orders().inversions;
-  const auto serious = std::count_if(inversions.begin(), inversions.end(),
-                                     [](const auto& inversion) { return !inversion.has_one_thread; });
+  const auto deadlocks =
+      std::count_if(inversions.begin(), inversions.end(), [](const auto& inversion) { return inversion.is_deadlock; });
+  if (deadlocks != 0)
+    fmt::print("Locks were taken in {} that led to a deadlock.\n",
+               deadlocks == 1 ? "an order" : fmt::format("{} orders", deadlocks));
+  const auto serious = std::count_if(inversions.begin(), inversions.end(), [](const auto& inversion) {
+    return !inversion.has_one_thread && !inversion.is_deadlock;
+  });
   if (serious != 0)
     fmt::print("Locks are taken in {} that could deadlock.\n",
                serious == 1 ? "an order" : fmt::format("{} orders", serious));
@@ -113,8 +124,10 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
                        {"held_from", json_of_place(analysis, step.held_site)},
                        {"takes_at", json_of_place(analysis, step.taken_site)}});
     }
-    inversions.push_back(
-        {{"steps", steps}, {"by_one_thread", inversion.has_one_thread}, {"similar_cycles", inversion.similar_cycles}});
+    inversions.push_back({{"steps", steps},
+                          {"by_one_thread", inversion.has_one_thread},
+                          {"is_deadlock", inversion.is_deadlock},
+                          {"similar_cycles", inversion.similar_cycles}});
   }
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();

@@ -17,9 +17,10 @@ using analyse::lock_group;
 using analyse::lock_site;
 using nlohmann::json;
 
-constexpr std::size_t shown_sites = 3, shown_calls = 3;  // per lock in the text; the JSON has all
+constexpr std::size_t shown_sites = 3, shown_calls = 3, shown_waits = 4;  // per lock in the text; the JSON has all
 
 std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
+  if (contended == 0 && waited_ns != 0) return fmt::format("waited {} in all", duration_text(waited_ns));
   return contended == 0 ? "no wait"
                         : fmt::format("{}, {} in all", count_text(contended, "wait"), duration_text(waited_ns));
 }
@@ -43,6 +44,23 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
   }
 }
 
+void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group) {
+  const std::vector<format::thread_facts>& threads = analysis.recorded().threads;
+  for (std::size_t index = 0; index < std::min(shown_waits, group.still_waiting.size()); ++index) {
+    const analyse::unfinished_wait& wait = group.still_waiting[index];
+    std::string holder;
+    if (wait.has_holder) {
+      holder = wait.holder == wait.thread ? ", for itself: it held the lock already"
+                                          : fmt::format(", for thread {}{}", threads[wait.holder].id,
+                                                        wait.is_deadlock ? ", which waited for it in turn" : "");
+    }
+    fmt::print("   thread {} waited {} and still waited at the end{}\n", threads[wait.thread].id,
+               duration_text(wait.nanoseconds), holder);
+  }
+  if (group.still_waiting.size() > shown_waits)
+    fmt::print("   and {} still waited\n", count_text(group.still_waiting.size() - shown_waits, "more thread"));
+}
+
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
   fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
              count_text(group.locks, analyse::name(group.type)),
@@ -50,11 +68,13 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
   std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
-  if (group.sums[format::holds] != 0)
-    text += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / group.sums[format::holds]));
+  if (const std::uint64_t holds = group.sums[format::holds] + group.still_held; holds != 0)
+    text += fmt::format("; held {} each", duration_text(group.sums[format::held_ticks] / holds));
+  if (group.still_held != 0) text += "; still held at the end";
   if (group.sums[format::refused] != 0)
     text += fmt::format("; {} gave up", count_text(group.sums[format::refused], "try"));
   fmt::print("   {}\n", text);
+  print_unfinished_waits(analysis, group);
   for (std::size_t index = 0; index < std::min(shown_sites, group.sites.size()); ++index)
     print_site(analysis, group.sites[index], group.sites.size() == 1);
   if (group.sites.size() > shown_sites)
@@ -92,6 +112,19 @@ json json_of_calls_inside(analyse::analysis& analysis, const lock_group& group) 
   return calls;
 }
 
+json json_of_still_waiting(analyse::analysis& analysis, const lock_group& group) {
+  json waits = json::array();
+  for (const analyse::unfinished_wait& wait : group.still_waiting) {
+    waits.push_back({{"thread", wait.thread},
+                     {"waited_ns", wait.nanoseconds},
+                     {"stack", json_of_stack(analysis, wait.site)},
+                     {"holder", wait.has_holder ? json(wait.holder) : json(nullptr)},
+                     {"held_from", wait.has_holder ? json_of_stack(analysis, wait.holder_site) : json(nullptr)},
+                     {"is_deadlock", wait.is_deadlock}});
+  }
+  return waits;
+}
+
 json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
   json waits = json::array();
   for (const analyse::lock_wait& wait : site.waits) {
@@ -116,9 +149,12 @@ void print_locks_summary(analyse::analysis& analysis) {
   std::uint64_t locks = 0;
   for (const lock_group& group : findings.groups)
     locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
-  fmt::print("{}, acquired {}; {} after a wait, {} in all\n", count_text(locks, "lock"),
+  fmt::print("{}, acquired {}; {} after a wait, {} in all{}\n", count_text(locks, "lock"),
              estimated(findings.acquisitions, findings.error, "time"), count_text(findings.contended, "time"),
-             duration_text(findings.wait_nanoseconds));
+             duration_text(findings.wait_nanoseconds),
+             findings.still_waiting == 0
+                 ? ""
+                 : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }
@@ -156,6 +192,8 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"held", group.sums[format::holds]},
                      {"held_ns", group.sums[format::held_ticks]},
                      {"longest_held_ns", group.sums[format::longest_held]},
+                     {"still_held", group.still_held},
+                     {"still_waiting", json_of_still_waiting(analysis, group)},
                      {"stack", json_of_stack(analysis, group.first_site)},
                      {"sites", sites},
                      {"read_mostly", json_of_read_mostly(analysis, group)},

@@ -239,13 +239,31 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
   if (verdict.source == locks) {
     const double wall_ns = analysis.whole().wall_ns;
     const std::vector<code_location> stack = analysis.stack(verdict.site);
-    return fmt::format("Threads waited {} for them{}{}.", duration_text(verdict.waited_ns),
+    std::string unfinished;
+    if (verdict.in_deadlock != 0) {
+      unfinished =
+          verdict.in_deadlock == 1
+              ? "A deadlock: 1 thread waited for itself until the end. "
+              : fmt::format("A deadlock: {} threads waited for each other until the end. ", verdict.in_deadlock);
+    } else if (verdict.still_waiting != 0) {
+      unfinished = fmt::format("{} still waited at the end. ", count_text(verdict.still_waiting, "thread"));
+    }
+    return fmt::format("{}Threads waited {} for them{}{}.", unfinished, duration_text(verdict.waited_ns),
                        wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
                        stack.empty() ? "" : ", most at " + place_text(stack[analyse::own_frame_index(stack)], 32));
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      count_text(verdict.remedies, "site"),
                      style.good(gain_text(analysis, verdict.saved_ns, verdict.is_at_least)));
+}
+
+// Returns what to say where no source has a remedy.
+const char* nothing_text(analyse::analysis& analysis, bool is_complete) {
+  const analyse::time_findings& time = analysis.time();
+  const bool knows_waits = time.unplaced_ns != 0 || !time.waits.empty();
+  if (knows_waits) return "No remedy found; see Waiting.";
+  if (!is_complete || analysis.locks().wait_nanoseconds != 0) return "Nothing to gain in what was recorded.";
+  return "Nothing to gain: this program does not wait for what was recorded.";
 }
 
 // Prints first whether anything is worth doing, a line for each source with a remedy, the largest gain first. That
@@ -265,8 +283,7 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
     fmt::print("{} all of its CPU time may be that of the recording.\n",
                style.bold("Too short to tell what a remedy saves:"));
   } else if (has_records && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
-    fmt::print("{}\n", style.bold(is_complete ? "Nothing to gain: this program does not wait for what was recorded."
-                                              : "Nothing to gain in what was recorded."));
+    fmt::print("{}\n", style.bold(nothing_text(analysis, is_complete)));
   }
 }
 

@@ -1,6 +1,8 @@
 // Uses locks of every kind with known counts, for `tarn report` to find:
 //   locks ROUNDS            all kinds
 //   locks samples ROUNDS    some of them so often that the recorder samples them
+//   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
+//   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -242,10 +244,46 @@ int take_samples() {
   return 5;
 }
 
+std::mutex kept_mutex;
+std::timed_mutex timed_mutex;
+[[gnu::noinline]] void wants_what_is_kept() { const std::lock_guard lock(kept_mutex); }
+[[gnu::noinline]] void gives_up() { CHECK(!timed_mutex.try_lock_for(std::chrono::milliseconds(100))); }
+[[noreturn, gnu::noinline]] void keeps_both() {
+  kept_mutex.lock();
+  timed_mutex.lock();
+  for (int number = 0; number < 3; ++number) std::thread(wants_what_is_kept).detach();
+  std::thread(gives_up).join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  _exit(5);
+}
+
+std::mutex convoy_mutex;
+std::atomic<bool> is_held_slowly = false;
+[[gnu::noinline]] void holds_slowly() {
+  const std::lock_guard lock(convoy_mutex);
+  is_held_slowly = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+[[gnu::noinline]] void holds_quickly() { const std::lock_guard lock(convoy_mutex); }
+[[gnu::noinline]] void wait_in_a_convoy() {
+  std::thread slow(holds_slowly);
+  while (!is_held_slowly) std::this_thread::yield();
+  std::thread quick[4];
+  for (std::thread& thread : quick) thread = std::thread(holds_quickly);
+  for (std::thread& thread : quick) thread.join();
+  slow.join();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   rounds = std::atoi(arguments[count - 1]);
+  if (count > 2 && std::strcmp(arguments[1], "kept") == 0) keeps_both();
+  if (count > 2 && std::strcmp(arguments[1], "convoy") == 0) {
+    for (int round = 0; round < rounds; ++round) takes_it_once();  // then samples are taken
+    wait_in_a_convoy();
+    return 5;
+  }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   of_one_thread();
   std::thread(by_turns).join();

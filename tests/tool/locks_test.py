@@ -209,5 +209,67 @@ class Samples(Recorded):
         self.assertEqual(functions - {"hold_it", "wait_for_it"}, set(), changes)
 
 
+class Kept(Recorded):
+    """Waits and holds that never end."""
+    words = ("kept", "1")
+
+    def text(self):
+        return self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
+
+    def test_a_wait_that_never_ends_is_a_wait(self):
+        lock = next(lock for lock in self.locks("keeps_both") if lock["refused"] == 0)
+        self.check(lock, acquisitions=1, category="contended", still_held=1)
+        self.assertEqual(len(lock["still_waiting"]), 3)
+        for wait in lock["still_waiting"]:
+            self.assertTrue(self.is_in(wait["stack"], "wants_what_is_kept"))
+            self.assertTrue(self.is_in(wait["held_from"], "keeps_both"))
+            self.assertEqual(self.report["threads"][wait["holder"]]["id"], self.report["program"]["process"])
+            self.assertFalse(wait["is_deadlock"])
+            self.assertGreater(wait["waited_ns"], 250_000_000)
+        self.assertGreater(lock["waited_ns"], 750_000_000)
+        self.assertGreater(lock["longest_wait_ns"], 250_000_000)
+        by_holder = sum(wait["waited_ns"] for site in lock["sites"] for wait in site["waits"])
+        self.assertGreater(by_holder, 750_000_000)
+        text = self.text()
+        self.assertRegex(text, r"(?m)^   thread \d+ waited [\d.]+ ms and still waited at the end, for thread \d+$")
+        self.assertRegex(text, r"(?m)^\d+ locks, acquired 2 times; 0 times after a wait, [\d.]+ s in all; "
+                               r"3 threads still waited at the end$")
+        self.assertNotIn("Nothing to gain", text)
+        self.assertIn("Worth doing: locks.", text)
+
+    def test_a_hold_that_never_ends_is_long(self):
+        lock = next(lock for lock in self.locks("keeps_both") if lock["refused"] == 1)
+        self.check(lock, still_held=1)
+        self.assertGreater(lock["held_ns"], 250_000_000)
+        self.assertGreater(lock["longest_held_ns"], 250_000_000)
+        self.assertNotIn("interrupted", lock["remedy"])
+        self.assertNotIn("held 0 ns", lock["remedy"])
+        self.assertRegex(self.text(), r"held [\d.]+ ms each; still held at the end")
+
+
+class KeptInFull(Kept):
+    mode = ("--full",)
+
+
+class Convoy(Recorded):
+    """Of each wait those are the holders that held the lock in its time, and not the one that released it last."""
+    words = ("convoy", "40000")
+
+    def test_the_slow_holder_is_named(self):
+        lock = self.lock("holds_slowly")
+        (quick,) = [site for site in lock["sites"] if self.is_in(site["stack"], "holds_quickly")]
+        self.assertEqual(quick["contended"], 4)
+        by_slow = [wait for wait in quick["waits"] if self.is_in(wait["stack"], "holds_slowly")]
+        self.assertEqual(sum(wait["waits"] for wait in by_slow), 4)
+        self.assertGreater(sum(wait["waited_ns"] for wait in by_slow), 0.95 * quick["waited_ns"])
+        self.assertLessEqual(sum(wait["waited_ns"] for wait in quick["waits"]), quick["waited_ns"])
+        text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
+        self.assertRegex(text, r"(?m)^   [\d.]+ (s|ms) of it while thread \d+ held it, taken\n.*holds_slowly$")
+
+
+class ConvoyInFull(Convoy):
+    mode = ("--full",)
+
+
 if __name__ == "__main__":
     main("tarn", "locks")

@@ -119,6 +119,13 @@ class Texts(unittest.TestCase):
         (inversion,) = orders("dead")["inversions"]
         self.assertEqual([step["times"] for step in inversion["steps"]], [1, 1])
         self.assertFalse(inversion["by_one_thread"])
+        self.assertTrue(inversion["is_deadlock"])
+        text = tarn("report", "dead").stdout
+        self.assertIn("1. a deadlock: both still waited at the end; two locks were taken in both orders\n", text)
+        self.assertIn("Worth doing: locks. A deadlock: 2 threads waited for each other until the end.", text)
+        self.assertNotIn("Nothing to gain", text)
+        self.assertRegex(text, r"(?m)^   thread \d+ waited [\d.]+ m?s and still waited at the end, for thread \d+, "
+                               r"which waited for it in turn$")
 
 
 if __name__ == "__main__":

@@ -118,6 +118,81 @@ TEST(locks, of_one_site_are_one_group) {
   EXPECT_THAT(find_locks(recording).groups[0].remedy, HasSubstr("transient"));
 }
 
+// Thread 1 waits for lock 1 from tick 1,000,000,000 on, when thread 0 has held it for a while. The clock stands at two
+// seconds.
+format::recording still_waiting() {
+  format::recording recording = recording_with(lock_type::mutex, {}, {});
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 1;
+  recording.acquisitions[{1, 0, 1}][format::held_ticks] = 3'500'000'000;
+  recording.acquisitions[{2, 1, 1}] = {};
+  recording.acquisitions[{2, 1, 1}][format::wait_ticks] = 3'000'000'000;
+  recording.clock = {4'000'000'000, 2'000'000'000};
+  recording.open_uses[{false, 1, 0, 1}] = 500'000'000;
+  recording.open_uses[{true, 2, 1, 1}] = 1'000'000'000;
+  return recording;
+}
+
+TEST(locks, a_wait_that_has_not_ended_is_one_for_its_holder) {
+  const lock_group group = only(still_waiting());
+  EXPECT_EQ(group.category, lock_category::contended);
+  EXPECT_EQ(group.still_held, 1U);
+  ASSERT_EQ(group.still_waiting.size(), 1U);
+  const unfinished_wait& wait = group.still_waiting.front();
+  EXPECT_EQ(wait.thread, 1U);
+  EXPECT_EQ(wait.nanoseconds, 1'500'000'000U);
+  EXPECT_TRUE(wait.has_holder);
+  EXPECT_EQ(wait.holder, 0U);
+  EXPECT_EQ(wait.holder_site, 1U);
+  EXPECT_FALSE(wait.is_deadlock);
+  EXPECT_THAT(group.remedy, AllOf(HasSubstr("held 1.8 s on average"), HasSubstr("do less while it is held")));
+  ASSERT_EQ(group.sites.front().waits.size(), 1U);
+  EXPECT_EQ(group.sites.front().waits.front().nanoseconds, 1'500'000'000U);
+}
+
+TEST(locks, the_last_of_two_holders_is_the_one_that_is_waited_for) {
+  format::recording recording = still_waiting();
+  recording.open_uses[{false, 3, 2, 1}] = 2'000'000'000;  // so thread 0 no longer holds it
+  const lock_group group = only(recording);
+  ASSERT_EQ(group.still_waiting.size(), 1U);
+  EXPECT_EQ(group.still_waiting.front().holder, 2U);
+}
+
+TEST(locks, whose_holders_wait_for_each_other_are_a_deadlock) {
+  format::recording recording = still_waiting();
+  recording.locks.push_back({0, lock_type::mutex, 3, 0x2000});
+  recording.acquisitions[{3, 1, 2}][format::acquisitions] = 1;
+  recording.open_uses[{false, 3, 1, 2}] = 900'000'000;
+  EXPECT_EQ(find_locks(recording).in_deadlock, 0U);
+  recording.open_uses[{true, 1, 0, 2}] = 3'999'999'000;  // short, and in a deadlock nevertheless
+  const lock_findings findings = find_locks(recording);
+  EXPECT_EQ(findings.in_deadlock, 2U);
+  for (const lock_group& group : findings.groups) EXPECT_THAT(group.remedy, HasSubstr("a deadlock"));
+  recording.open_uses[{true, 1, 0, 2}] = 0;
+  recording.locks[2].type = lock_type::condition;
+  EXPECT_EQ(find_locks(recording).in_deadlock, 0U) << "a condition has no holder";
+}
+
+TEST(locks, a_thread_that_waits_for_itself_is_a_deadlock) {
+  format::recording recording = still_waiting();
+  recording.open_uses = {{{false, 1, 0, 1}, 500'000'000}, {{true, 2, 0, 1}, 1'000'000'000}};
+  recording.acquisitions.erase({2, 1, 1});
+  const lock_group group = only(recording);
+  ASSERT_EQ(group.still_waiting.size(), 1U);
+  EXPECT_TRUE(group.still_waiting.front().is_deadlock);
+  EXPECT_EQ(group.category, lock_category::contended);
+}
+
+TEST(locks, nothing_is_said_of_holds_that_were_not_seen) {
+  format::recording recording = recording_with(lock_type::mutex, {1}, {1, 3, 200'000'000});
+  for (auto& [key, counts] : recording.acquisitions) counts[format::holds] = counts[format::held_ticks] = 0;
+  EXPECT_THAT(only(recording).remedy, AllOf(Not(HasSubstr("held 0 ns")), Not(HasSubstr("interrupted"))));
+  recording.acquisitions[{1, 0, 1}][format::holds] = 1'000;  // short ones, and one that explains the waits
+  recording.acquisitions[{1, 0, 1}][format::held_ticks] = recording.acquisitions[{1, 0, 1}][format::longest_held] =
+      400'000'000;
+  recording.acquisitions[{1, 0, 1}][format::held_ticks] = 2'000'000;
+  EXPECT_THAT(only(recording).remedy, AllOf(HasSubstr("held 200 ms at most"), Not(HasSubstr("interrupted"))));
+}
+
 TEST(locks, that_nobody_waits_for_are_uncontended) {
   EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000, 9, 1000})).category, lock_category::uncontended);
   EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000})).remedy, "");

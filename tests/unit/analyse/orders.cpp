@@ -50,6 +50,22 @@ TEST(orders, both_ways_is_an_inversion) {
   EXPECT_FALSE(inversion.has_one_thread);
 }
 
+TEST(orders, an_inversion_in_which_all_still_wait_is_a_deadlock) {
+  format::recording recording = ten_locks();
+  take(recording, {.thread = 0, .held_lock = 1, .lock = 2});
+  take(recording, {.thread = 1, .held_lock = 2, .lock = 1});
+  take(recording, {.thread = 2, .held_lock = 3, .lock = 4});
+  take(recording, {.thread = 3, .held_lock = 4, .lock = 3});
+  recording.open_uses = {{{false, 13, 2, 3}, 0}, {{true, 24, 2, 4}, 0}, {{false, 14, 3, 4}, 0}};
+  for (const inversion& inversion : find_orders(recording).inversions) EXPECT_FALSE(inversion.is_deadlock);
+  recording.open_uses[{true, 23, 3, 3}] = 0;
+  const order_findings findings = find_orders(recording);
+  ASSERT_EQ(findings.inversions.size(), 2U);
+  EXPECT_TRUE(findings.inversions[0].is_deadlock) << "the deadlock comes first";
+  EXPECT_EQ(findings.inversions[0].steps[0].holds, 3U);
+  EXPECT_FALSE(findings.inversions[1].is_deadlock);
+}
+
 TEST(orders, one_order_is_none_however_long) {
   format::recording recording = ten_locks();
   for (std::uint32_t lock = 1; lock < 10; ++lock) {

@@ -37,6 +37,7 @@ inline recording example_recording() {
   recording.acquisitions[{2, 2, 0}] = {1, 1, 99, 99, 0, 0, 0, 1, 0};
   recording.waits[{1, 0, 1, 2, 2}] = {1, 99};
   recording.orders[{2, 1, 1, 1, 0, 1}] = {5, 1, 77};
+  recording.open_uses = {{{true, 1, 0, 1}, 1'000}, {{false, 2, 2, 0}, 0}};
   recording.quiet_regions = {{1, "parse\xff", 12}};
   recording.violations[{2, 1, 0}] = {1, 0, 3};
   recording.cpu.interval_ns = 5'025'125;

@@ -1,0 +1,103 @@
+// Keeps who held a lock while others waited for it, so that each of them can tell what it waited for.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::preload {
+
+// A hold of a lock that has ended. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not timed.
+struct known_hold {
+  std::uint64_t holder, acquired_at, released_at;
+};
+
+// The last releases of one lock for which threads waited; all zeroes at first. The thread that holds the lock adds its
+// release before it releases the lock; of several readers, several may do so at once.
+class release_log {
+ public:
+  static constexpr std::uint64_t size = 32;
+
+  void add(std::uint64_t holder, std::uint64_t acquired_at, std::uint64_t now) noexcept {
+    const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
+    entry& entry = entries_[number % size];
+    entry.number.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    entry.holder.store(holder, std::memory_order_relaxed);
+    entry.acquired_at.store(acquired_at, std::memory_order_relaxed);
+    entry.released_at.store(now, std::memory_order_relaxed);
+    entry.number.store(number, std::memory_order_release);
+  }
+  // Releases are numbered from 1 on; this is the number of the last one.
+  std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  // Returns zeroes for a release that is no longer, or not yet, in the log.
+  known_hold hold(std::uint64_t number) const noexcept {
+    const entry& entry = entries_[number % size];
+    if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
+    const known_hold hold = {entry.holder.load(std::memory_order_relaxed),
+                             entry.acquired_at.load(std::memory_order_relaxed),
+                             entry.released_at.load(std::memory_order_relaxed)};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return entry.number.load(std::memory_order_relaxed) == number ? hold : known_hold{};
+  }
+
+ private:
+  // A reader that finds `number` before and after the other members has read one release.
+  struct entry {
+    std::atomic<std::uint64_t> number, holder, acquired_at, released_at;
+  };
+  std::atomic<std::uint64_t> count_;
+  entry entries_[size];  // that of a release is at its number % size
+};
+
+// The longest parts of a wait, by their holders; the longest one is first. There are few, because a thread that splits
+// its wait may hold the lock.
+class wait_parts {
+ public:
+  struct part {
+    std::uint64_t holder, ticks;
+  };
+  // Goes back over the releases from the end of the wait to its begin. Between two of them the thread of the later one
+  // held the lock, from its acquisition on.
+  wait_parts(const release_log& log, std::uint64_t since, std::uint64_t until) noexcept {
+    std::uint64_t number = log.count();
+    known_hold hold = log.hold(number);
+    for (std::uint64_t left = release_log::size; left != 0 && hold.released_at > since; --left) {
+      const known_hold before = log.hold(--number);
+      const bool is_begin_known = before.released_at != 0 || number == 0 || hold.acquired_at != 0;
+      if (!is_begin_known) break;
+      const std::uint64_t begin = std::max({since, before.released_at, hold.acquired_at});
+      const std::uint64_t end = std::min(hold.released_at, until);
+      if (begin < end) {
+        add(hold.holder, end - begin);
+        until = begin;
+      }
+      hold = before;
+    }
+  }
+  const part* begin() const noexcept { return parts_; }
+  const part* end() const noexcept { return parts_ + count_; }
+
+ private:
+  static constexpr std::size_t limit = 4;
+
+  void add(std::uint64_t holder, std::uint64_t ticks) noexcept {
+    std::size_t index = 0;
+    while (index < count_ && parts_[index].holder != holder) ++index;
+    if (index < count_) {
+      ticks += parts_[index].ticks;
+    } else if (count_ < limit) {
+      ++count_;
+    } else if (parts_[--index].ticks >= ticks) {
+      return;
+    }
+    for (; index > 0 && parts_[index - 1].ticks < ticks; --index) parts_[index] = parts_[index - 1];
+    parts_[index] = {holder, ticks};
+  }
+
+  part parts_[limit];
+  std::size_t count_ = 0;
+};
+
+}  // namespace tarn::preload

@@ -1,0 +1,59 @@
+// Tests how a wait for a lock is divided among those that held the lock meanwhile.
+#include "profiler/preload/release_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace tarn::preload {
+namespace {
+
+using parts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // holder, ticks
+
+parts parts_of(const release_log& log, std::uint64_t since, std::uint64_t until) {
+  parts result;
+  for (const wait_parts::part& part : wait_parts(log, since, until)) result.emplace_back(part.holder, part.ticks);
+  return result;
+}
+
+TEST(release_log, a_wait_is_divided_at_each_release) {
+  release_log log{};
+  EXPECT_EQ(parts_of(log, 100, 200), parts());
+  log.add(1, 0, 50);  // before the wait
+  EXPECT_EQ(parts_of(log, 100, 200), parts());
+  log.add(2, 60, 180);
+  log.add(3, 181, 190);
+  EXPECT_EQ(parts_of(log, 100, 200), (parts{{2, 80}, {3, 9}}));
+  EXPECT_EQ(parts_of(log, 100, 185), (parts{{2, 80}, {3, 4}})) << "it gave up while the last one held the lock";
+  EXPECT_EQ(parts_of(log, 185, 200), (parts{{3, 5}}));
+}
+
+TEST(release_log, a_hold_that_was_not_timed_begins_at_the_release_before) {
+  release_log log{};
+  log.add(1, 0, 120);
+  log.add(2, 0, 190);
+  EXPECT_EQ(parts_of(log, 100, 200), (parts{{2, 70}, {1, 20}}));
+}
+
+TEST(release_log, the_longest_holders_are_kept_and_their_holds_added) {
+  release_log log{};
+  std::uint64_t now = 1000;
+  for (const std::uint64_t ticks : {7U, 1U, 20U, 3U, 5U, 4U}) {
+    log.add(ticks == 4 ? 7 : ticks, now, now + ticks);
+    now += ticks;
+  }
+  EXPECT_EQ(parts_of(log, 1000, now), (parts{{20, 20}, {7, 11}, {5, 5}, {3, 3}}));
+}
+
+TEST(release_log, releases_that_are_no_longer_known_are_nobodys) {
+  release_log log{};
+  log.add(1, 1000, 2000);
+  for (std::uint64_t number = 0; number < release_log::size; ++number) log.add(2, 0, 2001 + number);
+  EXPECT_EQ(parts_of(log, 1000, 3000), (parts{{2, release_log::size - 1}}));
+  log.add(3, 1500, 3000);  // the holds of several readers overlap
+  EXPECT_EQ(parts_of(log, 1000, 3000).front(), (std::pair<std::uint64_t, std::uint64_t>{3, 3000 - 2032}));
+}
+
+}  // namespace
+}  // namespace tarn::preload
