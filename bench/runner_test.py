@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Tests of the runner's own arithmetic and of what it refuses."""
 
+import contextlib
+import io
 import os
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
+import against  # noqa: E402
 from runner import averages, measure, pools, steady, summary, text  # noqa: E402
 from runner.columns import Column  # noqa: E402
 from runner.process import Failed  # noqa: E402
@@ -171,6 +175,35 @@ class Measure(unittest.TestCase):
         with self.assertRaisesRegex(Failed, "exit 3: no memory"):
             column.run("row")
         os.unlink(column.command[0])
+
+
+class Against(unittest.TestCase):
+    def compared(self, old, new, *options):
+        """The exit code and the text for two programs that print these."""
+        programs = [program(f"cat <<'END'\n{printed}\nEND\n").command[0] for printed in (old, new)]
+        for name in programs:
+            self.addCleanup(os.unlink, name)
+        output = io.StringIO()
+        with mock.patch.object(sys, "argv", ["against.py", "--runs", "3", *options, *programs]):
+            with contextlib.redirect_stdout(output):
+                code = against.main()
+        return code, output.getvalue()
+
+    def test_a_figure_that_became_worse_is_named(self):
+        old = "ns\n\nreads      1 reader   2 readers\n  shared   10.00 (11.0)   –   1,020.00 (30.0)\n"
+        old += "  mutex  5.00 (5.0)"
+        new = old.replace("1,020.00", "1,070.00").replace("10.00", "10.20").replace("mutex", "spin")
+        code, printed = self.compared(old, new)
+        self.assertEqual(code, 1)
+        self.assertIn("WORSE  1.049 (1.049–1.049)  reads      1 reader   2 readers: shared, figure 2\n", printed)
+        self.assertIn("       1.020 (1.020–1.020)", printed)
+        self.assertIn("only one build measures it: reads      1 reader   2 readers: spin, figure 1\n", printed)
+        self.assertIn("1 of 2 figures are worse by more than 3 %, by the median of 3 runs\n", printed)
+        self.assertEqual(self.compared(old, new, "--limit", "5")[0], 0)
+
+    def test_a_program_without_figures_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "prints no figure: give a bench-sync or a bench-io"):
+            self.compared("no table", "no table")
 
 
 class Steady(unittest.TestCase):
