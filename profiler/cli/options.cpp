@@ -25,9 +25,13 @@ std::string markdown() {
       "\n"
       "K and KiB are 1,024 bytes, M and MiB 1,048,576, G and GiB 1,073,741,824.\n"
       "`on` and `off` mean 1 and 0.\n\n"
-      "A malformed value in the environment is reported in one line on standard error, and the default is\n"
-      "used. An unknown name that starts with `TARN_` is reported likewise, and changes nothing.\n"
-      "`tarn run --option` refuses both. A set-uid or set-gid program ignores the environment.\n\n"
+      "Each process reports a malformed value in the environment in one line on standard error, which\n"
+      "names the process, and uses the default. An unknown name that starts with `TARN_` is reported\n"
+      "likewise, and changes nothing. `tarn run --option` refuses both. A set-uid or set-gid program\n"
+      "ignores the environment.\n\n"
+      "`limit` counts slabs of at least 64 KiB and whole size classes, also where their blocks are free:\n"
+      "with a limit of 64 MiB a program gets somewhat less. If `initial` does not fit into the available\n"
+      "memory of the machine or the control group, one line says so, and threads start without.\n\n"
       "In a build of the `guard` preset the default of `guard` is 1.\n";
   return page;
 }

@@ -154,13 +154,14 @@ class Environment(DropInTest):
     def test_malformed_settings_are_reported_and_the_program_runs(self):
         result = self.preloaded(PATHS.threads, "1", "1", TARN_PURGE_DELAY_MS="abc")
         self.assertEqual((result.returncode, result.stdout), (7, "done\n"))
-        self.assertEqual(result.stderr, "tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds "
-                                        "from 0 to 3600000; 500 is used\n")
+        self.assertRegex(result.stderr, r"^tarn\[\d+\] \w+: option TARN_PURGE_DELAY_MS=abc: not a number of "
+                                        r"milliseconds from 0 to 3600000; 500 is used\n$")
 
     def test_unknown_settings_are_reported(self):
         result = self.preloaded(PATHS.threads, "1", "1", TARN_PURGE_DELAY="1")
         self.assertEqual((result.returncode, result.stdout), (7, "done\n"))
-        self.assertEqual(result.stderr, "tarn: unknown option TARN_PURGE_DELAY; did you mean TARN_PURGE_DELAY_MS?\n")
+        self.assertRegex(result.stderr, r"^tarn\[\d+\] \w+: unknown option TARN_PURGE_DELAY; "
+                                        r"did you mean TARN_PURGE_DELAY_MS\?\n$")
 
     def test_unusable_file_is_reported_and_standard_error_used(self):
         result = self.preloaded(PATHS.threads, "1", "1", TARN_STATS="json", TARN_STATS_FILE="no/such")

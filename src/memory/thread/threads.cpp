@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fault.hpp"
@@ -42,9 +44,15 @@ constinit heaps::heap* process = nullptr;
 constinit pthread_key_t exit_key = 0;
 constinit std::atomic<bool> has_first_heap{false};
 
+// Writes a line about an option, which begins with "tarn: ", and names the process: all children of a shell with a
+// wrong option write such a line.
 void report(std::string_view line) noexcept {
-  base::text_buffer<512> out;
-  out.append(line).write_to(2);
+  char program[16] = {};
+  syscall(SYS_prctl, PR_GET_NAME, program);
+  line.remove_prefix(std::string_view("tarn: ").size());
+  base::text_buffer<640> out;
+  out.append("tarn[").decimal(static_cast<std::uint64_t>(getpid())).append("] ");
+  out.escaped({program, std::strlen(program)}).append(": ").append(line).write_to(2);
 }
 
 void report_missing_initial(std::size_t bytes) noexcept {

@@ -7,7 +7,7 @@
 
 // A choice that is not offered.
 //@ env TARN_STATS=yes
-//@ stderr tarn: option TARN_STATS=yes: not one of off, text, json, openmetrics; off is used
+//@ stderr tarn[<int>] options: option TARN_STATS=yes: not one of off, text, json, openmetrics; off is used
 CASE(option_choice) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -17,7 +17,8 @@ CASE(option_choice) {
 
 // An option without a value.
 //@ env TARN_PURGE_DELAY_MS=
-//@ stderr tarn: option TARN_PURGE_DELAY_MS=: not a number of milliseconds from 0 to 3600000; 500 is used
+//@ stderr tarn[<int>] options: option TARN_PURGE_DELAY_MS=: not a number of milliseconds from 0 to 3600000; 500 is
+//@ more used
 CASE(option_empty) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -27,7 +28,7 @@ CASE(option_empty) {
 
 // A flag that is neither 0 nor 1.
 //@ env TARN_BACKGROUND_PURGE=maybe
-//@ stderr tarn: option TARN_BACKGROUND_PURGE=maybe: not one of 0, 1, off, on; 1 is used
+//@ stderr tarn[<int>] options: option TARN_BACKGROUND_PURGE=maybe: not one of 0, 1, off, on; 1 is used
 CASE(option_flag) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -42,7 +43,7 @@ static void* work(void* argument) {
 
 // A malformed option is named once, not once a thread and not again in a child.
 //@ env TARN_BACKGROUND_PURGE=x
-//@ stderr tarn: option TARN_BACKGROUND_PURGE=x: not one of 0, 1, off, on; 1 is used
+//@ stderr tarn[<int>] options: option TARN_BACKGROUND_PURGE=x: not one of 0, 1, off, on; 1 is used
 CASE(option_in_thread) {
   for (int i = 0; i < 10; ++i) {
     pthread_t thread;
@@ -55,7 +56,8 @@ CASE(option_in_thread) {
 
 // A negative number.
 //@ env TARN_PURGE_DELAY_MS=-1
-//@ stderr tarn: option TARN_PURGE_DELAY_MS=-1: not a number of milliseconds from 0 to 3600000; 500 is used
+//@ stderr tarn[<int>] options: option TARN_PURGE_DELAY_MS=-1: not a number of milliseconds from 0 to 3600000; 500 is
+//@ more used
 CASE(option_negative) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -65,7 +67,7 @@ CASE(option_negative) {
 
 // A value with a backslash is shown escaped.
 //@ env TARN_STATS=a"b\c
-//@ stderr tarn: option TARN_STATS=a"b\\c: not one of off, text, json, openmetrics; off is used
+//@ stderr tarn[<int>] options: option TARN_STATS=a"b\\c: not one of off, text, json, openmetrics; off is used
 CASE(option_odd_characters) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -75,8 +77,8 @@ CASE(option_odd_characters) {
 
 // A number that no integer holds.
 //@ env TARN_LIMIT=99999999999999999999999
-//@ stderr tarn: option TARN_LIMIT=99999999999999999999999: not a number of bytes from 0 to 140737488355328 (K, M, G,
-//@ more KiB, MiB, GiB may follow); 0 is used
+//@ stderr tarn[<int>] options: option TARN_LIMIT=99999999999999999999999: not a number of bytes from 0 to
+//@ more 140737488355328 (K, M, G, KiB, MiB, GiB may follow); 0 is used
 CASE(option_overflow) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -88,9 +90,9 @@ CASE(option_overflow) {
 //@ env TARN_THP=never
 //@ env TARN_PURGE_DELAY_MS=0
 //@ env TARN_INITIAL=x
-//@ stderr tarn: option TARN_THP=never: not one of auto, on, off; auto is used
-//@ stderr tarn: option TARN_INITIAL=x: not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may
-//@ more follow); 0 is used
+//@ stderr tarn[<int>] options: option TARN_THP=never: not one of auto, on, off; auto is used
+//@ stderr tarn[<int>] options: option TARN_INITIAL=x: not a number of bytes from 0 to 140737488355328 (K, M, G, KiB,
+//@ more MiB, GiB may follow); 0 is used
 CASE(option_several) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -100,7 +102,8 @@ CASE(option_several) {
 
 // A number one above the largest.
 //@ env TARN_PURGE_DELAY_MS=3600001
-//@ stderr tarn: option TARN_PURGE_DELAY_MS=3600001: not a number of milliseconds from 0 to 3600000; 500 is used
+//@ stderr tarn[<int>] options: option TARN_PURGE_DELAY_MS=3600001: not a number of milliseconds from 0 to 3600000;
+//@ more 500 is used
 CASE(option_too_large) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -110,8 +113,8 @@ CASE(option_too_large) {
 
 // A number with an unknown unit.
 //@ env TARN_LIMIT=12Q
-//@ stderr tarn: option TARN_LIMIT=12Q: not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may
-//@ more follow); 0 is used
+//@ stderr tarn[<int>] options: option TARN_LIMIT=12Q: not a number of bytes from 0 to 140737488355328 (K, M, G, KiB,
+//@ more MiB, GiB may follow); 0 is used
 CASE(option_unit) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -121,7 +124,7 @@ CASE(option_unit) {
 
 // A name that is no option, and one letter off.
 //@ env TARN_LIMITS=1G
-//@ stderr tarn: unknown option TARN_LIMITS; did you mean TARN_LIMIT?
+//@ stderr tarn[<int>] options: unknown option TARN_LIMITS; did you mean TARN_LIMIT?
 CASE(option_unknown) {
   char* p = malloc(1000);
   CHECK(p != NULL);
@@ -131,7 +134,8 @@ CASE(option_unknown) {
 
 // A word for a number: one line, the default, and the program runs.
 //@ env TARN_PURGE_DELAY_MS=abc
-//@ stderr tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; 500 is used
+//@ stderr tarn[<int>] options: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; 500 is
+//@ more used
 CASE(option_word) {
   char* p = malloc(1000);
   CHECK(p != NULL);

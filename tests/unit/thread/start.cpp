@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,7 +30,7 @@ namespace fake = platform::fake;
 
 /// Runs this program again with more in its environment, where it runs only the test `scene`.
 ending run_again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {
-  return support::in_child([&] {
+  ending result = support::in_child([&] {
     for (const auto& [name, value] : environment) {
       setenv(name.c_str(), value.c_str(), 1);
     }
@@ -37,6 +38,8 @@ ending run_again(const std::string& scene, const std::vector<std::pair<std::stri
     execl("/proc/self/exe", "test_start", "--gtest_filter=scene.play", "--gtest_brief=1", nullptr);
     return 127;
   });
+  result.error = std::regex_replace(result.error, std::regex(R"(tarn\[\d+\] exe: )"), "tarn[PID] PROGRAM: ");
+  return result;
 }
 
 bool everything_is_refused() {
@@ -136,19 +139,22 @@ TEST(start, options_come_from_the_environment) {
 }
 
 TEST(start, initial_memory_that_is_missing_is_reported_once) {
-  EXPECT_EQ(run_again("no initial", {{"TARN_INITIAL", "100M"}}),
-            (ending{.signal = 0,
-                    .status = 0,
-                    .error = "tarn: option TARN_INITIAL: there is no memory for 104857600 bytes; threads start "
-                             "without\n"}));
+  EXPECT_EQ(
+      run_again("no initial", {{"TARN_INITIAL", "100M"}}),
+      (ending{.signal = 0,
+              .status = 0,
+              .error = "tarn[PID] PROGRAM: option TARN_INITIAL: there is no memory for 104857600 bytes; threads start "
+                       "without\n"}));
 }
 
 TEST(start, a_malformed_option_is_reported_once) {
-  EXPECT_EQ(run_again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
-            (ending{.signal = 0,
-                    .status = 0,
-                    .error = "tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; "
-                             "500 is used\n"}));
+  EXPECT_EQ(
+      run_again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
+      (ending{.signal = 0,
+              .status = 0,
+              .error =
+                  "tarn[PID] PROGRAM: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; "
+                  "500 is used\n"}));
 }
 
 // Without address space for its tables the engine refuses everything, and reports it in the way of each function.
