@@ -179,7 +179,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   location place_of(std::uint32_t number) const noexcept {
     const std::uint64_t shifted_number = number + first_blocks();
     const auto width = static_cast<std::uint32_t>(std::bit_width(shifted_number)) - 1;
-    return {width - store_.first_shift, static_cast<std::size_t>(shifted_number ^ (std::uint64_t{1} << width))};
+    return {width - store_.first_shift, shifted_number ^ (std::uint64_t{1} << width)};
   }
   std::uint32_t number_of(location slot) const noexcept {
     return static_cast<std::uint32_t>((first_blocks() << slot.chunk) - first_blocks() + slot.index);

@@ -4,16 +4,20 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <filesystem>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "io/journal_file.hpp"
 #include "io/journal_format.hpp"
 #include "platform/race_detector.hpp"
@@ -32,6 +36,13 @@ constinit std::atomic<unsigned> forks{0};
     forks.fetch_add(1, std::memory_order_relaxed);
     journal_file::leave_all_to_parent();
   });
+}
+
+// A later chdir(2) must not lead reopen() to another file.
+std::string absolute(std::string path) {
+  std::error_code failed;
+  std::filesystem::path full = std::filesystem::absolute(path, failed);
+  return failed || path.empty() ? path : std::move(full).native();
 }
 
 // Numbers a thread when it appends for the first time. Numbers begin with 1.
@@ -88,6 +99,7 @@ struct journal::state {
   std::string path;
   journal_options options;
   unsigned forks_then = 0;
+  std::atomic<bool> reported_drops{false};
   std::unique_ptr<journal_file> own_file;
   std::uint64_t earlier_truncations = 0;  // of files that reopen() has closed
   std::atomic<journal_file*> file;        // the address of own_file, for threads that have a lane
@@ -205,7 +217,7 @@ void journal::state::fail_long(std::size_t size) const {
 }
 
 journal::journal(std::string path, journal_options options)
-    : state_(std::make_unique<state>(std::move(path), options)) {}
+    : state_(std::make_unique<state>(absolute(std::move(path)), options)) {}
 
 journal::~journal() = default;
 
@@ -317,6 +329,15 @@ bool journal::reopen() {
 }
 
 bool journal::is_inherited() const noexcept { return state_->is_inherited(); }
+
+void journal::report_dropped_line() const noexcept {
+  if (state_->reported_drops.exchange(true, std::memory_order_relaxed)) return;
+  base::text_buffer<1024> message;
+  message.append("tarn: journal ").escaped(state_->path, 512).append(": process ");
+  message.decimal(static_cast<std::uint64_t>(::getpid()));
+  message.append(" is a forked child of the one that opened it, so its log lines are dropped: open a journal after ");
+  message.append("fork() or daemon()\n").write_to(STDERR_FILENO);
+}
 
 std::size_t journal::longest_line() const noexcept { return state_->longest_line(); }
 

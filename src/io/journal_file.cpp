@@ -129,6 +129,10 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
     throw error(static_cast<int>(-status_result), target_.name(), "has a status that cannot be read");
   }
+  // Reading a pipe could last for ever.
+  if (!S_ISREG(status.st_mode)) {
+    throw error(EINVAL, target_.name(), "is not a journal", error::nowhere, error::ending::without_reason);
+  }
   char* const header_start = reinterpret_cast<char*>(&header_);
   std::size_t header_read = 0;
   for (std::size_t part; header_read < sizeof header_ &&

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <exception>
 #include <utility>
 
@@ -34,6 +35,7 @@ writer::writer(writer&& source) noexcept
       end_(std::exchange(source.end_, nullptr)),
       first_(std::exchange(source.first_, nullptr)),
       capacity_(std::exchange(source.capacity_, 0)),
+      reported_end_(source.reported_end_),
       buffer_(std::move(source.buffer_)),
       target_(std::move(source.target_)) {}
 
@@ -42,6 +44,7 @@ writer& writer::operator=(writer&& source) noexcept {
   std::swap(end_, source.end_);
   std::swap(first_, source.first_);
   std::swap(capacity_, source.capacity_);
+  std::swap(reported_end_, source.reported_end_);
   std::swap(buffer_, source.buffer_);
   std::swap(target_, source.target_);
   return *this;
@@ -49,9 +52,11 @@ writer& writer::operator=(writer&& source) noexcept {
 
 writer::~writer() {
   if (!target_.is_open()) return;
+  const std::uint64_t reported_end = reported_end_;
   try {
     close();
   } catch (const std::exception& failure) {
+    if (offset() == reported_end) return;
     base::text_buffer<1024> line;
     line.append("tarn: ").escaped(failure.what(), 600);
     if (buffered() != 0) {
@@ -64,6 +69,7 @@ writer::~writer() {
 // Writes the buffer and then the parts in one call. Returns once some of the parts are written, and keeps the rest in
 // the buffer; throws if none was.
 void writer::write_slow(std::span<const std::string_view> parts) {
+  check_open();
   std::array<std::string_view, max_pieces + 1> pieces;
   const std::span parts_to_write = std::span(pieces).first(parts.size() + 1);
   std::copy(parts.begin(), parts.end(), pieces.begin() + 1);
@@ -93,6 +99,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
 void writer::gather(std::span<const std::string_view> parts) {
   std::size_t bytes = 0;
   for (const std::string_view part : parts) bytes += part.size();
+  if (bytes > room()) check_open();
   if (bytes > room() && (parts.size() <= max_pieces)) {
     write_slow(parts);
     return;
@@ -113,6 +120,7 @@ void writer::gather(std::span<const std::string_view> parts) {
 
 char* writer::reserve(std::size_t bytes) {
   if (bytes > room()) {
+    check_open();
     flush();
     if (bytes > capacity_) {
       auto larger = std::make_unique_for_overwrite<char[]>(bytes);
@@ -139,8 +147,21 @@ void writer::sync() {
 }
 
 void writer::close() {
-  flush();
+  try {
+    flush();
+  } catch (...) {
+    reported_end_ = offset();
+    throw;
+  }
+  end_ = position_;  // no room: the next write fails
   target_.close();
+}
+
+void writer::check_open() const {
+  if (!target_.is_open()) {
+    throw error(EBADF, target_.name(), "is closed, and cannot be written", error::nowhere,
+                error::ending::without_reason);
+  }
 }
 
 std::size_t writer::discard() noexcept {

@@ -36,14 +36,16 @@ struct journal_options {
 /// **When somebody truncates the file**, its old lines are lost, and new lines are kept: the journal restores the
 /// length of the file, reports that once on standard error, and continues. When it cannot (the disk is full), it
 /// reports that, and lines go into memory until reopen() succeeds. For this purpose the first journal or mapped_file
-/// of a process installs a handler of SIGBUS, and the first append() of a thread unblocks that signal.
+/// of a process installs a handler of SIGBUS, and the first append() of a thread unblocks that signal. Install a
+/// handler of your own before: a later one replaces it.
 ///
 /// Threads: any number of threads, and signal handlers, may call append(); all other functions are for one thread at a
 /// time. Threads write into chunks of their own, so that they do not slow each other down. Only one process at a time
 /// may have a journal open; a forked child must open a journal of its own, and append() throws std::logic_error there.
 class journal {
  public:
-  /// Opens the journal at `path`, or creates one. Throws io::error when another process has it open, when the file is
+  /// Opens the journal at `path`, or creates one. A relative path is made absolute here, so that a later chdir(2) does
+  /// not lead reopen() to another file. Throws io::error when another process has it open, when the file is
   /// not a journal (it is then unchanged), and when there is no room; std::invalid_argument for options of a new file
   /// that no journal can have. A file that was created for it is removed again.
   explicit journal(std::string path, journal_options options = {});
@@ -94,12 +96,15 @@ class journal {
 
   /// Returns true in a forked child that inherited the journal: append() throws std::logic_error there.
   bool is_inherited() const noexcept;
+  /// Says on standard error, once in a process, that the lines of loggers over an inherited journal are dropped.
+  /// Loggers call it.
+  void report_dropped_line() const noexcept;
   /// Returns the bytes of the longest line that append() takes: a little less than a chunk.
   std::size_t longest_line() const noexcept;
   /// Waits until everything that was appended before is on the disk. Throws io::error, also when a truncated file
   /// could not be restored.
   void sync();
-  /// Returns the path that the journal was opened with.
+  /// Returns the absolute path of the journal.
   const std::string& path() const noexcept;
   /// Returns how often the file was found truncated since this object was made, also before each reopen().
   std::uint64_t truncations() const noexcept;

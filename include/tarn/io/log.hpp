@@ -373,7 +373,7 @@ class log_line {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
       if (is_escaped(buffer_[offset])) {
-        extra += is_short_escape(buffer_[offset]) ? 1 : 5;
+        extra += is_short_escape(buffer_[offset]) ? 1u : 5u;
       }
     }
     std::size_t source = size_;
@@ -471,10 +471,11 @@ template <class... Arguments>
 /// UTC with microseconds. A line that is longer than the journal's longest line is cut: it has the beginning of its
 /// message, no fields, and the field cut=true. Quotes and control characters are escaped. In JSON, each
 /// byte that is not part of UTF-8 is written as U+FFFD. A forked child needs a journal and loggers of its own: lines
-/// into an inherited one are dropped and counted. Errors: fmt::format_error for an invalid format that is only known at
-/// run time; there is then no line. `Floor` removes calls of lower levels when the program is compiled. Cost: one load
-/// for a line below the level; a line is formatted directly into the journal, without a system call or a lock. A
-/// message with an argument of a type that the program formats is copied once more: such a formatter may log, too.
+/// into an inherited one are dropped and counted, and the first one is reported on standard error. Errors:
+/// fmt::format_error for an invalid format that is only known at run time; there is then no line. `Floor` removes calls
+/// of lower levels when the program is compiled. Cost: one load for a line below the level; a line is formatted
+/// directly into the journal, without a system call or a lock. A message with an argument of a type that the program
+/// formats is copied once more: such a formatter may log, too.
 template <level Floor = level::trace>
 class basic_logger {
  public:
@@ -515,6 +516,7 @@ class basic_logger {
         if (!detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields,
                                                   format, arguments...)) [[unlikely]] {
           dropped_.fetch_add(1, std::memory_order_relaxed);
+          target_.report_dropped_line();
         }
       }
     }

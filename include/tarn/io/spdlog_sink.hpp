@@ -37,6 +37,7 @@ class spdlog_sink final : public spdlog::sinks::sink {
     if (!detail::write_log_line<const fmt::string_view&>(target_, form_, {head, line.size()}, {}, "{}",
                                                          message.payload)) [[unlikely]] {
       dropped_.fetch_add(1, std::memory_order_relaxed);
+      target_.report_dropped_line();
     }
   }
   /// Returns the number of lines that were dropped because this process is a forked child and the journal is its

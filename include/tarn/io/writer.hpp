@@ -36,7 +36,8 @@ class writer {
   writer(writer&& source) noexcept;
   writer& operator=(writer&& source) noexcept;
   /// Flushes and closes. A destructor cannot throw: if something cannot be written, it says so in one line on
-  /// standard error, with the number of lost bytes. Call close() to get an exception instead.
+  /// standard error, with the number of lost bytes, unless close() has thrown that already. Call close() to get an
+  /// exception instead.
   ~writer();
 
   /// Writes the bytes. Cost: a copy into the buffer, and a system call for each full buffer. Writes larger than the
@@ -78,7 +79,8 @@ class writer {
   void flush();
   /// Flushes, and waits for the disk.
   void sync();
-  /// Flushes and closes. Afterwards the writer can only be destroyed or assigned to.
+  /// Flushes and closes. Afterwards the writer can only be destroyed or assigned to: a write throws. When
+  /// something cannot be written, the file stays open, and another close() tries again.
   void close();
   /// Drops the content of the buffer, and returns its size in bytes.
   std::size_t discard() noexcept;
@@ -91,6 +93,7 @@ class writer {
   const file& target() const noexcept { return target_; }
 
  private:
+  void check_open() const;
   void write_slow(std::span<const std::string_view> parts);
 
   // Invariant: buffer_ <= first_ <= at_ <= end_ == buffer_ + capacity_; [first_, at_) is still to be written.
@@ -98,6 +101,7 @@ class writer {
   char* end_ = nullptr;
   char* first_ = nullptr;  // differs from buffer_ only after an error in the middle
   std::size_t capacity_ = 0;
+  std::uint64_t reported_end_ = ~std::uint64_t{0};  // offset() of a close() that has thrown
   std::unique_ptr<char[]> buffer_;
   file target_;
 };

@@ -345,6 +345,9 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(folder.file("empty", "")); }),
             folder.path("empty") + ": is not a journal");
   EXPECT_EQ(io_test::thrown<error>([&] { journal log("/dev/zero"); }), "/dev/zero: is not a journal");
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.path("pipe")); }),
+            folder.path("pipe") + ": is not a journal");
   const std::string image = std::string(100'000, '\0') + "a disk's image, perhaps";
   EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.file("image", image)); }),
             folder.path("image") + ": is not a journal");

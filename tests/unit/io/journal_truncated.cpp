@@ -276,6 +276,26 @@ TEST(journal_reopened, goes_on_in_a_new_file_after_a_rename) {
   EXPECT_EQ(texts_of(path), (lines{"one", "two", "more", "six"}));
 }
 
+TEST(journal_reopened, stays_with_its_file_after_a_change_of_the_folder) {
+  const io_test::folder folder;
+  std::filesystem::create_directory(folder.path("elsewhere"));
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path("."));
+  journal log("log", small);
+  log.append("one");
+  std::filesystem::current_path("elsewhere");
+  EXPECT_EQ(log.path(), folder.path("log"));
+  EXPECT_FALSE(log.reopen()) << "nobody has renamed the file";
+  log.append("two");
+  EXPECT_FALSE(std::filesystem::exists("log"));
+  EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"one", "two"}));
+  std::filesystem::rename(folder.path("log"), folder.path("log.1"));
+  EXPECT_TRUE(log.reopen());
+  log.append("three");
+  EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"three"}));
+  std::filesystem::current_path(before);
+}
+
 TEST(journal_reopened, changes_nothing_where_it_fails) {
   const io_test::folder folder;
   const std::string path = folder.path("log");

@@ -119,6 +119,49 @@ TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
   }
 }
 
+TEST(writer, takes_nothing_after_it_was_closed) {
+  const io_test::folder folder;
+  writer output(folder.path("file"));
+  output.write("kept");
+  output.close();
+  const std::string message = folder.path("file") + ": is closed, and cannot be written";
+  EXPECT_EQ(io_test::thrown<error>([&] { output.write("lost"); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { output.write('x'); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { output.line("lost"); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { output.gather({"lost", "too"}); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { output.gather(std::vector<std::string_view>(100, "x")); }), message);
+  EXPECT_EQ(io_test::thrown<error>([&] { output.reserve(1); }), message);
+  output.flush();
+  EXPECT_EQ(output.buffered(), 0u);
+  EXPECT_EQ(content(folder.path("file")), "kept");
+  output = writer(folder.path("second"));
+  output.write("again");
+  output.close();
+  EXPECT_EQ(content(folder.path("second")), "again");
+}
+
+TEST(writer, reports_what_is_lost_once) {
+  const std::string failure = "/dev/full: cannot be written at offset 0: No space left on device";
+  std::string thrown_text;
+  testing::internal::CaptureStderr();
+  {
+    writer output("/dev/full");
+    output.write("hello");
+    thrown_text = io_test::thrown<error>([&] { output.close(); });
+  }
+  EXPECT_EQ(thrown_text, failure);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+
+  testing::internal::CaptureStderr();
+  {
+    writer output("/dev/full");
+    output.write("hello");
+    EXPECT_THROW(output.close(), error);
+    output.write(", and more");  // nobody has been told of this
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "tarn: " + failure + "; 15 bytes that were not flushed are lost\n");
+}
+
 TEST(writer, every_call_can_fail) {
   const io_test::folder folder;
   const std::string path = folder.path("file");
