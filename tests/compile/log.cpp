@@ -17,3 +17,6 @@ void log(tarn::io::logger& http) { http.info({{"name=", "x"}}, "served"); }
 void log(tarn::io::logger& http) { http.info({{"", "x"}}, "served"); }
 //- bad: field_names_are_none_of_time_level_logger_and_msg
 void log(tarn::io::logger& http) { http.info({{"level", 3}}, "served"); }
+//- bad: a field has a number, a bool, a text or a duration of std::chrono
+struct order {};
+void log(tarn::io::logger& http) { http.info({{"order", order()}}, "served"); }

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <tarn/detail/fast_clock.hpp>
 #include <tarn/io/journal.hpp>
+#include <tarn/io/log_field.hpp>
 #include <tarn/io/plain_format.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,111 +22,6 @@
 #include <utility>
 
 namespace tarn::io {
-
-/// Says how much a line matters. A logger drops lines below its level.
-enum class level : std::uint8_t {
-  trace,     ///< each step
-  debug,     ///< details that help to find a fault
-  info,      ///< normal events of a running program
-  warning,   ///< a fault that the program has dealt with
-  error,     ///< a request that the program could not serve
-  critical,  ///< a fault after which the program cannot continue
-  off,       ///< no line has this level: a logger with it drops everything
-};
-
-/// Returns "info" for level::info, and so on. Any thread may call it.
-constexpr std::string_view level_name(level severity) noexcept {
-  constexpr std::string_view names[] = {"trace", "debug", "info", "warning", "error", "critical", "off"};
-  return names[static_cast<std::size_t>(severity)];
-}
-
-/// The form in which a logger writes its lines.
-enum class log_form : std::uint8_t {
-  logfmt,  ///< time=2026-11-22T10:00:00.000000Z level=info logger=http msg="served /" ms=3
-  json,    ///< {"time":"2026-11-22T10:00:00.000000Z","level":"info","logger":"http","msg":"served /","ms":3}
-};
-
-/// Its name is the compiler's error for a literal with another character: a constant field_name cannot call it. No
-/// thread ever calls it.
-void field_names_have_letters_digits_underscores_dashes_and_dots_only();
-/// Its name is the compiler's error for a literal that is a name of the line's own, in the same way; no thread calls
-/// it.
-void field_names_are_none_of_time_level_logger_and_msg();
-
-/// The name of a field: letters, digits, `_`, `-` and `.`, but not time, level, logger or msg, which each line has. It
-/// refers to its text. Any thread may make one; nothing throws. Cost: a literal is checked when it is compiled, another
-/// text when it is written.
-class field_name {
- public:
-  /// Does not compile where the literal has another character, or is a name that each line has.
-  template <std::size_t Size>
-  consteval field_name(const char (&literal)[Size]) : text_(literal, Size - 1), is_plain_(true) {
-    if (text_.empty() || !std::all_of(text_.begin(), text_.end(), fits)) {
-      field_names_have_letters_digits_underscores_dashes_and_dots_only();
-    }
-    if (is_taken_by_line(text_)) {
-      field_names_are_none_of_time_level_logger_and_msg();
-    }
-  }
-  /// Takes a text that is only known at run time. Each other byte of it is written as `_`, and a name that each line
-  /// has gets a `_` at its end.
-  template <class Text>
-    requires(std::convertible_to<const Text&, std::string_view> && !std::is_array_v<Text>)
-  constexpr field_name(const Text& text) noexcept : text_(text) {}
-
- private:
-  friend class log_line;
-  static constexpr bool fits(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-  }
-  static constexpr bool is_taken_by_line(std::string_view text) noexcept {
-    return text == "time" || text == "level" || text == "logger" || text == "msg";
-  }
-
-  std::string_view text_;
-  bool is_plain_ = false;
-};
-
-/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call, in the thread that
-/// logs. Nothing throws. Cost: a few stores.
-class log_field {
- public:
-  /// A whole number, or `true` or `false`.
-  template <std::integral Number>
-  constexpr log_field(field_name name, Number value) noexcept : name_(name) {
-    if constexpr (std::same_as<Number, bool>) {
-      kind_ = kind::text_as_it_is;
-      text_ = value ? "true" : "false";
-    } else if constexpr (std::signed_integral<Number>) {
-      kind_ = kind::signed_number;
-      signed_ = value;
-    } else {
-      kind_ = kind::unsigned_number;
-      unsigned_ = value;
-    }
-  }
-  /// A number with a fraction, in its shortest form that reads back as the same number.
-  constexpr log_field(field_name name, double value) noexcept : name_(name), kind_(kind::real_number), real_(value) {}
-  /// A text, which is escaped when it is written.
-  constexpr log_field(field_name name, std::string_view value) noexcept
-      : name_(name), kind_(kind::text), text_(value) {}
-  /// A text that ends with a zero byte.
-  constexpr log_field(field_name name, const char* value) noexcept : log_field(name, std::string_view(value)) {}
-
- private:
-  friend class log_line;
-  enum class kind : std::uint8_t { text, text_as_it_is, signed_number, unsigned_number, real_number };
-
-  field_name name_;
-  kind kind_ = kind::text;
-  std::string_view text_;
-  union {
-    std::int64_t signed_ = 0;
-    std::uint64_t unsigned_;
-    double real_;
-  };
-};
 
 namespace detail {
 
@@ -292,6 +187,9 @@ class log_line {
     const auto append_number = [&](auto value) {
       append({digits, static_cast<std::size_t>(detail::put_number(digits, value) - digits)});
     };
+    const auto append_real = [&] {
+      append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", added.real_).size)});
+    };
     switch (added.kind_) {
       case log_field::kind::text: append_text(added.text_); break;
       case log_field::kind::text_as_it_is: append(added.text_); break;
@@ -301,8 +199,19 @@ class log_line {
         if (is_json && !(added.real_ - added.real_ == 0)) {  // JSON has no infinity and no "not a number"
           append("null");
         } else {
-          append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", added.real_).size)});
+          append_real();
         }
+        break;
+      case log_field::kind::whole_duration:
+      case log_field::kind::real_duration:
+        append(is_json ? "\"" : "");
+        if (added.kind_ == log_field::kind::whole_duration) {
+          append_number(added.signed_);
+        } else {
+          append_real();
+        }
+        append(added.text_);
+        append(is_json ? "\"" : "");
         break;
     }
   }
@@ -500,7 +409,7 @@ class basic_logger {
   void set_level(level least) noexcept { level_.store(least, std::memory_order_relaxed); }
   /// Returns true when a line of this level is not dropped.
   bool is_enabled(level severity) const noexcept {
-    return severity >= Floor && severity != level::off && severity >= min_level();
+    return severity >= Floor && severity < level::off && severity >= min_level();
   }
 
   /// Returns the number of lines that were dropped because this process is a forked child and the journal is its
@@ -513,12 +422,21 @@ class basic_logger {
     static_assert(Level != level::off, "level::off is for set_level(): no line has it");
     if constexpr (Level >= Floor) {
       if (Level >= min_level()) {
-        if (!detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(Level)], fields,
-                                                  format, arguments...)) [[unlikely]] {
-          dropped_.fetch_add(1, std::memory_order_relaxed);
-          target_.report_dropped_line();
-        }
+        write<Arguments...>(Level, fields, format, arguments...);
       }
+    }
+  }
+
+  /// Logs a line of a level that is only known at run time. level::off drops it.
+  template <class... Arguments>
+  void log(level severity, message_format<Arguments...> format, Arguments&&... arguments) {
+    log<Arguments...>(severity, {}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void log(level severity, std::initializer_list<log_field> fields, message_format<Arguments...> format,
+           Arguments&&... arguments) {
+    if (is_enabled(severity)) {
+      write<Arguments...>(severity, fields, format, arguments...);
     }
   }
 
@@ -584,6 +502,16 @@ class basic_logger {
   }
 
  private:
+  template <class... Arguments>
+  void write(level severity, std::initializer_list<log_field> fields, const message_format<Arguments...>& format,
+             Arguments&... arguments) {
+    if (!detail::write_log_line<Arguments...>(target_, form_, heads_[static_cast<std::size_t>(severity)], fields,
+                                              format, arguments...)) [[unlikely]] {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      target_.report_dropped_line();
+    }
+  }
+
   journal& target_;
   std::string name_;
   std::atomic<level> level_;

@@ -84,6 +84,50 @@ TEST_F(log_test, has_time_level_name_message_and_fields) {
       R"(level=warning logger=http msg="slow" user="ada b" ms=3 ok=false share=0.5 big=18446744073709551615 path=/a)");
 }
 
+TEST_F(log_test, takes_a_level_at_run_time) {
+  logger http(file_, "http", level::info);
+  for (std::uint8_t number = 0; number < static_cast<std::uint8_t>(level::off); ++number) {
+    const auto severity = static_cast<level>(number);
+    http.log(severity, "n {}", 7);
+    http.log(severity, {{"ms", 3}}, "n");
+  }
+  http.log(level::off, "none");
+  http.log(static_cast<level>(200), "none");  // of a C library whose levels are other numbers
+  const std::vector<std::string> texts = lines();
+  ASSERT_EQ(texts.size(), 8u) << "info, warning, error and critical";
+  EXPECT_TRUE(texts.front().ends_with(R"(level=info logger=http msg="n 7")")) << texts.front();
+  EXPECT_EQ(newest(), R"(level=critical logger=http msg="n" ms=3)");
+  tarn::io::basic_logger<level::warning> floor(file_, "floor", level::trace);
+  floor.log(level::info, "below the floor");
+  EXPECT_EQ(lines().size(), 8u);
+}
+
+TEST(log, level_has_a_name_that_is_read_back) {
+  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(level::off); ++number) {
+    EXPECT_EQ(tarn::io::level_named(level_name(static_cast<level>(number))), static_cast<level>(number));
+  }
+  EXPECT_EQ(tarn::io::level_named("Warning"), level::warning);
+  EXPECT_EQ(tarn::io::level_named("WARN"), level::warning);
+  for (const char* const text : {"", "inf", "info ", "information", "7"}) {
+    EXPECT_FALSE(tarn::io::level_named(text)) << text;
+  }
+}
+
+TEST_F(log_test, writes_durations_with_their_unit) {
+  using namespace std::chrono_literals;
+  logger http(file_, "http");
+  http.info({{"a", 120ms}, {"b", -3us}, {"c", 5ns}, {"d", 2s}, {"e", 4min}, {"f", 1h}}, "m");
+  EXPECT_EQ(newest(), R"(level=info logger=http msg="m" a=120ms b=-3us c=5ns d=2s e=4min f=1h)");
+  using frames = std::chrono::duration<int, std::ratio<1, 64>>;
+  using days = std::chrono::duration<int, std::ratio<86'400>>;
+  http.info({{"a", std::chrono::duration<double, std::milli>(1.5)}, {"b", frames(16)}, {"c", days(1)}}, "m");
+  EXPECT_EQ(newest(), R"(level=info logger=http msg="m" a=1.5ms b=0.25s c=86400s)");
+  logger json(file_, "http", level::info, log_form::json);
+  json.info({{"ms", 120ms}, {"x", 1}}, "m");
+  EXPECT_EQ(nlohmann::json::parse(lines().back())["ms"], "120ms");
+  EXPECT_EQ(nlohmann::json::parse(lines().back())["x"], 1);
+}
+
 TEST_F(log_test, escapes_what_would_forge_a_line) {
   logger odd(file_, "a b");
   odd.error("two\nlines \"quoted\" \\ \x01");
