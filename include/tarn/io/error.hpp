@@ -18,7 +18,10 @@ class error : public std::system_error {
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
   /// Says whether what() ends with the system's text for the number.
-  enum class ending : bool { without_reason, with_reason };
+  enum class ending : bool {
+    without_reason,  ///< the line says everything already
+    with_reason,     ///< ": No space left on device", for example
+  };
 
   /// Makes an error. `number` is an errno value; `failed` says what could not be done.
   error(int number, std::string path, std::string_view failed, std::uint64_t offset = nowhere,
