@@ -100,6 +100,13 @@ bool grows_once_an_iteration(clang::ASTContext& context, const clang::Expr& call
   return false;
 }
 
+// Returns whether a growth runs whenever its loop starts, so that the container gets a buffer in any case.
+bool surely_grows(clang::ASTContext& context, const clang::Expr& call, const clang::Stmt& loop) {
+  if (!grows_once_an_iteration(context, call, loop) || can_leave_early(*body_of_loop(&loop))) return false;
+  const std::optional<loop_count> count = count_of(context, loop);
+  return isa<clang::DoStmt>(loop) || (count && count->constant && *count->constant > 0);
+}
+
 // Returns whether the construction of an element may refuse its arguments.
 bool may_reject_element(const clang::Expr& call, clang::QualType element) {
   const auto* member = dyn_cast<clang::CXXMemberCallExpr>(&call);
@@ -189,7 +196,7 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
   const bool is_certain =
       count && (count->is_size || !(may_reject_input(body) || may_reject_element(call, element_of(container->type))));
   std::string reserve;
-  std::string amount;
+  std::string amount, origin;
   verdict result;
   result.level = certainty::proven;
   if (count && (is_certain || elements == 0)) {
@@ -206,13 +213,21 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
   } else if (elements >= min_count) {
     amount = std::to_string(elements);
     reserve = container->access + "reserve(" + amount + ");";
+    origin = ", from the recording";
+    if (count && !count->constant) {
+      reserve = "if (" + count->text + " > 0) " + reserve;
+    } else if (!count && !surely_grows(context, call, loop)) {
+      result.level = certainty::review;
+      origin += "; but a call that adds nothing leaves no trace in it, and would then allocate, too";
+      result.notes.push_back({"this may never run", call.getBeginLoc()});
+    }
   } else {
     return refusal(call.getBeginLoc(),
                    {"how many elements there will be is not known before the loop", loop.getBeginLoc()});
   }
   result.location = loop.getBeginLoc();
   result.text = "'" + declaration.getNameAsString() + "' grows in this loop, one allocation instead of many: reserve(" +
-                amount + ")";
+                amount + ")" + origin;
   result.edits.push_back(
       clang::FixItHint::CreateInsertion(loop.getBeginLoc(), reserve + new_line_at(context, loop.getBeginLoc())));
   return result;

@@ -10,10 +10,10 @@ int parse(const std::string& text);
 bool read_line(std::string& line);
 void take(numbers& values);
 
-// The recording tells how many elements there are, where the code does not.
+// The recording tells how many elements there are, where the code does not. It does not tell how often there are none.
 numbers of_a_recording(const numbers& values) {
   numbers result;
-  // proven: reserve(1000)
+  // review: reserve(1000), from the recording; but a call that adds nothing leaves no trace in it
   // inserts: result.reserve(1000);
   for (int value : values) {
     if (value < 0) continue;
@@ -27,7 +27,7 @@ numbers of_a_recording(const numbers& values) {
 std::string lines() {
   std::string result;
   std::string line;
-  // proven: reserve(4095)
+  // review: reserve(4095), from the recording; but a call that adds nothing leaves no trace in it
   // inserts: result.reserve(4095);
   while (read_line(line)) {
     // site: 4096
@@ -40,7 +40,7 @@ std::string lines() {
 // The whole nest of loops fills it.
 numbers nested(const std::vector<numbers>& lists) {
   numbers result;
-  // proven: reserve(250)
+  // review: reserve(250), from the recording; but a call that adds nothing leaves no trace in it
   // inserts: result.reserve(250);
   for (const numbers& list : lists) {
     for (int value : list) {
@@ -54,7 +54,7 @@ numbers nested(const std::vector<numbers>& lists) {
 numbers in_a_lambda(const numbers& values) {
   auto positive = [&] {
     numbers result;
-    // proven: reserve(25)
+    // review: reserve(25), from the recording; but a call that adds nothing leaves no trace in it
     // inserts: result.reserve(25);
     for (int value : values)
       // site: 100
@@ -74,13 +74,45 @@ numbers of_the_code(const numbers& values) {
   return result;
 }
 
-// A count of an input may be wrong; what was recorded is not.
+// A count of an input may be wrong; what was recorded is not. Without an input there is no buffer, as before.
 numbers of_an_input(const std::vector<std::string>& texts, unsigned count) {
   numbers result;
-  // proven: reserve(1000)
-  // inserts: result.reserve(1000);
+  // proven: reserve(1000), from the recording
+  // inserts: if (count > 0) result.reserve(1000);
   // site: 4000
   for (unsigned i = 0; i < count; ++i) result.push_back(parse(texts[i]));
+  return result;
+}
+
+// These loops add an element in any case.
+numbers at_least_one() {
+  numbers result;
+  std::string line;
+  // proven: reserve(1000), from the recording
+  // inserts: result.reserve(1000);
+  do {
+    // site: 4000
+    result.push_back(parse(line));
+  } while (read_line(line));
+  return result;
+}
+numbers so_many(const std::vector<std::string>& texts) {
+  numbers result;
+  // proven: reserve(1000), from the recording
+  // inserts: result.reserve(1000);
+  // site: 4000
+  for (int i = 0; i < 100; ++i) result.push_back(parse(texts[0])), result.push_back(i);
+  return result;
+}
+numbers perhaps_one(bool is_first) {
+  numbers result;
+  std::string line;
+  // review: a call that adds nothing
+  // inserts: result.reserve(1000);
+  do {
+    // site: 4000
+    if (is_first) result.push_back(parse(line));
+  } while (read_line(line));
   return result;
 }
 

@@ -83,16 +83,21 @@ long parsed(const std::vector<std::string>& texts, unsigned count) {
     return numbers.back();
 }
 
-std::vector<long> mixed(bool is_odd, int count) {
+std::vector<long> multiples_of(int divisor, int count) {
     std::vector<long> result;
     for (int i = 0; i < count; ++i) {
-        if (is_odd) {
-            result.push_back(i);  // odd
-        } else {
-            result.push_back(-i);  // even
-        }
+        if (i % divisor == 0) result.push_back(i);  // conditional
     }
     return result;
+}
+
+long near(int count) {
+    std::vector<long> values;
+    std::shared_ptr<token> one(new token(count));  // near pointer
+    for (int i = 0; i < count; ++i) {
+        values.push_back(i + one->value);  // near loop
+    }
+    return values.back();
 }
 
 long last_ones(int count) {
@@ -111,8 +116,8 @@ int main() {
         std::vector<long> filled;
         fill(filled, 300);
         sum += filled.back() + squares(300) + multiples(300).back() + sum_of_others() + parsed(texts, 300);
-        sum += mixed(round % 2 != 0, round % 2 != 0 ? 300 : 600).back();
-        for (int number = 0; number < 50; ++number) sum += shared(number);
+        sum += multiples_of(2, 600).back();
+        for (int number = 0; number < 50; ++number) sum += shared(number) + near(20);
         sum += last_ones(20);
     }
     std::printf("%ld\\n", sum);
@@ -207,11 +212,18 @@ class Proposals(FixTest):
         # The code may refuse a text before it has read so many: what was recorded is more certain.
         rejecting = sites["program.cpp", line_of("rejecting"), "reserve"]
         self.assertEqual(rejecting["verdict"], "proven")
-        self.assertRegex(rejecting["patch"], r"\+    numbers.reserve\(\d+\);")
-        # Both lines need room before the same loop: for 300 elements, or for 600.
-        mixed = [sites["program.cpp", line_of(mark), "reserve"] for mark in ("odd", "even")]
-        self.assertEqual([site["verdict"] for site in mixed], ["proven", "proven"])
-        self.assertCountEqual([site["problem"].split(":")[0] for site in mixed],
+        self.assertRegex(rejecting["patch"], r"\+    if \(count > 0\)\n\+        numbers.reserve\(\d+\);")
+        # A recording has no trace of calls that add nothing.
+        conditional = sites["program.cpp", line_of("conditional"), "reserve"]
+        self.assertEqual((conditional["verdict"], conditional["patch"]), ("review", ""))
+        self.assertRegex(conditional["problem"], r"^to review: 'result' grows .*: reserve\(\d+\), from the recording.*"
+                                                 r"; but a call that adds nothing leaves no trace in it, and would "
+                                                 r"then allocate, too$")
+        # Both edits change the same lines.
+        near = [sites["program.cpp", line_of("near pointer"), "make_shared"],
+                sites["program.cpp", line_of("near loop"), "reserve"]]
+        self.assertEqual([site["verdict"] for site in near], ["proven", "proven"])
+        self.assertCountEqual([site["problem"].split(":")[0] for site in near],
                               ["", "the edit overlaps an earlier one"])
         hoisted = sites["program.cpp", line_of("hoisted"), "hoist"]
         self.assertEqual((hoisted["verdict"], hoisted["problem"]), ("proven", ""))
