@@ -25,13 +25,23 @@ namespace detail {
 /// Reports that one object was given twice to tarn::with.
 [[noreturn]] void fault_same_twice(const void* object, const std::source_location& location) noexcept;
 
-/// A lock of any kind, as a value that can be sorted.
-struct any_lock {
-  const void* object;
+/// The calls of a lock of some kind.
+struct lock_calls {
   void (*lock)(const void*);
   bool (*lock_for)(const void*, std::chrono::steady_clock::duration);  // null: the mutex waits without a deadline
   bool (*try_lock)(const void*);
   void (*unlock)(const void*) noexcept;
+};
+
+/// A lock of any kind, as a value that can be sorted.
+struct any_lock {
+  const void* object;
+  const lock_calls* calls;
+
+  void lock() const { calls->lock(object); }
+  bool lock_for(std::chrono::steady_clock::duration longest) const { return calls->lock_for(object, longest); }
+  bool try_lock() const { return calls->try_lock(object); }
+  void unlock() const noexcept { calls->unlock(object); }
 };
 
 /// Gives access to the private parts of a shared, for functions that lock several. Const objects are locked for
@@ -40,13 +50,17 @@ struct shared_access {
   template <class Shared>
   static any_lock lock_of(Shared& target) noexcept {
     if constexpr (std::is_const_v<Shared> && shared_lockable<typename Shared::mutex_type>) {
-      return {&target, [](const void* object) { mutex<Shared>(object).lock_shared(); }, timed_lock_of<Shared>(),
-              [](const void* object) -> bool { return mutex<Shared>(object).try_lock_shared(); },
-              [](const void* object) noexcept { mutex<Shared>(object).unlock_shared(); }};
+      static constexpr lock_calls calls{
+          [](const void* object) { mutex<Shared>(object).lock_shared(); }, timed_lock_of<Shared>(),
+          [](const void* object) -> bool { return mutex<Shared>(object).try_lock_shared(); },
+          [](const void* object) noexcept { mutex<Shared>(object).unlock_shared(); }};
+      return {&target, &calls};
     } else {
-      return {&target, [](const void* object) { mutex<Shared>(object).lock(); }, timed_lock_of<Shared>(),
-              [](const void* object) -> bool { return mutex<Shared>(object).try_lock(); },
-              [](const void* object) noexcept { mutex<Shared>(object).unlock(); }};
+      static constexpr lock_calls calls{[](const void* object) { mutex<Shared>(object).lock(); },
+                                        timed_lock_of<Shared>(),
+                                        [](const void* object) -> bool { return mutex<Shared>(object).try_lock(); },
+                                        [](const void* object) noexcept { mutex<Shared>(object).unlock(); }};
+      return {&target, &calls};
     }
   }
   template <class Shared>
@@ -70,7 +84,7 @@ struct shared_access {
   using duration = std::chrono::steady_clock::duration;
 
   template <class Shared>
-  static auto timed_lock_of() noexcept -> bool (*)(const void*, duration) {
+  static constexpr auto timed_lock_of() noexcept -> bool (*)(const void*, duration) {
     using mutex_type = typename Shared::mutex_type;
     if constexpr (std::is_const_v<Shared> && timed_shared_lockable<mutex_type>) {
       return [](const void* object, duration longest) -> bool {
@@ -88,30 +102,45 @@ struct shared_access {
   }
 };
 
+struct no_deadline {};
+
 /// Takes all the locks: it waits for one while holding none and tries the others. When one is not free, it releases
 /// all and waits for that one. It begins in the order of addresses, so that threads that want the same locks meet at
-/// the first. Returns false, and holds nothing, when it does not have all of them at the deadline, if there is one.
-inline bool lock_together(std::span<any_lock> locks, const std::source_location& location,
-                          const std::chrono::steady_clock::time_point* deadline = nullptr) {
+/// the first. Returns false, and holds nothing, when it does not have all of them at the deadline. A Deadline of
+/// no_deadline costs nothing.
+template <class Deadline>
+bool lock_together(std::span<any_lock> locks, const std::source_location& location, Deadline deadline) {
+  constexpr bool is_timed = !std::is_same_v<Deadline, no_deadline>;
   const std::size_t count = locks.size();
   if (count == 0) {
     return true;
   }
-  std::sort(locks.begin(), locks.end(),
-            [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); });
+  // Most calls have two or three locks, for which the general sort takes longer than the locks' own checks.
+  const auto is_before = [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); };
+  if (count > 4) {
+    std::sort(locks.begin(), locks.end(), is_before);
+  } else {
+    for (std::size_t index = 1; index < count; ++index) {
+      for (std::size_t slot = index; slot > 0 && is_before(locks[slot], locks[slot - 1]); --slot) {
+        std::swap(locks[slot], locks[slot - 1]);
+      }
+    }
+  }
   for (std::size_t index = 1; index < count; ++index) {
     if (locks[index - 1].object == locks[index].object) {
       fault_same_twice(locks[index].object, location);
     }
   }
   for (std::size_t first = 0;;) {
-    if (deadline == nullptr) {
-      locks[first].lock(locks[first].object);
-    } else if (!locks[first].lock_for(locks[first].object, *deadline - std::chrono::steady_clock::now())) {
-      return false;
+    if constexpr (is_timed) {
+      if (!locks[first].lock_for(deadline - std::chrono::steady_clock::now())) {
+        return false;
+      }
+    } else {
+      locks[first].lock();
     }
     std::size_t tried = 1;
-    while (tried < count && locks[(first + tried) % count].try_lock(locks[(first + tried) % count].object)) {
+    while (tried < count && locks[(first + tried) % count].try_lock()) {
       ++tried;
     }
     if (tried == count) {
@@ -119,11 +148,12 @@ inline bool lock_together(std::span<any_lock> locks, const std::source_location&
     }
     const std::size_t missing = (first + tried) % count;
     for (std::size_t offset = 0; offset < tried; ++offset) {
-      const any_lock& next_lock = locks[(first + offset) % count];
-      next_lock.unlock(next_lock.object);
+      locks[(first + offset) % count].unlock();
     }
-    if (deadline != nullptr && std::chrono::steady_clock::now() >= *deadline) {
-      return false;
+    if constexpr (is_timed) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return false;
+      }
     }
     first = missing;
   }
@@ -144,7 +174,7 @@ decltype(auto) with_all(const std::source_location& location, Function&& functio
   result_stays_inside<Function, decltype(shared_access::value(objects))...>();
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
   (shared_access::watch(objects).before(&objects, location), ...);
-  lock_together(locks, location);
+  lock_together(locks, location, no_deadline());
   (shared_access::watch(objects).acquired(&objects, location), ...);
   const unlock_all<Shared...> until_the_end{{objects...}};
   return std::invoke(std::forward<Function>(function), shared_access::value(objects)...);
@@ -158,7 +188,7 @@ auto with_all_for(std::chrono::steady_clock::duration longest, const std::source
   result_stays_inside<Function, decltype(shared_access::value(objects))...>();
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
   const auto deadline = std::chrono::steady_clock::now() + longest;
-  if (!lock_together(locks, location, &deadline)) {
+  if (!lock_together(locks, location, deadline)) {
     return call_if(false, std::forward<Function>(function), shared_access::value(objects)...);
   }
   (shared_access::watch(objects).acquired_at_once(&objects, location), ...);
@@ -214,14 +244,14 @@ class locked_range {
     for (Object* const element : objects_) {
       shared_access::watch(*element).before(element, location);
     }
-    is_locked_ = lock_together(locks_, location);
+    is_locked_ = lock_together(locks_, location, no_deadline());
     for (Object* const element : objects_) {
       shared_access::watch(*element).acquired(element, location);
     }
   }
   bool try_lock_for(std::chrono::steady_clock::duration longest, const std::source_location& location) {
     const auto deadline = std::chrono::steady_clock::now() + longest;
-    is_locked_ = lock_together(locks_, location, &deadline);
+    is_locked_ = lock_together(locks_, location, deadline);
     if (is_locked_) {
       for (Object* const element : objects_) {
         shared_access::watch(*element).acquired_at_once(element, location);
