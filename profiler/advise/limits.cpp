@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "profiler/findings/cpu.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -40,11 +41,12 @@ double number_of(std::string_view text) {
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   constexpr std::array units = {std::pair{"", 1.0},       std::pair{"k", 1e3},      std::pair{"K", 1e3},
                                 std::pair{"M", 1e6},      std::pair{"G", 1e9},      std::pair{"%", 0.01},
-                                std::pair{"KiB", 1024.0}, std::pair{"MiB", 0x1p20}, std::pair{"GiB", 0x1p30}};
+                                std::pair{"KiB", 1024.0}, std::pair{"MiB", 0x1p20}, std::pair{"GiB", 0x1p30},
+                                std::pair{"s", 1.0},      std::pair{"ms", 1e-3},    std::pair{"us", 1e-6}};
   const auto* const factor =
       std::find_if(units.begin(), units.end(), [&](const auto& scale) { return unit == scale.first; });
   if (error != std::errc() || factor == units.end() || !std::isfinite(value) || value < 0) {
-    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M, 64 MiB or 5 %");
+    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M, 64 MiB, 5 % or 20 ms");
   }
   return value * factor->second;
 }
@@ -60,6 +62,8 @@ double value_of(metric_kind metric, const location_sums& sums) {
     case metric_kind::live_at_end:
     case metric_kind::never_freed: return static_cast<double>(sums.end_bytes);
     case metric_kind::growth: return sums.growth;
+    case metric_kind::cpu_time:
+    case metric_kind::cpu_share:
     case metric_kind::share:
     case metric_kind::lock_waits:
     case metric_kind::system_calls:
@@ -69,7 +73,8 @@ double value_of(metric_kind metric, const location_sums& sums) {
 }
 
 bool is_of_program(metric_kind metric) {
-  return is_share(metric) || metric == metric_kind::system_calls || metric == metric_kind::violations;
+  return metric == metric_kind::share || metric == metric_kind::lock_waits || metric == metric_kind::system_calls ||
+         metric == metric_kind::violations;
 }
 
 // Returns the range of a sum over places of which samples of the heap tell. `samples` has the sums of these places.
@@ -98,6 +103,8 @@ figure_range range_of(const limit& limit, double value, const location_sums& sam
     case metric_kind::never_freed: return is_of_all ? whole.end_range : range_of_bytes(whole.end_range.high);
     case metric_kind::sites:
     case metric_kind::growth:  // its trend is judged by the errors of the samples
+    case metric_kind::cpu_time:
+    case metric_kind::cpu_share:
     case metric_kind::share:
     case metric_kind::lock_waits:
     case metric_kind::system_calls:
@@ -106,9 +113,17 @@ figure_range range_of(const limit& limit, double value, const location_sums& sam
   return {value, value};
 }
 
-bool is_meant(const limit& limit, const location_sums& sums) {
-  if (!limit.function.empty() && !is_called(sums.function, limit.function)) return false;
-  return limit.file.empty() || ends_in(sums.file, limit.file, "/");
+// Returns the processor time or the share of it that the limit is about.
+figure_range processor_range(const limit& limit, const totals& whole) {
+  figure_range share{1, 1};
+  if (!limit.function.empty() || !limit.file.empty()) {
+    const std::uint64_t samples = whole.samples_at(limit);
+    const double middle = whole.samples == 0 ? 0 : as_double(samples) / as_double(whole.samples);
+    const double error = share_error(samples, whole.samples);
+    share = {std::max(middle - error, 0.0), std::min(middle + error, 1.0)};
+  }
+  if (limit.metric == metric_kind::cpu_share) return share;
+  return {share.low * whole.cpu_seconds.low, share.high * whole.cpu_seconds.high};
 }
 
 }  // namespace
@@ -131,6 +146,8 @@ limit limit_of(std::string_view text, double maximum) {
                                   std::pair{"live at end", metric_kind::live_at_end},
                                   std::pair{"never freed", metric_kind::never_freed},
                                   std::pair{"growth", metric_kind::growth},
+                                  std::pair{"cpu time", metric_kind::cpu_time},
+                                  std::pair{"cpu share", metric_kind::cpu_share},
                                   std::pair{"heap share", metric_kind::share},
                                   std::pair{"lock waits", metric_kind::lock_waits},
                                   std::pair{"system calls", metric_kind::system_calls},
@@ -141,7 +158,8 @@ limit limit_of(std::string_view text, double maximum) {
     throw wrong_limit(
         "\"" + std::string(text) +
         "\" begins with none of: allocations, bytes, copied bytes, remote frees, sites, peak, live at end, "
-        "never freed, growth (a category may stand before these), heap share, lock waits, system calls, violations");
+        "never freed, growth (a category may stand before these), cpu time, cpu share, heap share, lock waits, "
+        "system calls, violations");
   }
   limit.metric = metric->second;
   for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
@@ -156,7 +174,12 @@ limit limit_of(std::string_view text, double maximum) {
   if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.is_per_request))) {
     throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
   }
-  if (limit.is_per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth))
+  if (is_of_processor(limit.metric) && limit.category)
+    throw wrong_limit("\"" + std::string(metric->first) + "\" has no categories");
+  if (limit.metric == metric_kind::cpu_share && limit.function.empty() && limit.file.empty())
+    throw wrong_limit("\"cpu share\" is 100 % of the whole program; it needs \"at function NAME\" or \"at file NAME\"");
+  if (limit.is_per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth ||
+                               limit.metric == metric_kind::cpu_share))
     throw wrong_limit("\"" + std::string(metric->first) + "\" has no value per request");
   return limit;
 }
@@ -181,7 +204,15 @@ limit limit_of(std::string_view expression) {
 
 bool is_at(const limit& limit, std::string_view function) { return is_called(function, limit.function); }
 
-bool is_share(metric_kind metric) { return metric == metric_kind::share || metric == metric_kind::lock_waits; }
+bool is_meant(const limit& limit, std::string_view function, std::string_view file) {
+  return (limit.function.empty() || is_at(limit, function)) && (limit.file.empty() || ends_in(file, limit.file, "/"));
+}
+
+bool is_share(metric_kind metric) {
+  return metric == metric_kind::share || metric == metric_kind::lock_waits || metric == metric_kind::cpu_share;
+}
+
+bool is_of_processor(metric_kind metric) { return metric == metric_kind::cpu_time || metric == metric_kind::cpu_share; }
 
 bool is_of_memory(metric_kind metric) {
   return metric == metric_kind::peak || metric == metric_kind::live_at_end || metric == metric_kind::never_freed ||
@@ -195,7 +226,8 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const lo
     limit_check& check = checks.emplace_back(limit_check{limit, 0, {}, nullptr});
     location_sums samples;
     for (const location_sums& sums : places.places_in(limit.category)) {
-      if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
+      if (is_of_program(limit.metric) || is_of_processor(limit.metric) || !is_meant(limit, sums.function, sums.file))
+        continue;
       check.value += value_of(limit.metric, sums);
       samples.allocations += sums.allocations;
       samples.variance += sums.variance;
@@ -210,6 +242,10 @@ std::vector<limit_check> check_limits(const std::vector<limit>& limits, const lo
     if (limit.metric == metric_kind::system_calls)
       check.range = {check.value * std::max(1 - whole.system_call_error, 0.0),
                      check.value * (1 + whole.system_call_error)};
+    if (is_of_processor(limit.metric)) {
+      check.range = processor_range(limit, whole);
+      check.value = (check.range.low + check.range.high) / 2;
+    }
     if (check.range.is_exact()) check.value = check.range.low;
     if (limit.is_per_request) {
       if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");

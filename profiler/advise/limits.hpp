@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,8 @@ namespace tarn::analyse {
 //   violations <= 0
 //   never freed at function load <= 64 KiB
 //   growth <= 10k: bytes per second, at the sites that grow to the end of the run
+//   cpu time <= 2 ms per request
+//   cpu share at function parse <= 20 %: of the processor time, in it and in what it calls
 struct limit {
   enum class metric_kind {
     allocations,
@@ -36,6 +39,8 @@ struct limit {
     live_at_end,  // bytes
     never_freed,  // the same, of a program that has ended
     growth,
+    cpu_time,   // seconds
+    cpu_share,  // of the processor time, at one place
     share,
     lock_waits,
     system_calls,
@@ -67,12 +72,16 @@ struct totals {
                           // only a certain excess is a breach
   double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;
-  double violations = 0;         // violations in quiet regions
-  double system_call_error = 0;  // relative; 0 if each call was counted
+  double violations = 0;          // violations in quiet regions
+  double system_call_error = 0;   // relative; 0 if each call was counted
+  figure_range cpu_seconds = {};  // of the program without the recorder
+  std::uint64_t samples = 0;      // of the processor
+  // Returns the samples that were taken in the places which a limit names.
+  std::function<std::uint64_t(const limit&)> samples_at = {};
   // The mean distance of two samples of the heap in bytes, and what is known of all sites together; 0: all was counted.
   double interval = 0;
   double allocations = 0, bytes = 0;
-  figure_range peak_range, end_range;
+  figure_range peak_range = {}, end_range = {};
 };
 
 struct limit_check {
@@ -87,9 +96,14 @@ struct limit_check {
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.
 bool is_at(const limit& limit, std::string_view function);
+// Returns whether the limit applies to a place of the source.
+bool is_meant(const limit& limit, std::string_view function, std::string_view file);
 
 // Returns whether the metric is a share of the program and not a number.
 bool is_share(limit::metric_kind metric);
+
+// Returns true if the metric is of the processor's time.
+bool is_of_processor(limit::metric_kind metric);
 
 // Returns true if the metric is memory in use, in bytes or bytes per second, and not a count of events.
 bool is_of_memory(limit::metric_kind metric);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -45,11 +47,63 @@ struct side {
       : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
         sums(sums_by_location(analysis).places),
         locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
-        calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())) {}
+        calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())),
+        samples(analyse::samples_in(analysis.cpu())),
+        waits(analyse::waits_in(analysis.recorded(), analysis.time(), analysis.names())) {}
+  bool has_heap() const { return records_heap(analysis.recorded()); }
+  bool has_samples() const { return analysis.recorded().cpu.interval_ns != 0; }
+  std::uint64_t wall_ns() const { return analysis.recorded().end.wall_us * 1000; }
   analyse::analysis analysis;
   std::vector<location_sums> sums;
-  std::vector<analyse::use> locks, calls;
+  std::vector<analyse::use> locks, calls, samples, waits;
 };
+
+// The uses of one kind in both programs.
+struct compared_uses {
+  const char *title, *member;  // of the text, of the JSON
+  const char *unit, *time;     // of counts, of durations; no unit if counts are not known
+  bool is_in_before, is_in_after;
+  analyse::use_difference uses;
+  bool is_in_both() const { return is_in_before && is_in_after; }
+};
+
+// Compares what both programs did besides their work with the heap. A kind that only one of the two recordings has is
+// not compared.
+std::vector<compared_uses> compared(const side& before, const side& after) {
+  constexpr std::uint64_t wall_parts = 100;  // a time that differs by less than 1 % of the run does not matter
+  const std::uint64_t min_ns = std::max(before.wall_ns(), after.wall_ns()) / wall_parts;
+  const auto recording_of = [](const side& side) -> const format::recording& { return side.analysis.recorded(); };
+  std::vector<compared_uses> kinds = {
+      {"CPU time", "cpu", "", "sampled", before.has_samples(), after.has_samples(), {}},
+      {"Waits", "waits", "", "waited by threads", before.has_samples(), after.has_samples(), {}},
+      {"Locks",
+       "locks",
+       "taken",
+       "waited",
+       recording_of(before).program.has_source("locks"),
+       recording_of(after).program.has_source("locks"),
+       {}},
+      {"System calls",
+       "syscalls",
+       "made",
+       "in the kernel",
+       recording_of(before).program.has_source("system calls"),
+       recording_of(after).program.has_source("system calls"),
+       {}}};
+  const std::array members = {&side::samples, &side::waits, &side::locks, &side::calls};
+  for (std::size_t index = 0; index < kinds.size(); ++index) {
+    if (kinds[index].is_in_both())
+      kinds[index].uses = analyse::compare(before.*members[index], after.*members[index], min_ns);
+  }
+  return kinds;
+}
+
+// Returns whether the programs did other work, or took another time for the same. How long system calls and waits
+// without a lock take is up to the machine and to those who send requests.
+bool is_other_work(const compared_uses& kind) {
+  const std::string_view member = kind.member;
+  return ((member == "cpu" || member == "locks") && kind.uses.has_other_times) || analyse::is_other_work(kind.uses);
+}
 
 // Returns the range of the difference: from the least of one minus the most of the other. CPU times of one run each are
 // widened by the difference of two runs of the same work on a machine that does other work, too.
@@ -131,22 +185,32 @@ std::string durations_text(std::uint64_t before, std::uint64_t after) {
   return fmt::format("{} → {}", first, second);
 }
 
-// Prints locks or system calls, where either program has any.
-void print_uses(const analyse::use_difference& uses, const char* title, const char* unit, const char* time,
-                std::size_t top, const paint& style) {
-  if (uses.before.count == 0 && uses.after.count == 0) return;
-  fmt::print("\n{}: {} → {} {}; {} {}\n", style.bold(title), grouped(uses.before.count), grouped(uses.after.count),
-             unit, durations_text(uses.before.nanoseconds, uses.after.nanoseconds), time);
+// Prints uses of one kind, where either program has any.
+void print_uses(const compared_uses& kind, std::size_t top, const paint& style) {
+  if (!kind.is_in_before && !kind.is_in_after) return;
+  const std::string title = style.bold(kind.title);
+  if (!kind.is_in_both()) {
+    fmt::print("\n{}: not compared, because the recording {} the change has none\n", title,
+               kind.is_in_before ? "after" : "before");
+    return;
+  }
+  const analyse::use_difference& uses = kind.uses;
+  const auto change_text = [&](const analyse::use& before, const analyse::use& after, const char* separator) {
+    const std::string times = durations_text(before.nanoseconds, after.nanoseconds);
+    if (*kind.unit == '\0') return times;
+    return fmt::format("{} → {}{}{}", grouped(before.count), grouped(after.count), separator, times);
+  };
+  if (uses.before.count + uses.before.nanoseconds + uses.after.count + uses.after.nanoseconds == 0) return;
+  fmt::print("\n{}: {} {}\n", title,
+             change_text(uses.before, uses.after, *kind.unit == '\0' ? "" : fmt::format(" {}; ", kind.unit).c_str()),
+             kind.time);
   for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
     const analyse::use_change& change = uses.changes[index];
-    const analyse::use use = change.after ? *change.after : change.before.value_or(analyse::use());
-    const std::string file = analyse::file_name(use.file);
-    const std::string counts = fmt::format(
-        " {} → {}, {}", grouped(change.before ? change.before->count : 0),
-        grouped(change.after ? change.after->count : 0),
-        durations_text(change.before ? change.before->nanoseconds : 0, change.after ? change.after->nanoseconds : 0));
-    const std::string location = fmt::format("{} in {} {}", use.operation, file, use.function);
-    fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
+    const analyse::use before = change.before.value_or(analyse::use()), after = change.after.value_or(analyse::use());
+    const analyse::use& use = change.after ? after : before;
+    const std::string amounts = change_text(before, after, ", ");
+    const std::string location = fmt::format("{} in {} {}", use.operation, analyse::file_name(use.file), use.function);
+    fmt::print("   {} {}\n", cut(location, text_width - 3 - std::min<std::size_t>(amounts.size() + 1, 50)), amounts);
   }
 }
 
@@ -227,14 +291,20 @@ void print_allocations(const analyse::difference& difference) {
 }
 
 void print_text(const side& before, const side& after, const analyse::difference& difference,
-                const memory_difference& memory, const diff_request& request) {
+                const memory_difference& memory, const std::vector<compared_uses>& kinds, const diff_request& request) {
   const paint style;
-  const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
-  const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
-  const bool is_unchanged = difference.changes.empty() && memory.changes.empty() && !analyse::is_other_work(locks) &&
-                            !analyse::is_other_work(calls);
-  const bool is_equal = is_unchanged && locks.changes.empty() && calls.changes.empty();
-  if (is_unchanged) fmt::print("{}\n", style.bold(is_equal ? "No change." : "No change that matters."));
+  const bool is_unchanged =
+      difference.changes.empty() && memory.changes.empty() && std::none_of(kinds.begin(), kinds.end(), is_other_work);
+  const bool is_equal = is_unchanged && std::all_of(kinds.begin(), kinds.end(), [](const compared_uses& kind) {
+                          return kind.uses.changes.empty();
+                        });
+  const bool has_common = (before.has_heap() && after.has_heap()) ||
+                          std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return kind.is_in_both(); });
+  if (is_unchanged) {
+    fmt::print("{}\n", style.bold(!has_common ? "Not comparable: the recordings have no source in common."
+                                  : is_equal  ? "No change."
+                                              : "No change that matters."));
+  }
   // Without a change, the difference would come from the recorders' own time and from the machine.
   if (!is_unchanged || !request.cpu_seconds.empty())
     fmt::print("{}\n", style.bold(saving_text(before, saved_cpu(before, after, request))));
@@ -256,16 +326,21 @@ void print_text(const side& before, const side& after, const analyse::difference
       fmt::print("{}.\n", style.bold(own_heap_text(*module)));
     }
   }
-  fmt::print("The heap costs {}; before it cost {}.\n", cost_text(after.analysis, difference.after_ns),
-             cost_text(before.analysis, difference.before_ns));
-  print_allocations(difference);
-  if (difference.changes.empty()) fmt::print("No site changed.\n");
+  const bool is_in_before = before.has_heap(), is_in_after = after.has_heap();
+  if (is_in_before && is_in_after) {
+    fmt::print("The heap costs {}; before it cost {}.\n", cost_text(after.analysis, difference.after_ns),
+               cost_text(before.analysis, difference.before_ns));
+    print_allocations(difference);
+    if (difference.changes.empty()) fmt::print("No site changed.\n");
+  } else if (is_in_before || is_in_after) {
+    fmt::print("The heap is not compared, because the recording {} the change does not have it.\n",
+               is_in_before ? "after" : "before");
+  }
   for (std::size_t index = 0; index < std::min(request.top, difference.changes.size()); ++index) {
     print_change(before.analysis, difference.changes[index], index + 1, style);
   }
-  print_memory(memory, request.top, style);
-  print_uses(locks, "Locks", "taken", "waited", request.top, style);
-  print_uses(calls, "System calls", "made", "in the kernel", request.top, style);
+  if (is_in_before && is_in_after) print_memory(memory, request.top, style);
+  for (const compared_uses& kind : kinds) print_uses(kind, request.top, style);
 }
 
 json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
@@ -334,7 +409,8 @@ json json_of(const memory_difference& memory, std::size_t top) {
 }
 
 json json_of(const side& before, const side& after, const analyse::difference& difference,
-             const memory_difference& memory, const range& saved, std::size_t top) {
+             const memory_difference& memory, const std::vector<compared_uses>& kinds, const range& saved,
+             std::size_t top) {
   json categories = json::object(), changes = json::array();
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
     categories[analyse::name(static_cast<analyse::heap_category>(index))] = {{"before", difference.before[index]},
@@ -343,16 +419,16 @@ json json_of(const side& before, const side& after, const analyse::difference& d
   for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
     changes.push_back(json_of(difference.changes[index]));
   }
-  return {{"version", 2},
-          {"allocations", categories},
-          {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
-          {"saved_cpu_ns", json_of(saved)},
-          {"predicted_ns", json_of(predicted_of(difference))},
-          {"warning", warning_of(before, after, difference)},
-          {"changes", changes},
-          {"memory", json_of(memory, top)},
-          {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
-          {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
+  json result = {{"version", 2},
+                 {"allocations", categories},
+                 {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
+                 {"saved_cpu_ns", json_of(saved)},
+                 {"predicted_ns", json_of(predicted_of(difference))},
+                 {"warning", warning_of(before, after, difference)},
+                 {"changes", changes},
+                 {"memory", json_of(memory, top)}};
+  for (const compared_uses& kind : kinds) result[kind.member] = kind.is_in_both() ? json_of(kind.uses, top) : json();
+  return result;
 }
 
 // Replaces the names of functions and files by numbers, the same before and after; drops the texts of remedies, which
@@ -377,9 +453,11 @@ void write_difference(json difference, const side& before, const side& after, co
   html_names names(request.hides_names);
   if (request.hides_names) {
     difference.erase("warning");  // it names the programs
-    for (json* const changes : {&difference["changes"], &difference["memory"]["changes"],
-                                &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
-      redact(*changes, names);
+    redact(difference["changes"], names);
+    redact(difference["memory"]["changes"], names);
+    for (const char* const member : {"cpu", "waits", "locks", "syscalls"}) {
+      if (!difference[member].is_null()) redact(difference[member]["changes"], names);
+    }
   }
   names.compact(difference);
   html_file page(request.page);
@@ -398,18 +476,22 @@ void diff(const diff_request& request) {
   const analyse::cost_model costs = machine_costs(false);
   side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
   side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
+  if (!before.has_heap() || !after.has_heap()) {  // what only one of them has is not compared
+    before.sums.clear();
+    after.sums.clear();
+  }
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
   const memory_difference memory(before, after);
+  const std::vector<compared_uses> kinds = compared(before, after);
   const range saved = saved_cpu(before, after, request);
   if (!request.page.empty()) {
-    write_difference(
-        json_of(before, after, difference, memory, saved, std::max(difference.changes.size(), memory.changes.size())),
-        before, after, request);
+    constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+    write_difference(json_of(before, after, difference, memory, kinds, saved, no_limit), before, after, request);
   } else if (request.as_json) {
-    const json text = json_of(before, after, difference, memory, saved, request.top);
+    const json text = json_of(before, after, difference, memory, kinds, saved, request.top);
     fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
   } else {
-    print_text(before, after, difference, memory, request);
+    print_text(before, after, difference, memory, kinds, request);
   }
 }
 

@@ -71,6 +71,8 @@ std::string remedy_of(const limit_check& check) { return may_have_remedy(check) 
 
 std::string limit_text(const limit& limit, double value) {
   if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
+  constexpr double ns_per_second = 1e9;
+  if (limit.metric == limit::metric_kind::cpu_time) return duration_text(value * ns_per_second);
   const std::string number =
       limit.is_per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
   if (!analyse::is_of_memory(limit.metric)) return number;
@@ -79,9 +81,9 @@ std::string limit_text(const limit& limit, double value) {
 
 std::string checked_text(const limit_check& check) {
   const limit& limit = check.checked;
-  if (check.range.is_exact()) return limit_text(limit, check.value);
-  return fmt::format("about {} ({}–{})", limit_text(limit, check.value), limit_text(limit, check.range.low),
-                     limit_text(limit, check.range.high));
+  const std::string value = limit_text(limit, check.value), low = limit_text(limit, check.range.low),
+                    high = limit_text(limit, check.range.high);
+  return low == high ? value : fmt::format("about {} ({}–{})", value, low, high);
 }
 
 void print_check(const limit_check& check) {
@@ -151,6 +153,15 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   whole.bytes = static_cast<double>(analysis.heap().bytes);
   whole.peak_range = analysis.memory().peak_range;
   whole.end_range = analysis.memory().end_range;
+  const analyse::range cpu_ns = analysis.whole().cpu_ns;
+  whole.cpu_seconds = {cpu_ns.low * 1e-9, cpu_ns.high * 1e-9};
+  whole.samples = analysis.cpu().samples;
+  whole.samples_at = [&](const limit& limit) {
+    return analyse::samples_at(recording, analysis.names(), [&](const analyse::code_location& location) {
+      return analyse::is_meant(limit, analyse::without_arguments(location.function),
+                               location.file.empty() ? location.module : location.file);
+    });
+  };
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;
@@ -180,14 +191,19 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
 
 // Refuses a limit on a source that was not recorded: it could never be broken.
 void check_sources(const std::vector<limit>& limits, const format::recording& recording, const std::string& path) {
-  const auto has = [&](std::string_view source) {
-    return std::any_of(recording.program.sources.begin(), recording.program.sources.end(),
-                       [&](const std::string& recorded) { return recorded.starts_with(source); });
-  };
   for (const limit& limit : limits) {
     if (limit.metric == limit::metric_kind::violations) {
       if (recording.quiet_regions.empty())
         fail(exit_code::usage, "\"{}\" cannot be checked in {}: no quiet region was entered", limit.text, path);
+      continue;
+    }
+    if (analyse::is_of_processor(limit.metric)) {
+      const bool is_of_place = !limit.function.empty() || !limit.file.empty();
+      if (is_of_place && recording.cpu.interval_ns == 0)
+        fail(exit_code::usage, "\"{}\" cannot be checked in {}: the processor was not sampled; tarn record --cpu",
+             limit.text, path);
+      if (!is_of_place && recording.end.user_us + recording.end.system_us == 0)
+        fail(exit_code::usage, "\"{}\" cannot be checked in {}: the recording has no CPU time", limit.text, path);
       continue;
     }
     const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
@@ -199,7 +215,7 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
            "ones were not recorded",
            limit.text, path);
     }
-    if (!has(needed) || (needed == "heap" && !records_heap(recording)))
+    if (!recording.program.has_source(needed) || (needed == "heap" && !records_heap(recording)))
       fail(exit_code::usage, "\"{}\" cannot be checked in {}: the recording has no {}", limit.text, path, needed);
   }
 }
@@ -287,10 +303,13 @@ bool gate(const gate_request& request) {
     }
   }
   if (counts.broken == 0 && counts.open != 0) {
-    fail(exit_code::usage,
-         "the samples of {} do not tell whether {} of {} hold; tarn record --full counts everything, and a smaller "
-         "--sample narrows the ranges",
-         request.path, counts.open, count_text(counts.limits, "limit"));
+    const bool is_of_heap = std::any_of(checks.begin(), checks.end(), [](const limit_check& check) {
+      return check.is_open() && !analyse::is_of_processor(check.checked.metric);
+    });
+    fail(exit_code::usage, "the samples of {} do not tell whether {} of {} hold; {}", request.path, counts.open,
+         count_text(counts.limits, "limit"),
+         is_of_heap ? "tarn record --full counts everything, and a smaller --sample narrows the ranges"
+                    : "a longer run narrows the ranges");
   }
   return counts.broken == 0;
 }
@@ -317,8 +336,9 @@ void add_gate(CLI::App& application) {
   command->footer(
       "A limit: [same-thread|cross-thread|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
       "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
-      "[per request]; or: heap share <= NUMBER %, lock waits <= NUMBER % of one thread,\n"
-      "system calls <= NUMBER [per request].\n"
+      "[per request]; or: cpu time [at function NAME|at file NAME] <= NUMBER s|ms|us [per request],\n"
+      "cpu share at function NAME|at file NAME <= NUMBER %, heap share <= NUMBER %,\n"
+      "lock waits <= NUMBER % of one thread, system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"same-thread allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
       "1 a limit is broken, 2 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");

@@ -109,4 +109,19 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
   return result;
 }
 
+std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
+                         const std::function<bool(const code_location&)>& is_meant) {
+  std::uint64_t samples = 0;
+  for (const auto& [key, counts] : recording.cpu.cells) {
+    const format::site_facts& stack = recording.sites[key.site];
+    const auto is_in = [&](std::uint64_t frame) {
+      const auto& locations = symbols.resolve(stack.image, frame);
+      return std::any_of(locations.begin(), locations.end(), is_meant);
+    };
+    if (counts[format::cpu_samples] != 0 && std::any_of(stack.frames.begin(), stack.frames.end(), is_in))
+      samples += counts[format::cpu_samples];
+  }
+  return samples;
+}
+
 }  // namespace tarn::analyse

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct cpu_findings {
 
 // `recording` comes from with_cpu_sites(). Inlined functions count as functions.
 cpu_findings find_cpu(const format::recording& recording, symbols& symbols);
+
+// Returns how many samples have a location on their stack that `is_meant` accepts.
+std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
+                         const std::function<bool(const code_location&)>& is_meant);
 
 // Returns the error of a share that `part` of `whole` samples shows.
 double share_error(std::uint64_t part, std::uint64_t whole);

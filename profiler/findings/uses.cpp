@@ -22,10 +22,18 @@ use made_of(std::string operation, const std::vector<code_location>& stack) {
   return use;
 }
 
+// `error` is relative, and what 95 of 100 recordings do not exceed.
+void set_deviations(use& use, double error) {
+  constexpr double deviations = 1.96;
+  use.deviation = error / deviations * static_cast<double>(use.count);
+  use.time_deviation = error / deviations * static_cast<double>(use.nanoseconds);
+}
+
 void add(use& sum, const use& use) {
   sum.count += use.count;
   sum.nanoseconds += use.nanoseconds;
   sum.deviation += use.deviation;  // they are not independent
+  sum.time_deviation += use.time_deviation;
 }
 
 double difference_of(std::uint64_t before, std::uint64_t after) {
@@ -35,10 +43,22 @@ double difference_of(std::uint64_t before, std::uint64_t after) {
 std::uint64_t count_of(const std::optional<use>& use) { return use ? use->count : 0; }
 double deviation_of(const std::optional<use>& use) { return use ? use->deviation : 0; }
 
-bool is_changed(const use_change& change) {
-  constexpr double max_deviations = 5;  // one of a million places differs by more by chance
+constexpr double max_deviations = 5;  // one of a million places differs by more by chance
+
+bool has_other_count(const use_change& change) {
   const double by_chance = max_deviations * std::hypot(deviation_of(change.before), deviation_of(change.after));
   return std::fabs(difference_of(count_of(change.before), count_of(change.after))) > by_chance;
+}
+
+double time_of(const std::optional<use>& use) { return use ? static_cast<double>(use->nanoseconds) : 0; }
+double time_deviation_of(const std::optional<use>& use) { return use ? use->time_deviation : 0; }
+
+bool has_other_time(const use_change& change, double min_ns) {
+  constexpr double run_to_run_share = 0.1;
+  const double by_chance =
+      max_deviations * std::hypot(time_deviation_of(change.before), time_deviation_of(change.after));
+  const double run_to_run = run_to_run_share * std::max(time_of(change.before), time_of(change.after));
+  return std::fabs(change.saved_ns()) >= std::max({min_ns, by_chance, run_to_run, 1.0});
 }
 
 }  // namespace
@@ -53,7 +73,9 @@ std::vector<use> calls_in(const format::recording& recording, const call_finding
     uses.push_back(made_of(site.name, stack_at(recording, site.site, symbols)));
     uses.back().count = site.sums[format::calls];
     uses.back().nanoseconds = site.nanoseconds;
-    uses.back().deviation = site.error / 1.96 * static_cast<double>(uses.back().count);
+    set_deviations(uses.back(), site.error);
+    // One long call among few counted ones decides an estimated time, so that such times do not tell a change.
+    if (site.error != 0) uses.back().time_deviation = static_cast<double>(site.nanoseconds);
   }
   return uses;
 }
@@ -66,13 +88,34 @@ std::vector<use> locks_in(const format::recording& recording, const lock_finding
       uses.push_back(made_of(name(group.type), stack_at(recording, site.site, symbols)));
       uses.back().count = site.sums[format::acquisitions];
       uses.back().nanoseconds = site.sums[format::wait_ticks];
-      uses.back().deviation = site.error / 1.96 * static_cast<double>(uses.back().count);
+      set_deviations(uses.back(), site.error);
     }
   }
   return uses;
 }
 
-use_difference compare(const std::vector<use>& before, const std::vector<use>& after) {
+std::vector<use> samples_in(const cpu_findings& findings) {
+  std::vector<use> uses;
+  for (const cpu_function& function : findings.functions) {
+    if (function.self == 0) continue;
+    uses.push_back(made_of("runs", {function.location}));
+    uses.back().nanoseconds = function.self * findings.interval_ns;
+    uses.back().time_deviation =
+        std::sqrt(static_cast<double>(function.self)) * static_cast<double>(findings.interval_ns);
+  }
+  return uses;
+}
+
+std::vector<use> waits_in(const format::recording& recording, const time_findings& findings, symbols& symbols) {
+  std::vector<use> uses;
+  for (const wait_site& wait : findings.waits) {
+    uses.push_back(made_of("waits", stack_at(recording, wait.site, symbols)));
+    uses.back().nanoseconds = wait.waited_ns;
+  }
+  return uses;
+}
+
+use_difference compare(const std::vector<use>& before, const std::vector<use>& after, std::uint64_t min_ns) {
   std::map<std::tuple<std::string, std::string, std::string>, use_change> places;
   use_difference result;
   const auto collect = [&](const std::vector<use>& uses, use& whole, std::optional<use> use_change::*side) {
@@ -89,7 +132,9 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
   collect(before, result.before, &use_change::before);
   collect(after, result.after, &use_change::after);
   for (auto& [key, change] : places) {
-    if (is_changed(change)) result.changes.push_back(std::move(change));
+    const bool is_other_time = has_other_time(change, static_cast<double>(min_ns));
+    result.has_other_times = result.has_other_times || is_other_time;
+    if (is_other_time || has_other_count(change)) result.changes.push_back(std::move(change));
   }
   const auto size = [](const use_change& change) {
     return std::pair(std::fabs(change.saved_ns()),

@@ -1,11 +1,13 @@
 // Defines a recording in memory, and its file format (docs/reference/recording-format.md draws it).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -53,6 +55,12 @@ struct program_facts {
   std::uint64_t parent = 0;    // the started process, an ancestor of this one; 0 if this is it
   std::uint64_t interval = 0;  // the mean distance of two samples in bytes (counts.hpp); 0 if every block is counted
   bool is_late = false;        // the program ran already, so that it may free blocks which the recording does not have
+
+  // Returns whether the source that begins with `name` was recorded.
+  bool has_source(std::string_view name) const {
+    return std::any_of(sources.begin(), sources.end(),
+                       [&](const std::string& source) { return source.starts_with(name); });
+  }
 };
 struct module_facts {
   std::uint32_t image = 0;

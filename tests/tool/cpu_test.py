@@ -100,6 +100,39 @@ class Processor(unittest.TestCase):
         without = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
         self.assertIsNone(without["cpu"])
 
+    def test_two_recordings_are_compared_and_limited_by_function(self):
+        if self.is_refused():
+            return
+        self.tarn("record", "--cpu", "-o", "long", "--", PATHS.shares, str(5 * ROUNDS))
+        self.tarn("record", "--cpu", "-o", "short", "--", PATHS.shares, str(ROUNDS))
+        self.tarn("record", "--heap", "-o", "heap", "--", PATHS.shares, "1")
+        difference = json.loads(self.tarn("diff", "--json", "short", "long").stdout)
+        long = self.cpu("long")
+        self.assertEqual(difference["cpu"]["after"]["nanoseconds"], long["samples"] * long["interval_ns"])
+        changes = difference["cpu"]["changes"]
+        self.assertEqual((changes[0]["after"]["operation"], changes[0]["after"]["function"]), ("runs", "spin<60>"))
+        self.assertLess(changes[0]["before"]["nanoseconds"], changes[0]["after"]["nanoseconds"])
+        self.assertRegex(self.tarn("diff", "short", "long").stdout,
+                         r"CPU time: .* sampled\n +runs in shares.cpp spin<60> ")
+        text = self.tarn("diff", "long", "long").stdout
+        self.assertTrue(text.startswith("No change."), text)
+        other = self.tarn("diff", "heap", "long").stdout
+        self.assertIn("CPU time: not compared, because the recording before the change has none", other)
+        self.assertTrue(other.startswith("Not comparable: the recordings have no source in common."), other)
+        self.assertIn("The heap is not compared, because the recording after the change does not have it", other)
+        self.assertIsNone(json.loads(self.tarn("diff", "--json", "heap", "long").stdout)["cpu"])
+        seconds = long["samples"] * long["interval_ns"] / 1e9
+        self.tarn("gate", "long", "--max", "cpu share at function take_turns <= 100 %",
+                  "--max", f"cpu time at function spin<60> <= {0.75 * seconds:.3f} s",
+                  "--max", f"cpu time <= {1.5 * seconds:.3f} s")
+        result = self.tarn("gate", "long", "--max", "cpu share at function spin<60> <= 50 %",
+                           "--max", f"cpu time <= {0.5 * seconds:.3f} s", code=1)
+        self.assertIn("breaks 2 of 2 limits", result.stdout)
+        self.assertRegex(result.stdout,
+                         r"cpu share at function spin<60>: about [\d.]+ % \([\d.]+ %–[\d.]+ %\), limit 50 %")
+        self.assertIn("the processor was not sampled",
+                      self.tarn("gate", "heap", "--max", "cpu share at function work <= 1 %", code=2).stderr)
+
     def test_a_program_that_runs_is_sampled_with_the_threads_that_it_starts(self):
         if self.is_refused():
             return

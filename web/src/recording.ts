@@ -153,15 +153,34 @@ export interface Memory_sums {
   end_range?: Range;
 }
 
+// Of locks or system calls, or of the processor time or the waits of functions.
+export interface Use {
+  operation?: string;
+  function?: string;
+  file?: string;
+  count?: number;
+  nanoseconds?: number;
+}
+
+export interface Use_changes {
+  before?: Use;
+  after?: Use;
+  changes?: {before?: Use | null; after?: Use | null}[];
+}
+
 export interface Difference {
   before: string;
   after: string;
-  allocations: Record<string, {before?: number; after?: number}>;
+  allocations?: Record<string, {before?: number; after?: number}>;  // missing without recorded heaps
   heap_ns: {before: Range; after: Range};
   saved_cpu_ns: Range;
   predicted_ns: Range;
   changes?: Change[];
   memory?: {before?: Memory_sums; after?: Memory_sums; changes?: {before?: Side; after?: Side}[]};
+  cpu?: Use_changes | null;  // null if one of the recordings does not have them
+  waits?: Use_changes | null;
+  locks?: Use_changes | null;
+  syscalls?: Use_changes | null;
 }
 
 export interface Data {

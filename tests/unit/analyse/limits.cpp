@@ -78,10 +78,11 @@ TEST(limits, each_metric_adds_up_its_own) {
 }
 
 TEST(limits, an_estimate_breaks_its_limit_by_more_than_its_error) {
-  const auto check = [](double maximum) {
-    return check_limits({limit_of("system calls", maximum)}, places(),
-                        {.system_calls = 900, .system_call_error = 0.1, .peak_range = {}, .end_range = {}}, 0)
-        .at(0);
+  totals whole;
+  whole.system_calls = 900;
+  whole.system_call_error = 0.1;
+  const auto check = [&](double maximum) {
+    return check_limits({limit_of("system calls", maximum)}, places(), whole, 0).at(0);
   };
   EXPECT_FALSE(check(811).is_broken());
   EXPECT_TRUE(check(811).is_open());
@@ -112,6 +113,42 @@ TEST(limits, samples_leave_a_limit_open_that_lies_in_their_range) {
   EXPECT_TRUE(check("allocations <= 999").is_broken()) << "the total is exact";
   EXPECT_FALSE(check("allocations <= 1000").is_open());
   EXPECT_DOUBLE_EQ(check("bytes <= 1").value, 100'000'000);
+}
+
+// Of 1,000 samples, 200 have parse on their stack.
+limit_check checked_of_processor(const char* expression, double requests = 0) {
+  totals whole;
+  whole.cpu_seconds = {3.8, 4.2};
+  whole.samples = 1000;
+  whole.samples_at = [](const limit& limit) { return is_meant(limit, "ns::parse<int>", "/src/parse.cpp") ? 200U : 0U; };
+  return check_limits({limit_of(expression)}, {}, whole, requests).at(0);
+}
+
+TEST(limits, the_share_of_a_function_is_within_the_error_of_its_samples) {
+  const limit_check check = checked_of_processor("cpu share at function parse <= 20 %");
+  EXPECT_NEAR(check.value, 0.2, 1e-9);
+  EXPECT_NEAR(check.range.low, 0.175, 0.001);
+  EXPECT_NEAR(check.range.high, 0.225, 0.001);
+  EXPECT_TRUE(check.is_open());
+  EXPECT_TRUE(checked_of_processor("cpu share at function parse <= 17 %").is_broken());
+  EXPECT_FALSE(checked_of_processor("cpu share at file parse.cpp <= 23 %").is_open());
+  EXPECT_TRUE(checked_of_processor("cpu share at function send <= 0 %").is_open()) << "one sample less is not seen";
+  EXPECT_FALSE(checked_of_processor("cpu share at function send <= 0.2 %").is_open());
+}
+
+TEST(limits, processor_time_is_that_of_the_program_or_of_a_place) {
+  EXPECT_TRUE(checked_of_processor("cpu time <= 3.7 s").is_broken());
+  EXPECT_TRUE(checked_of_processor("cpu time <= 4000 ms").is_open());
+  EXPECT_FALSE(checked_of_processor("cpu time <= 43 ms per request", 100).is_open());
+  EXPECT_TRUE(checked_of_processor("cpu time at function parse <= 600 ms").is_broken());
+  EXPECT_TRUE(checked_of_processor("cpu time at function parse <= 800 ms").is_open());
+  EXPECT_FALSE(checked_of_processor("cpu time at function parse <= 1 s").is_open());
+}
+
+TEST(limits, of_the_processor_have_no_category_and_a_share_needs_a_place) {
+  for (const char* const wrong :
+       {"kept cpu time <= 1 s", "cpu share <= 5 %", "cpu share at function f <= 1 % per request"})
+    EXPECT_THROW(limit_of(wrong), wrong_limit) << wrong;
 }
 
 TEST(limits, memory_is_limited_by_moment_and_place) {

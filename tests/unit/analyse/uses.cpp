@@ -1,4 +1,4 @@
-// Compares locks and system calls of two recordings, function by function.
+// Compares locks, system calls, processor time and waits of two recordings, function by function.
 #include "profiler/findings/uses.hpp"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,15 @@ use use_of(const char* operation, const char* function, std::uint64_t count, std
   return {operation, function, "file.cpp", count, ns};
 }
 
+constexpr std::uint64_t min_ns = 1'000'000;
+
+use_difference compared(const std::vector<use>& before, const std::vector<use>& after) {
+  return compare(before, after, min_ns);
+}
+
 TEST(uses, what_did_not_change_is_left_out) {
   const std::vector<use> uses = {use_of("write", "f", 10, 100), use_of("mutex", "g", 1, 5)};
-  const use_difference unchanged = compare(uses, uses);
+  const use_difference unchanged = compared(uses, uses);
   EXPECT_TRUE(unchanged.changes.empty());
   EXPECT_EQ(unchanged.before.count, 11U);
   EXPECT_EQ(unchanged.after.nanoseconds, 105U);
@@ -24,29 +30,64 @@ TEST(uses, estimates_that_differ_by_chance_are_left_out) {
   use before = use_of("write", "f", 1000, 100), after = use_of("write", "f", 1200, 100);
   before.deviation = 30;
   after.deviation = 40;
-  EXPECT_TRUE(compare({before}, {after}).changes.empty()) << "four standard deviations";
+  EXPECT_TRUE(compared({before}, {after}).changes.empty()) << "four standard deviations";
   after.count = 1251;
-  EXPECT_EQ(compare({before}, {after}).changes.size(), 1U) << "more than five";
+  EXPECT_EQ(compared({before}, {after}).changes.size(), 1U) << "more than five";
 }
 
 TEST(uses, are_other_work_only_where_many_counts_differ) {
-  const auto compared = [](std::uint64_t before, std::uint64_t after) {
-    return compare({use_of("write", "f", 150'000, 100), use_of("mprotect", "g", before, 5)},
-                   {use_of("write", "f", 150'000, 100), use_of("mprotect", "g", after, 5)});
+  const auto with_calls = [](std::uint64_t before, std::uint64_t after) {
+    return compared({use_of("write", "f", 150'000, 100), use_of("mprotect", "g", before, 5)},
+                    {use_of("write", "f", 150'000, 100), use_of("mprotect", "g", after, 5)});
   };
-  EXPECT_EQ(compared(3, 2).changes.size(), 1U);
-  EXPECT_FALSE(is_other_work(compared(3, 2)));
-  EXPECT_FALSE(is_other_work(compared(1'400, 0))) << "below 1 % of all";
-  EXPECT_TRUE(is_other_work(compared(1'600, 0)));
-  EXPECT_TRUE(is_other_work(compare({use_of("write", "f", 200, 100)}, {use_of("write", "f", 100, 50)})));
-  EXPECT_FALSE(is_other_work(compare({use_of("write", "f", 200, 100)}, {use_of("write", "f", 101, 50)})));
+  EXPECT_EQ(with_calls(3, 2).changes.size(), 1U);
+  EXPECT_FALSE(is_other_work(with_calls(3, 2)));
+  EXPECT_FALSE(is_other_work(with_calls(1'400, 0))) << "below 1 % of all";
+  EXPECT_TRUE(is_other_work(with_calls(1'600, 0)));
+  EXPECT_TRUE(is_other_work(compared({use_of("write", "f", 200, 100)}, {use_of("write", "f", 100, 50)})));
+  EXPECT_FALSE(is_other_work(compared({use_of("write", "f", 200, 100)}, {use_of("write", "f", 101, 50)})));
+}
+
+TEST(uses, a_time_that_differs_is_a_change_though_the_count_is_equal) {
+  const auto mutex = [](std::uint64_t ns) { return std::vector{use_of("mutex", "f", 1000, ns)}; };
+  const use_difference slower = compared(mutex(0), mutex(9'000'000));
+  ASSERT_EQ(slower.changes.size(), 1U);
+  EXPECT_TRUE(slower.has_other_times);
+  EXPECT_TRUE(compared(mutex(0), mutex(999'999)).changes.empty()) << "below the least time";
+  EXPECT_FALSE(compared(mutex(100'000'000), mutex(109'000'000)).has_other_times) << "below a tenth";
+  EXPECT_TRUE(compared(mutex(100'000'000), mutex(112'000'000)).has_other_times);
+  use before = use_of("write", "f", 1000, 100'000'000), after = use_of("write", "f", 1000, 200'000'000);
+  before.time_deviation = after.time_deviation = 15'000'000;
+  EXPECT_TRUE(compared({before}, {after}).changes.empty()) << "within five standard deviations";
+  EXPECT_FALSE(compared({use_of("write", "f", 10, 1)}, {use_of("write", "f", 20, 1)}).has_other_times);
+}
+
+code_location location_of(const char* function) {
+  code_location location;
+  location.function = function;
+  return location;
+}
+
+TEST(uses, samples_differ_by_more_than_their_error) {
+  const auto samples = [](std::uint64_t self) {
+    cpu_findings findings;
+    findings.interval_ns = 5'000'000;
+    findings.functions = {{location_of("parse(int)"), self, self}, {location_of("main"), 0, self}};
+    return samples_in(findings);
+  };
+  ASSERT_EQ(samples(100).size(), 1U) << "main itself never ran";
+  EXPECT_EQ(samples(100)[0].function, "parse");
+  EXPECT_EQ(samples(100)[0].nanoseconds, 500'000'000U);
+  EXPECT_TRUE(compared(samples(100), samples(170)).changes.empty()) << "70 of 82 that five deviations are";
+  EXPECT_EQ(compared(samples(100), samples(200)).changes.size(), 1U);
+  EXPECT_TRUE(compared(samples(100'000), samples(105'000)).changes.empty()) << "two runs differ by as much";
 }
 
 TEST(uses, the_largest_change_is_first) {
   const use_difference total =
-      compare({use_of("write", "f", 10, 100), use_of("write", "f", 5, 50), use_of("read", "f", 9, 9),
-               use_of("open", "h", 2, 0)},
-              {use_of("write", "f", 3, 30), use_of("read", "f", 8, 9), use_of("close", "h", 1, 10'000)});
+      compared({use_of("write", "f", 10, 100), use_of("write", "f", 5, 50), use_of("read", "f", 9, 9),
+                use_of("open", "h", 2, 0)},
+               {use_of("write", "f", 3, 30), use_of("read", "f", 8, 9), use_of("close", "h", 1, 10'000)});
   ASSERT_EQ(total.changes.size(), 4U);
   EXPECT_EQ(total.changes[0].after->operation, "close");
   EXPECT_FALSE(total.changes[0].before);

@@ -3,10 +3,10 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {Change_state, State} from '../address';
 import {Bar, Choice, Kind, Search} from '../parts';
-import type {Change, Difference, Memory_sums, Range, Side} from '../recording';
+import type {Change, Difference, Memory_sums, Range, Side, Use_changes} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
-import {bytes_words, count_words, cut, estimate_words, grouped, middle, range_words, short_function, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, estimate_words, grouped, middle, range_words, short_function, shown} from '../words';
 import {remedy_name} from './sites';
 
 interface Row {
@@ -83,6 +83,20 @@ function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Di
   );
 }
 
+// The time of both programs in one kind of work, and the functions where it changed most.
+function Uses_card({title, uses}: {title: string; uses?: Use_changes | null}): JSX.Element | null {
+  if (!uses || (!uses.before?.nanoseconds && !uses.after?.nanoseconds)) return null;
+  return (
+    <li class="card">
+      <h2>{title}</h2>
+      <p><strong>{duration_words(uses.before?.nanoseconds)} → {duration_words(uses.after?.nanoseconds)}</strong></p>
+      {(uses.changes ?? []).slice(0, 3).map(({before, after}, index) => (
+        <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {duration_words(before?.nanoseconds)} → {duration_words(after?.nanoseconds)}</p>
+      ))}
+    </li>
+  );
+}
+
 export function Changes({difference, state, change}: {difference: Difference; state: State; change: Change_state}): JSX.Element {
   const all_rows = useMemo<Row[]>(() => (difference.changes ?? []).map((change, index) => {
     const side = change.after ?? change.before!;
@@ -107,23 +121,27 @@ export function Changes({difference, state, change}: {difference: Difference; st
   return (
     <>
       <ul class="cards first">
-        <li class="card">
+        {difference.allocations && <li class="card">
           <h2>The heap cost</h2>
           <p>before: <strong>{ms_words(difference.heap_ns.before)}</strong></p><Bar range={ms(difference.heap_ns.before)} longest={longest} label={`before ${ms_words(difference.heap_ns.before)}`} />
           <p>after: <strong>{ms_words(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${ms_words(difference.heap_ns.after)}`} />
-        </li>
+        </li>}
         <li class="card">
           <h2>Processor time</h2>
           <p>predicted: <strong>{saved_words(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${ms_words(difference.predicted_ns)}`} />
           <p>achieved: <strong>{saved_words(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${ms_words(difference.saved_cpu_ns)}`} />
         </li>
-        <li class="card">
+        {difference.allocations && <li class="card">
           <h2>Allocations</h2>
           {Object.entries(difference.allocations).map(([category, sides]) => (
             <p key={category}><Kind kinds={categories.sites} category={category} />: {count_words(sides.before)} → <strong>{count_words(sides.after)}</strong></p>
           ))}
-        </li>
-        {difference.memory && <Memory_card memory={difference.memory} />}
+        </li>}
+        {difference.allocations && difference.memory && <Memory_card memory={difference.memory} />}
+        <Uses_card title="Sampled on the processor" uses={difference.cpu} />
+        <Uses_card title="Waits of threads" uses={difference.waits} />
+        <Uses_card title="Waits for locks" uses={difference.locks} />
+        <Uses_card title="System calls" uses={difference.syscalls} />
       </ul>
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
