@@ -28,6 +28,7 @@
 #include "profiler/launch/library.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
