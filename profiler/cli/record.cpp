@@ -276,7 +276,7 @@ void obey(recorder_control& control, bounded_recording& files, const process_rec
 
 void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
-  for (const std::string& line : unrecorded_text(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
+  for (const std::string& line : unrecorded_text(recording.now())) fmt::print(stderr, "tarn: {}\n", line);
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
@@ -456,7 +456,10 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   files.end(ending);
   if (request.searches_leaks && first.region().leaks().step.load() <= format::leak_step::requested)
     fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n",
-               starts_launcher ? "the program starts others" : "the program did not end by exit()");
+               starts_launcher ? "the program starts others"
+               : first.region().unrecorded().is_restricted
+                   ? "the program had restricted its system calls (seccomp) when it ended"
+                   : "the program did not end by exit()");
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follows_children && child_processes.has_running() && stopped == 0) {
@@ -474,6 +477,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   } else {
     first.write_unrecorded(unrecorded_in(first.region()));
     print_summary(sources, first);
+    child_processes.write_unrecorded();
     child_processes.print_summary(first.region());
   }
   std::fflush(nullptr);

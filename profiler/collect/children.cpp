@@ -146,14 +146,24 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
     }
   }
   format::unrecorded_facts facts = unrecorded_in(longest_running->region());
+  const auto add_programs = [&](const format::unrecorded_facts& started) {
+    for (const auto& [name, starts] : started.programs) facts.programs[name] += starts;
+  };
+  if (longest_running != &launcher) add_programs(launcher.region().unrecorded());
   for (const child_process& child : children_) {
     if (child.recording.get() == longest_running || !child.recording->has_begun()) continue;
-    if (!is_of_launcher(*child.recording)) {
+    const format::unrecorded_facts of_child = unrecorded_in(child.recording->region());
+    add_programs(of_child);
+    if (!of_child.became.empty()) {
+      const std::size_t reason = of_child.why.find(": ");
+      ++facts.programs[analyse::file_name(of_child.became) +
+                       (reason == std::string::npos ? "" : of_child.why.substr(reason))];
+    } else if (!is_of_launcher(*child.recording)) {
       const std::string path = child.recording->region().arguments().front();
       ++facts.programs[analyse::file_name(path)];
     }
     // A launcher in a user namespace of its own cannot have its children recorded.
-    facts.forks += child.recording->region().unrecorded().forks;
+    facts.forks += of_child.forks;
     child.recording->remove();
   }
   try {
@@ -163,6 +173,17 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
   }
   longest_running->write_unrecorded(facts);
   return *longest_running;
+}
+
+void children::write_unrecorded() {
+  for (const child_process& child : children_) {
+    if (!child.recording->has_begun()) continue;
+    const format::unrecorded_facts facts = unrecorded_in(child.recording->region());
+    child.recording->write_unrecorded(facts);
+    if (!facts.became.empty())
+      fmt::print(stderr, "tarn: not recorded: process {} from its exec on, {}\n", child.process,
+                 facts.why.empty() ? facts.became : facts.why);
+  }
 }
 
 void children::print_summary(const region_file& first) const {

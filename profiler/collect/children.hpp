@@ -49,6 +49,9 @@ class children {
   // recording that is left.
   process_recording& keep_longest_running(process_recording& launcher);
 
+  // Writes, into the file of each child, which programs it started or became that were not recorded.
+  void write_unrecorded();
+
   // Prints how many children there were and where they are recorded; prints nothing when there was none.
   void print_summary(const region_file& first) const;
 

@@ -15,6 +15,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
+#include "profiler/format/refusal.hpp"
 #include "profiler/launch/limits.hpp"
 
 namespace tarn::command {
@@ -215,6 +216,19 @@ void region_file::answer_control(bool is_recording) {
   header_->control.answers.fetch_add(1, std::memory_order_release);
 }
 
+namespace {
+
+// Returns the name of a program in the region, with the reason if it could not be recorded.
+std::string name_and_reason(const std::string& name) {
+  if (name.starts_with(static_cast<char>(refusal::is_static)))
+    return name.substr(1) + ": is statically linked, so no loader can put libtarn-record.so into it";
+  if (name.starts_with(static_cast<char>(refusal::has_privileges)))
+    return name.substr(1) + ": is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD";
+  return name;
+}
+
+}  // namespace
+
 unrecorded_facts region_file::unrecorded() const {
   unrecorded_facts facts;
   const std::uint32_t before_exec = header_->exec_after_images.load(std::memory_order_acquire);
@@ -223,7 +237,9 @@ unrecorded_facts region_file::unrecorded() const {
   }
   for (const unrecorded_program& program : header_->unrecorded) {
     if (program.state.load(std::memory_order_acquire) != 2) continue;
-    facts.programs[{program.name, ::strnlen(program.name, sizeof program.name)}] += program.starts.load();
+    const std::uint64_t starts = program.starts.load();
+    const std::string name(program.name, ::strnlen(program.name, sizeof program.name));
+    if (starts != 0) facts.programs[name_and_reason(name)] += starts;
   }
   if (const std::uint64_t other_programs = header_->unrecorded_others.load()) facts.programs["others"] = other_programs;
   facts.forks = header_->unrecorded_forks.load();

@@ -9,6 +9,6 @@
 namespace tarn::command {
 
 // Returns a line for each item; no line where everything was recorded.
-std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts);
+std::vector<std::string> unrecorded_text(const format::recording& recording);
 
 }  // namespace tarn::command

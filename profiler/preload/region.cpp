@@ -265,29 +265,36 @@ bool map_inherited(const char* const* environment) noexcept {
   return is_own && map_region(file, nullptr);
 }
 
-// Counts this process's program as unrecorded, by the last part of its path.
-void note_unrecorded(format::region_header& header) noexcept {
-  char path[512];
-  const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-  path[length > 0 ? length : 0] = '\0';
+// Counts a start of an unrecorded program, by the last part of its path. Returns the count; null when there is no room.
+std::atomic<std::uint32_t>* note_start(format::region_header& header, const char* path, format::refusal why) noexcept {
+  char name[sizeof header.unrecorded->name] = {static_cast<char>(why)};
+  const std::size_t mark_bytes = why == format::refusal::loadable ? 0 : 1;
   const char* const slash = std::strrchr(path, '/');
-  const char* const name = slash == nullptr ? path : slash + 1;
-  constexpr std::size_t limit = sizeof header.unrecorded->name - 1;
-  const std::size_t bytes = std::strlen(name) < limit ? std::strlen(name) : limit;
+  const char* const last_part = slash == nullptr ? path : slash + 1;
+  const std::size_t limit = sizeof name - 1, whole_name = mark_bytes + std::strlen(last_part);
+  const std::size_t bytes = whole_name < limit ? whole_name : limit;
+  std::memcpy(name + mark_bytes, last_part, bytes - mark_bytes);
   for (format::unrecorded_program& program : header.unrecorded) {
     std::uint32_t unused = 0;
     if (program.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
       std::memcpy(program.name, name, bytes);
       program.starts.store(1, std::memory_order_relaxed);
       program.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
-      return;
+      return &program.starts;
     }
     if (unused == 2 && std::strncmp(program.name, name, limit) == 0) {
       program.starts.fetch_add(1, std::memory_order_relaxed);
-      return;
+      return &program.starts;
     }
   }
   header.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+void note_unrecorded(format::region_header& header) noexcept {
+  char path[512];
+  const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  note_start(header, path, format::refusal::loadable);
 }
 
 }  // namespace
@@ -319,6 +326,10 @@ constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
 bool attach_to(long file) noexcept {
   first_kept_number = 48;
   return map_region(file, nullptr);
+}
+
+std::atomic<std::uint32_t>* note_refused_program(const char* path, format::refusal why) noexcept {
+  return note_start(header(), path, why);
 }
 
 void note_unrecorded_fork() noexcept {

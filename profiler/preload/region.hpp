@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "profiler/format/clock.hpp"
+#include "profiler/format/refusal.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
 
@@ -29,6 +30,10 @@ void open_some_spares() noexcept;
 
 // Counts a child that is not recorded. Call it in the parent after each fork and vfork.
 void note_unrecorded_fork() noexcept;
+
+// Counts a program that a child becomes and that cannot load the recorder. Returns its count, so that the caller can
+// take that back; null when there is no room for it.
+std::atomic<std::uint32_t>* note_refused_program(const char* path, format::refusal why) noexcept;
 
 // Call these before an exec of this process, and after one that failed. begin_exec() returns the region's descriptor,
 // which the next program then has, or -1 when there is none.

@@ -21,25 +21,25 @@ class release_log {
 
   void add(std::uint64_t holder, std::uint64_t acquired_at, std::uint64_t now) noexcept {
     const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
-    entry& entry = entries_[number % size];
-    entry.number.store(0, std::memory_order_relaxed);
+    entry& slot = entries_[number % size];
+    slot.number.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    entry.holder.store(holder, std::memory_order_relaxed);
-    entry.acquired_at.store(acquired_at, std::memory_order_relaxed);
-    entry.released_at.store(now, std::memory_order_relaxed);
-    entry.number.store(number, std::memory_order_release);
+    slot.holder.store(holder, std::memory_order_relaxed);
+    slot.acquired_at.store(acquired_at, std::memory_order_relaxed);
+    slot.released_at.store(now, std::memory_order_relaxed);
+    slot.number.store(number, std::memory_order_release);
   }
   // Releases are numbered from 1 on; this is the number of the last one.
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   // Returns zeroes for a release that is no longer, or not yet, in the log.
   known_hold hold(std::uint64_t number) const noexcept {
-    const entry& entry = entries_[number % size];
-    if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
-    const known_hold hold = {entry.holder.load(std::memory_order_relaxed),
-                             entry.acquired_at.load(std::memory_order_relaxed),
-                             entry.released_at.load(std::memory_order_relaxed)};
+    const entry& slot = entries_[number % size];
+    if (number == 0 || slot.number.load(std::memory_order_acquire) != number) return {};
+    const known_hold hold = {slot.holder.load(std::memory_order_relaxed),
+                             slot.acquired_at.load(std::memory_order_relaxed),
+                             slot.released_at.load(std::memory_order_relaxed)};
     std::atomic_thread_fence(std::memory_order_acquire);
-    return entry.number.load(std::memory_order_relaxed) == number ? hold : known_hold{};
+    return slot.number.load(std::memory_order_relaxed) == number ? hold : known_hold{};
   }
 
  private:

@@ -298,7 +298,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   }
   print_program(analysis, style);
   const bool has_heap = records_heap(analysis.recorded());
-  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recorded().unrecorded);
+  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recorded());
   for (const std::string& line : unrecorded) fmt::print("{}.\n", style.bold(line));
   if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
     fmt::print("{}.\n", style.bold(own_heap_text(*module)));

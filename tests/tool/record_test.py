@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -339,6 +340,32 @@ class Record(unittest.TestCase):
         newer[8] += 1
         (self.folder / "rec").write_bytes(newer)
         self.assertIn("version 4, and this tarn reads version 3", self.run_tarn("report", "rec", code=3).stderr)
+
+    def test_programs_that_cannot_be_recorded_are_named_with_the_reason(self):
+        name = pathlib.Path(PATHS.static).name
+        reason = "is statically linked, so no loader can put libtarn-record.so into it"
+        spawns = ("import os, sys; words = sys.argv[1:]; os.waitpid(os.posix_spawn(words[0], words, os.environ), 0)\n"
+                  "if os.fork() == 0: os.execv(words[0], words)\n"
+                  "os.wait()")
+        for words, mode, times in ((("sh", "-c", f"'{PATHS.static}'; true"), (), ""),
+                                   ((sys.executable, "-c", spawns, PATHS.static), (), " ×2"),
+                                   ((sys.executable, "-c", spawns, PATHS.static), ("--follow",), "")):
+            with self.subTest(words=words[0], mode=mode):
+                said = self.run_tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
+                self.assertIn(f"tarn: not recorded: {name}{times}: {reason}\n", said)
+                self.assertNotIn("use tarn record --follow", said)
+                self.assertIn(f"not recorded: {name}{times}: {reason}.\n", self.run_tarn("report", "rec").stdout)
+
+    def test_a_set_uid_child_is_named(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        program = self.folder / "privileged"
+        shutil.copy(shutil.which("true"), program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        said = self.run_tarn("record", "--heap", "-o", "rec", "--", "sh", "-c", "./privileged; true").stderr
+        self.assertIn("not recorded: privileged: is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD",
+                      said)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):

@@ -1,0 +1,9 @@
+// Says why a program cannot load the recorder. `tarn record` makes a sentence of it.
+#pragma once
+
+namespace tarn::format {
+
+// The name of such a program in the region (unrecorded_program) begins with this byte.
+enum class refusal : char { loadable = 0, is_static = 1, has_privileges = 2 };
+
+}  // namespace tarn::format
