@@ -52,7 +52,7 @@ def offers_of(report, name):
                     offers.append((site["predicted"], site["count"], None))
         return sites, offers
     for site in report["sites"]:
-        if re.search(function, site["stack"][site["place"]]["function"] if site["stack"] else ""):
+        if re.search(function, site["stack"][site["frame_index"]]["function"] if site["stack"] else ""):
             sites += site["allocations"] >= 1000
             remedies = site["predicted"]["remedies"]
             offers += [(offer, site["allocations"], remedies[0]["name"]) for offer in remedies

@@ -28,8 +28,8 @@ struct acquiring_function {
 // The C++ library's own wrapper of pthread_mutex_lock, which has a name of its own without debug information.
 bool is_lock_wrapper(const code_location& location) { return location.function.starts_with("__gthread_"); }
 
-bool is_own(const std::vector<code_location>& places) {
-  return std::any_of(places.begin(), places.end(),
+bool is_own(const std::vector<code_location>& locations) {
+  return std::any_of(locations.begin(), locations.end(),
                      [](const code_location& location) { return !is_wrapper(location) && !is_runtime_code(location); });
 }
 
@@ -38,11 +38,11 @@ bool is_own(const std::vector<code_location>& places) {
 void add_functions(std::vector<acquiring_function>& functions, const format::site_facts& site,
                    const resolve_function& resolve) {
   for (std::size_t index = 0; index < site.frames.size(); ++index) {
-    const std::vector<code_location> places = resolve(site.image, site.frames[index]);
-    if (places.empty() || is_runtime_module(places.back().module)) continue;
-    functions.push_back({site.image, site.frames[index], places.back(),
+    const std::vector<code_location> locations = resolve(site.image, site.frames[index]);
+    if (locations.empty() || is_runtime_module(locations.back().module)) continue;
+    functions.push_back({site.image, site.frames[index], locations.back(),
                          frames(site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end())});
-    if (is_own(places) && !is_lock_wrapper(places.back())) return;
+    if (is_own(locations) && !is_lock_wrapper(locations.back())) return;
   }
 }
 
@@ -54,9 +54,9 @@ bool calls_later(const acquiring_function& function, const format::site_facts& s
                   site.frames.begin() + static_cast<std::ptrdiff_t>(depth)))
     return false;
   const std::uint64_t frame = site.frames[depth - 1];
-  const std::vector<code_location> places = resolve(site.image, frame);
-  if (frame == function.frame || places.empty()) return false;
-  const code_location& location = places.back();
+  const std::vector<code_location> locations = resolve(site.image, frame);
+  if (frame == function.frame || locations.empty()) return false;
+  const code_location& location = locations.back();
   if (location.function.empty() || location.function != function.location.function ||
       location.module != function.location.module)
     return false;

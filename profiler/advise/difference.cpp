@@ -119,9 +119,9 @@ std::vector<change> matched(const std::vector<location_sums>& before, const std:
 
 // Returns how many of the functions that allocate in the smaller recording also do in the other one.
 double share_in_common(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
-  const auto functions_of = [](const std::vector<location_sums>& places) {
+  const auto functions_of = [](const std::vector<location_sums>& locations) {
     std::set<function_key> functions;
-    for (const location_sums& sums : places) functions.emplace(sums.function, sums.file);
+    for (const location_sums& sums : locations) functions.emplace(sums.function, sums.file);
     return functions;
   };
   const std::set<function_key> earlier = functions_of(before), later = functions_of(after);
@@ -180,7 +180,7 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
     location_sums total;
     double dearest = -1;
   };
-  std::map<std::tuple<std::string, std::string, int>, sums> places;
+  std::map<std::tuple<std::string, std::string, int>, sums> sums_by_key;
   for (const site_view& view : views) {
     if (only && view.facts.category != *only) continue;
     location_sums entry;
@@ -190,7 +190,7 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
       entry.line = location->line;
       if (entry.function.empty() && entry.line == 0) entry.line = static_cast<int>(location->offset);
     }
-    sums& sums_here = places[{entry.function, entry.file, entry.line}];
+    sums& sums_here = sums_by_key[{entry.function, entry.file, entry.line}];
     sums_here.total.function = entry.function;
     sums_here.total.file = entry.file;
     sums_here.total.line = entry.line;
@@ -215,7 +215,7 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
       add_offer(sums_here.total.others, view.offers[index]);
   }
   std::vector<location_sums> result;
-  for (auto& [key, sums_here] : places) {
+  for (auto& [key, sums_here] : sums_by_key) {
     const auto& by_category = sums_here.total.allocations_by_category;
     sums_here.total.category =
         static_cast<heap_category>(std::max_element(by_category.begin(), by_category.end()) - by_category.begin());
@@ -226,8 +226,8 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
 
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   difference difference;
-  const auto add_all = [](const std::vector<location_sums>& places, auto& by_category, range& now_ns) {
-    for (const location_sums& sums : places) {
+  const auto add_all = [](const std::vector<location_sums>& locations, auto& by_category, range& now_ns) {
+    for (const location_sums& sums : locations) {
       for (std::size_t index = 0; index < category_count; ++index)
         by_category[index] += sums.allocations_by_category[index];
       now_ns += sums.now_ns;
@@ -262,8 +262,8 @@ std::vector<change> memory_changes(const std::vector<location_sums>& before, con
   const auto difference_of = [&](const change& change, amount bytes) {
     return std::fabs(value(change.after, bytes) - value(change.before, bytes));
   };
-  const auto peak_of = [](const std::vector<location_sums>& places) {
-    return std::accumulate(places.begin(), places.end(), 0.0, [](double sum, const location_sums& location) {
+  const auto peak_of = [](const std::vector<location_sums>& locations) {
+    return std::accumulate(locations.begin(), locations.end(), 0.0, [](double sum, const location_sums& location) {
       return sum + as_double(location.peak_bytes);
     });
   };

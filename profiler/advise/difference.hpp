@@ -61,10 +61,10 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
 
 // The sums of all sites, and those of the sites of each category. A place may have sites of several categories.
 struct located_sums {
-  std::vector<location_sums> places;
+  std::vector<location_sums> locations;
   std::array<std::vector<location_sums>, category_count> by_category;
-  const std::vector<location_sums>& places_in(std::optional<heap_category> category) const {
-    return category ? by_category[static_cast<std::size_t>(*category)] : places;
+  const std::vector<location_sums>& locations_in(std::optional<heap_category> category) const {
+    return category ? by_category[static_cast<std::size_t>(*category)] : locations;
   }
 };
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);

@@ -219,13 +219,13 @@ bool is_of_memory(metric_kind metric) {
          metric == metric_kind::growth;
 }
 
-std::vector<limit_check> check_limits(const std::vector<limit>& limits, const located_sums& places, const totals& whole,
-                                      double requests) {
+std::vector<limit_check> check_limits(const std::vector<limit>& limits, const located_sums& located,
+                                      const totals& whole, double requests) {
   std::vector<limit_check> checks;
   for (const limit& limit : limits) {
     limit_check& check = checks.emplace_back(limit_check{limit, 0, {}, nullptr});
     location_sums samples;
-    for (const location_sums& sums : places.places_in(limit.category)) {
+    for (const location_sums& sums : located.locations_in(limit.category)) {
       if (is_of_program(limit.metric) || is_of_processor(limit.metric) || !is_meant(limit, sums.function, sums.file))
         continue;
       check.value += value_of(limit.metric, sums);

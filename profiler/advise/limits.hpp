@@ -110,7 +110,7 @@ bool is_of_memory(limit::metric_kind metric);
 
 // Returns the value of each limit. `requests` is the number of requests that the program served; throws
 // wrong_limit if it is 0 and a limit needs it.
-std::vector<limit_check> check_limits(const std::vector<limit>& limits, const located_sums& places, const totals& whole,
-                                      double requests);
+std::vector<limit_check> check_limits(const std::vector<limit>& limits, const located_sums& located,
+                                      const totals& whole, double requests);
 
 }  // namespace tarn::analyse

@@ -45,7 +45,7 @@ struct diff_request {
 struct side {
   side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
       : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
-        sums(sums_by_location(analysis).places),
+        sums(sums_by_location(analysis).locations),
         locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
         calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())),
         samples(analyse::samples_in(analysis.cpu())),

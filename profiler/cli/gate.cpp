@@ -222,12 +222,12 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
 
 // Refuses a limit on a function that the recording lacks: it could never be broken, because the name is misspelt or the
 // function was renamed.
-void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& places,
+void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& locations,
                      analyse::analysis& analysis, const std::string& path) {
   for (const limit& limit : limits) {
     if (limit.function.empty()) continue;
     const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
-    if (std::any_of(places.begin(), places.end(), is_meant)) continue;
+    if (std::any_of(locations.begin(), locations.end(), is_meant)) continue;
     const auto is_wanted = [&](const std::string& name) {
       return analyse::is_at(limit, analyse::without_arguments(name));
     };
@@ -275,12 +275,12 @@ bool gate(const gate_request& request) {
                              has(limit::metric_kind::share) ? machine_costs(false) : analyse::cost_model(),
                              {.bytes = std::move(bytes), .wrappers = {}});
   check_memory(limits, analysis, request.path);
-  const analyse::located_sums places = sums_by_location(analysis);
-  check_functions(limits, places.places, analysis, request.path);
+  const analyse::located_sums located = sums_by_location(analysis);
+  check_functions(limits, located.locations, analysis, request.path);
   const analyse::totals whole = totals_of(analysis);
   std::vector<limit_check> checks;
   try {
-    checks = analyse::check_limits(limits, places, whole, requests);
+    checks = analyse::check_limits(limits, located, whole, requests);
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }

@@ -81,17 +81,17 @@ std::vector<const lab::experiment*> select_experiments(const std::vector<std::st
 }
 
 // The programs are in the build tree beside this command, or in libexec of an installed tree.
-lab::places find_places(const std::string& program) {
+lab::run_folders find_folders(const std::string& program) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) fail(exit_code::missing, "cannot find the lab's programs: /proc is not mounted");
-  lab::places places;
-  places.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
+  lab::run_folders folders;
+  folders.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
   for (const char* const folder : {".", TARN_PROGRAM_FOLDER}) {
     const fs::path folder_path = (self.parent_path() / folder).lexically_normal();
     if (!fs::exists(folder_path / ("lab-" + program), error)) continue;
-    places.programs = folder_path.string();
-    return places;
+    folders.programs = folder_path.string();
+    return folders;
   }
   fail(exit_code::missing, "cannot find lab-{} in {}: install the package tarn-lab, or build with TARN_BUILD_LAB=ON",
        program, (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
@@ -132,7 +132,7 @@ int run_lab(const lab_request& request) {
   } catch (const lab::problem& problem) {
     fail(exit_code::usage, "{}", problem.what());
   }
-  const lab::places places = find_places(experiments.front()->program);
+  const lab::run_folders folders = find_folders(experiments.front()->program);
   const auto machine = lab::machine_facts();
   const bool shows_text = request.json != "-";
   if (shows_text) {
@@ -147,7 +147,7 @@ int run_lab(const lab_request& request) {
     if (request.rounds != 0) options.rounds = request.rounds;
     {
       progress_line line;
-      results.push_back(lab::run(*experiment, options, places, [&](const std::string& text) { line(text); }));
+      results.push_back(lab::run(*experiment, options, folders, [&](const std::string& text) { line(text); }));
     }
     is_broken = is_broken || !results.back().failure.empty();
     if (shows_text) {

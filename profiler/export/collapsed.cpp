@@ -23,14 +23,14 @@ std::string one_frame(std::string_view text) {
 }
 
 // Ranks the values in their order; equal ones have the same rank.
-std::vector<std::uint32_t> places_in_order(const std::vector<std::string>& names) {
+std::vector<std::uint32_t> ranks_of(const std::vector<std::string>& names) {
   std::map<std::string_view, std::uint32_t> order;
   for (const std::string& name : names) order.try_emplace(name);
   std::uint32_t next = 0;
   for (auto& [name, index] : order) index = next++;
-  std::vector<std::uint32_t> places;
-  for (const std::string& name : names) places.push_back(order.at(name));
-  return places;
+  std::vector<std::uint32_t> ranks;
+  for (const std::string& name : names) ranks.push_back(order.at(name));
+  return ranks;
 }
 
 }  // namespace
@@ -43,15 +43,15 @@ void write_collapsed(const profile& profile, measure which, const sink& output) 
   }
   std::vector<std::string> names;
   for (const frame& frame : frames.list()) names.push_back(one_frame(frame.name));
-  const std::vector<std::uint32_t> places = places_in_order(names);
+  const std::vector<std::uint32_t> ranks = ranks_of(names);
   std::vector<const std::string*> in_order(names.size());
-  for (std::size_t index = 0; index < names.size(); ++index) in_order[places[index]] = &names[index];
+  for (std::size_t index = 0; index < names.size(); ++index) in_order[ranks[index]] = &names[index];
   // The lines are sorted, so that two exports can be compared, and sorted by numbers, because the lines of a large
   // recording take hundreds of megabytes.
   std::map<std::vector<std::uint32_t>, std::uint64_t> lines;
   for (std::size_t index = 0; index < stacks.size(); ++index) {
     if (stacks[index].empty()) continue;
-    for (std::uint32_t& number : stacks[index]) number = places[number];
+    for (std::uint32_t& number : stacks[index]) number = ranks[number];
     lines[std::move(stacks[index])] += profile.samples()[index].sums[which];
   }
   for (const auto& [stack, count] : lines) {

@@ -191,8 +191,8 @@ std::size_t firefox::stack(std::size_t frame, std::size_t outer) {
 
 std::size_t firefox::stack_of(const sample& sample) {
   std::size_t stack_number = no_entry;
-  const std::vector<std::uint32_t>& places = profile_.stacks()[sample.site];
-  for (auto index = places.rbegin(); index != places.rend(); ++index) {
+  const std::vector<std::uint32_t>& locations = profile_.stacks()[sample.site];
+  for (auto index = locations.rbegin(); index != locations.rend(); ++index) {
     const location& location = profile_.locations()[*index];
     const std::size_t resource = library(location.module);
     std::size_t depth = 0;  // depth of inlining
@@ -202,7 +202,7 @@ std::size_t firefox::stack_of(const sample& sample) {
       stack_number = stack(frame({called, 0, depth++, address, line->line}), stack_number);
     }
   }
-  if (places.empty())
+  if (locations.empty())
     stack_number = stack(frame({function(std::string(no_stack), {}, no_entry), 0, 0, -1, 0}), stack_number);
   return stack(frame({function(leaf_name(sample), {}, no_entry), category_of(sample.category), 0, -1, 0}),
                stack_number);

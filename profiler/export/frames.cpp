@@ -24,12 +24,12 @@ std::vector<std::uint32_t> frames::stack_of(const sample& sample) {
   const auto [thread, is_new] = of_thread_.try_emplace(sample.thread);
   if (is_new) thread->second = number_of({thread_name(profile_.recording(), sample.thread), {}, 0});
   std::vector<std::uint32_t> stack = {thread->second};
-  const std::vector<std::uint32_t>& places = profile_.stacks()[sample.site];
-  for (auto index = places.rbegin(); index != places.rend(); ++index) {
+  const std::vector<std::uint32_t>& locations = profile_.stacks()[sample.site];
+  for (auto index = locations.rbegin(); index != locations.rend(); ++index) {
     const std::vector<std::uint32_t>& numbers = of_location(*index);
     stack.insert(stack.end(), numbers.begin(), numbers.end());
   }
-  if (places.empty()) stack.push_back(number_of({std::string(no_stack), {}, 0}));
+  if (locations.empty()) stack.push_back(number_of({std::string(no_stack), {}, 0}));
   stack.push_back(number_of({leaf_name(sample), {}, 0}));
   return stack;
 }

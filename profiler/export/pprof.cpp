@@ -80,10 +80,10 @@ class pprof {
   void add(const sample& sample) {
     const format::recording& recording = profile_.recording();
     pbf_writer message(writer_, profile_field::sample);
-    std::vector<std::uint64_t> places;
-    for (const std::uint32_t location : profile_.stacks()[sample.site]) places.push_back(location + 1);
-    if (places.empty()) places.push_back(require_unknown_location());
-    message.add_packed_uint64(sample_field::location_id, places.begin(), places.end());
+    std::vector<std::uint64_t> locations;
+    for (const std::uint32_t location : profile_.stacks()[sample.site]) locations.push_back(location + 1);
+    if (locations.empty()) locations.push_back(require_unknown_location());
+    message.add_packed_uint64(sample_field::location_id, locations.begin(), locations.end());
     std::vector<std::int64_t> counts;
     for (const measure measure : profile_.used_measures())
       counts.push_back(static_cast<std::int64_t>(sample.sums[measure]));

@@ -278,8 +278,8 @@ std::vector<code_location> frames_of(const format::recording& recording, const s
   std::vector<code_location> frames;
   const format::site_facts& facts = recording.sites[site.number];
   for (const std::uint64_t frame : facts.frames) {
-    const std::vector<code_location>& places = symbols.resolve(facts.image, frame);
-    frames.insert(frames.end(), places.begin(), places.end());
+    const std::vector<code_location>& locations = symbols.resolve(facts.image, frame);
+    frames.insert(frames.end(), locations.begin(), locations.end());
   }
   return frames;
 }

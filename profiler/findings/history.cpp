@@ -12,11 +12,11 @@ using format::recording;
 // Returns for each moment the index of the interval that contains the changes before it.
 std::vector<std::uint32_t> merge(const std::vector<format::snapshot_facts>& moments, std::size_t limit,
                                  std::vector<history_interval>& intervals) {
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> indexes;
   const std::uint64_t whole = moments.back().at_ns;
   format::snapshot_facts before;  // the start of the interval
   for (const format::snapshot_facts& snapshot : moments) {
-    places.push_back(static_cast<std::uint32_t>(intervals.size()));
+    indexes.push_back(static_cast<std::uint32_t>(intervals.size()));
     // The ends are computed from the start of the run, so that a longer interval makes the next one shorter.
     const std::uint64_t due = (intervals.size() + 1) * (whole / limit);
     if (snapshot.at_ns < due) continue;  // never true for the last moment, whose time is the whole run
@@ -26,17 +26,17 @@ std::vector<std::uint32_t> merge(const std::vector<format::snapshot_facts>& mome
     before = snapshot;
     if (intervals.size() == limit) {  // only a rounding rest remains
       intervals.back().to_ns = whole;
-      places.resize(moments.size(), places.back());
+      indexes.resize(moments.size(), indexes.back());
       break;
     }
   }
-  return places;
+  return indexes;
 }
 
 class builder final : public format::watcher {
  public:
-  builder(const recording& recording, history& result, std::vector<std::uint32_t> places)
-      : recording_(recording), result_(result), intervals_(std::move(places)) {}
+  builder(const recording& recording, history& result, std::vector<std::uint32_t> interval_indexes)
+      : recording_(recording), result_(result), intervals_(std::move(interval_indexes)) {}
 
   void increase(const format::heap_key& key, const format::heap_counts& increase) override {
     if (!recording_.cells.empty()) add<heap_series>(result_.heap, key, increase);

@@ -61,8 +61,8 @@ std::vector<code_location> stack_at(const format::recording& recording, std::uin
   std::vector<code_location> stack;
   const format::site_facts& facts = recording.sites[site];
   for (const std::uint64_t frame : facts.frames) {
-    const std::vector<code_location>& places = symbols.resolve(facts.image, frame);
-    stack.insert(stack.end(), places.begin(), places.end());
+    const std::vector<code_location>& locations = symbols.resolve(facts.image, frame);
+    stack.insert(stack.end(), locations.begin(), locations.end());
   }
   std::erase_if(stack, [](const code_location& location) { return location.module.ends_with("/libtarn-record.so"); });
   return stack;

@@ -295,14 +295,14 @@ call_findings find_calls(const format::recording& recording) {
   for (const auto& [key, value] : recording.calls) {
     if (is_estimate(value)) sampled_threads.insert(key.thread);
   }
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> groups;
   for (const auto& [key, value] : recording.calls) {
     std::vector<std::uint64_t> frames = own_frames.inner_frames(key.site);
     if (frames.empty()) frames.push_back(key.site);  // the site of all calls beyond the recorder's limit
     // A long call is counted by a function of the recorder, whose stack has no frame of the C library.
     if (!own_frames.is_runtime_code(recording.sites[key.site].image, frames.back()))
       frames.erase(frames.begin(), frames.end() - 1);
-    collected& group = places[{key.number, recording.sites[key.site].image, std::move(frames)}];
+    collected& group = groups[{key.number, recording.sites[key.site].image, std::move(frames)}];
     group.sums.number = key.number;
     group.threads.insert(key.thread);
     group.calls[key.site] += value[call_counter::calls];
@@ -314,7 +314,7 @@ call_findings find_calls(const format::recording& recording) {
   const std::uint64_t time_ns =
       recording.has_ended ? (recording.end.user_us + recording.end.system_us) * 1000 : recording.clock.nanoseconds;
   std::vector<collected*> order;
-  for (auto& [key, group] : places) {
+  for (auto& [key, group] : groups) {
     call_site& site = group.sums;
     const auto most_frequent = std::max_element(group.calls.begin(), group.calls.end(),
                                                 [](const auto& a, const auto& b) { return a.second < b.second; });

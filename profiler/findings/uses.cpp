@@ -116,11 +116,11 @@ std::vector<use> waits_in(const format::recording& recording, const time_finding
 }
 
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after, std::uint64_t min_ns) {
-  std::map<std::tuple<std::string, std::string, std::string>, use_change> places;
+  std::map<std::tuple<std::string, std::string, std::string>, use_change> changes;
   use_difference result;
   const auto collect = [&](const std::vector<use>& uses, use& whole, std::optional<use> use_change::*side) {
     for (const use& usage : uses) {
-      std::optional<use>& entry = places[{usage.operation, usage.function, usage.file}].*side;
+      std::optional<use>& entry = changes[{usage.operation, usage.function, usage.file}].*side;
       if (entry) {
         add(*entry, usage);
       } else {
@@ -131,7 +131,7 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
   };
   collect(before, result.before, &use_change::before);
   collect(after, result.after, &use_change::after);
-  for (auto& [key, change] : places) {
+  for (auto& [key, change] : changes) {
     const bool is_other_time = has_other_time(change, static_cast<double>(min_ns));
     result.has_other_times = result.has_other_times || is_other_time;
     if (is_other_time || has_other_count(change)) result.changes.push_back(std::move(change));

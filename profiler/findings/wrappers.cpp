@@ -35,12 +35,12 @@ bool allocates_for_others(std::string_view function) {
                      [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
-// `places` are the functions inlined at a frame, with the frame's own function last.
-bool all_pass_on(const std::vector<code_location>& places) {
-  return std::all_of(places.begin(), places.end(), is_wrapper);
+// `locations` are the functions inlined at a frame, with the frame's own function last.
+bool all_pass_on(const std::vector<code_location>& locations) {
+  return std::all_of(locations.begin(), locations.end(), is_wrapper);
 }
-bool is_nameless(const std::vector<code_location>& places) {
-  return std::all_of(places.begin(), places.end(),
+bool is_nameless(const std::vector<code_location>& locations) {
+  return std::all_of(locations.begin(), locations.end(),
                      [](const code_location& location) { return location.function.empty(); });
 }
 
@@ -75,24 +75,25 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
                                  const std::vector<std::string>& wrappers)
     : frames_(recording.sites.size()) {
   std::vector<std::uint32_t> open;  // sites whose function may still be skipped
-  const auto places_at = [&](const format::site_facts& site, std::size_t frame) -> const std::vector<code_location>& {
+  const auto locations_at = [&](const format::site_facts& site,
+                                std::size_t frame) -> const std::vector<code_location>& {
     return symbols.resolve(site.image, site.frames[frame]);
   };
   // Skips functions that allocate for others, and functions without a name that call one of these.
   const auto advance = [&](const format::site_facts& site, std::uint32_t index) {
     while (index < site.frames.size()) {
       const bool is_last = index + 1 == site.frames.size();
-      const std::vector<code_location>& locations = places_at(site, index);
+      const std::vector<code_location>& locations = locations_at(site, index);
       if (!all_pass_on(locations) &&
-          (is_last || !is_nameless(locations) || !allocates_for_others(places_at(site, index + 1).back().function)))
+          (is_last || !is_nameless(locations) || !allocates_for_others(locations_at(site, index + 1).back().function)))
         break;
       ++index;
     }
     return index;
   };
   const auto is_chosen_wrapper = [&](const format::site_facts& site, std::uint32_t frame) {
-    const std::vector<code_location>& places = places_at(site, frame);
-    return std::any_of(places.begin(), places.end(), [&](const code_location& location) {
+    const std::vector<code_location>& locations = locations_at(site, frame);
+    return std::any_of(locations.begin(), locations.end(), [&](const code_location& location) {
       const std::string function = without_arguments(location.function);
       return std::any_of(wrappers.begin(), wrappers.end(),
                          [&](const std::string& wrapper) { return is_called(function, wrapper); });
@@ -120,7 +121,7 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
   for (int round = 0; round < max_unnamed_frames; ++round) {
     std::erase_if(open, [&](std::uint32_t number) {
       const format::site_facts& facts = recording.sites[number];
-      return frames_[number] + 1 >= facts.frames.size() || !is_nameless(places_at(facts, frames_[number]));
+      return frames_[number] + 1 >= facts.frames.size() || !is_nameless(locations_at(facts, frames_[number]));
     });
     std::map<std::pair<std::uint32_t, std::uint64_t>, std::set<std::uint64_t>> callers;
     for (const std::uint32_t number : open) {
@@ -142,16 +143,16 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
 std::vector<site> grouped(const format::recording& recording, const std::vector<site>& sites,
                           const deciding_frames& deciding_frames) {
   using key = std::tuple<std::uint32_t, heap_category, bool, std::vector<std::uint64_t>>;
-  std::map<key, std::size_t> places;
+  std::map<key, std::size_t> group_indexes;
   std::vector<site> groups;
   for (const site& site : sites) {
     const format::site_facts& facts = recording.sites[site.number];
     const std::size_t inner = std::min(facts.frames.size(), deciding_frames.frame_of(site.number) + 1);
-    const auto [group, is_new] =
-        places.try_emplace(key{facts.image, site.category, is_short_lived(site),
-                               std::vector<std::uint64_t>(facts.frames.begin(),
-                                                          facts.frames.begin() + static_cast<std::ptrdiff_t>(inner))},
-                           groups.size());
+    const auto [group, is_new] = group_indexes.try_emplace(
+        key{facts.image, site.category, is_short_lived(site),
+            std::vector<std::uint64_t>(facts.frames.begin(),
+                                       facts.frames.begin() + static_cast<std::ptrdiff_t>(inner))},
+        groups.size());
     if (is_new) {
       groups.push_back(site);
     } else {

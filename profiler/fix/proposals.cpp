@@ -91,7 +91,7 @@ std::vector<proposal> proposals_of(
   };
   std::vector<analyse::site> sites;
   std::vector<line_of_code> lines;
-  std::map<std::tuple<std::string, int, bool>, std::size_t> places;
+  std::map<std::tuple<std::string, int, bool>, std::size_t> indexes;
   for (const analyse::site& site : analysis.grouped_sites()) {
     if (sites.size() == max_sites) break;
     const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recorded(), site, analysis.names());
@@ -101,7 +101,7 @@ std::vector<proposal> proposals_of(
       return allocates_counts_alone(frame.function);
     });
     const auto [entry, is_new] =
-        places.try_emplace({view.location()->file, view.location()->line, is_counts}, sites.size());
+        indexes.try_emplace({view.location()->file, view.location()->line, is_counts}, sites.size());
     if (is_new) {
       sites.push_back(site);
       lines.push_back({is_counts, {}});

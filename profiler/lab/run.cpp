@@ -55,7 +55,7 @@ class own_folder {
 
 class experiment_run {
  public:
-  experiment_run(const experiment& definition, const request& options, const places& folders,
+  experiment_run(const experiment& definition, const request& options, const run_folders& folders,
                  const std::function<void(const std::string&)>& say)
       : definition_(definition), options_(options), folders_(folders), say_(say) {
     result_.definition = &definition;
@@ -282,7 +282,7 @@ class experiment_run {
 
   const experiment& definition_;
   const request& options_;
-  const places& folders_;
+  const run_folders& folders_;
   const std::function<void(const std::string&)>& say_;
   result result_;
   std::optional<own_folder> folder_;
@@ -293,7 +293,7 @@ class experiment_run {
 
 }  // namespace
 
-result run(const experiment& definition, const request& options, const places& folders,
+result run(const experiment& definition, const request& options, const run_folders& folders,
            const std::function<void(const std::string&)>& say) {
   return experiment_run(definition, options, folders, say).execute();
 }

@@ -21,7 +21,7 @@ class problem : public std::runtime_error {
 };
 
 // The folders of the programs and of the drop-in.
-struct places {
+struct run_folders {
   std::string programs, libraries;
 };
 
@@ -41,7 +41,7 @@ std::map<std::string, settings> read_settings(const std::vector<const experiment
                                               const std::vector<std::string>& assignments);
 
 // Runs it. Missing or failing parts never throw; the result names them. `say` receives a line for each step.
-result run(const experiment& definition, const request& options, const places& folders,
+result run(const experiment& definition, const request& options, const run_folders& folders,
            const std::function<void(const std::string&)>& say);
 
 // Returns the path of a library that the loader knows, or nothing.

@@ -80,9 +80,9 @@ remote_mapping c_library_of(const remote_process& process) {
 }
 
 // Tells where a thread may call functions that allocate and load libraries.
-class safe_places {
+class safe_points {
  public:
-  explicit safe_places(const remote_process& process) : process_(process), mappings_(process.mappings()) {
+  explicit safe_points(const remote_process& process) : process_(process), mappings_(process.mappings()) {
     constexpr std::string_view restorer_code("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
     restorer_ = process.find_code(c_library_of(process).path, restorer_code);
     const std::string program = link_of(fmt::format("/proc/{}/exe", process.number()));
@@ -228,12 +228,12 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
   constexpr std::chrono::seconds patience{20};
   const auto begun = steady::now();
   while (steady::now() < begun + patience) {
-    const safe_places places(process);
+    const safe_points points(process);
     for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
-      if (thread->is_stopped() && places.has(thread->registers(), is_patient ? max_distance : near_distance))
+      if (thread->is_stopped() && points.has(thread->registers(), is_patient ? max_distance : near_distance))
         return {std::make_unique<hurried_thread>(number), std::move(thread), since};
     }
     ::usleep(1000);

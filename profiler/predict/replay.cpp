@@ -70,11 +70,11 @@ std::ptrdiff_t warm_steps(std::size_t steps) { return static_cast<std::ptrdiff_t
 
 class player {
  public:
-  player(std::uint32_t max_places, std::uint32_t max_bytes)
+  player(std::uint32_t max_slots, std::uint32_t max_bytes)
       : source_(max_text_bytes, 'x'),
         copy_(source_),
-        blocks_(max_places),
-        texts_(new text_place[max_places]),
+        blocks_(max_slots),
+        texts_(new text_slot[max_slots]),
         kept_buffer_(max_bytes) {}
 
   // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
@@ -92,7 +92,7 @@ class player {
 
  private:
   static constexpr std::size_t max_text_bytes = 64 * 1024;
-  struct text_place {
+  struct text_slot {
     alignas(std::string) std::byte bytes[sizeof(std::string)];
   };
 
@@ -171,7 +171,7 @@ class player {
   other_work work_;
   std::string source_, copy_;
   std::vector<void*> blocks_;
-  std::unique_ptr<text_place[]> texts_;
+  std::unique_ptr<text_slot[]> texts_;
   std::vector<char> kept_buffer_;
   arena arena_;
 };
@@ -191,14 +191,14 @@ class times {
  public:
   // Without `has_remedies`, only the present cost of the calls is measured.
   explicit times(const replay_job& job, bool has_remedies, int rounds) {
-    std::uint32_t places = 0, bytes = 0;
+    std::uint32_t slots = 0, bytes = 0;
     for (const replay_plan& plan : job.plans) {
-      places = std::max(places, plan.slots);
+      slots = std::max(slots, plan.slots);
       for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
         for (const replay_step& step : *steps) bytes = std::max(bytes, step.is_chosen ? step.bytes : 0);
       }
     }
-    player replayer(places, bytes);
+    player replayer(slots, bytes);
     std::array<std::vector<script>, way_count> scripts;
     for (std::size_t index = 0; index < way_count; ++index) {
       const auto method = static_cast<way>(index);

@@ -15,7 +15,7 @@ enum class holder : std::uint8_t { nobody, library, library_new, text, pool, are
 
 class script_writer {
  public:
-  script_writer(const replay_job& job, way method, std::uint32_t places) : job_(job), method_(method), slots_(places) {}
+  script_writer(const replay_job& job, way method, std::uint32_t slots) : job_(job), method_(method), slots_(slots) {}
 
   void add(std::vector<action>& actions, const replay_step& step) {
     switch (step.kind) {

@@ -37,12 +37,12 @@ namespace tarn::preload {
 namespace {
 
 constexpr std::size_t slots = 64;  // for each of the two kinds
-constinit lock taking_places;
+constinit lock clone_slot_lock;
 
 // Returns the address in exempt.S that makes a clone and then returns to `return_address`. The same return address
 // always gets the same slot, so any number of threads may use it at once. Returns 0 when all slots are taken.
-std::uintptr_t clone_place(std::uintptr_t return_address, bool is_thread) noexcept {
-  const holding guard(taking_places);
+std::uintptr_t clone_slot(std::uintptr_t return_address, bool is_thread) noexcept {
+  const holding guard(clone_slot_lock);
   const std::size_t first = is_thread ? slots : 0;
   for (std::size_t index = 0; index < slots; ++index) {
     if (tarn_clone_back[first + index] == 0) tarn_clone_back[first + index] = return_address;
@@ -80,7 +80,7 @@ bool shares_memory(long number, const long* arguments, std::uintptr_t return_add
   }
   if ((flags & CLONE_VM) == 0) return false;  // a child with a copy of the stack needs no special code
   const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0 && is_of_c_library(thread_pointer);
-  clone_address = clone_place(return_address, is_thread);
+  clone_address = clone_slot(return_address, is_thread);
   if (is_thread) inherit_window(thread_pointer);
   return true;
 }
@@ -209,7 +209,7 @@ void keep_handler() noexcept {
 }
 
 void start_dispatch() noexcept {
-  taking_places.begin_anew();
+  clone_slot_lock.begin_anew();
   begin_substitutions_anew();
   { const entry guard; }  // makes this thread's record
   const kernel_action action = own_action();

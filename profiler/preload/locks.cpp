@@ -44,7 +44,7 @@ lock_entry* entries_made() noexcept {
 }
 
 // Returns the entry of the address, or the free entry where it belongs.
-lock_entry& place_of(lock_entry* table_entries, const void* address) noexcept {
+lock_entry& slot_of(lock_entry* table_entries, const void* address) noexcept {
   std::size_t index = home_of(address);
   for (;; index = (index + 1) % entry_count) {
     const void* const stored = table_entries[index].address.load(std::memory_order_acquire);
@@ -72,7 +72,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
 [[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
                                     std::uint32_t site) noexcept {
   const holding guard(adding);
-  lock_entry& entry = place_of(table_entries, address);
+  lock_entry& entry = slot_of(table_entries, address);
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
   if (!is_new && entry.number.load(std::memory_order_relaxed) != 0) return entry;
   if (is_new && used_entries >= entry_count / 4 * 3) return others;
@@ -91,7 +91,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
 lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   lock_entry* const table_entries = entries_made();
   if (table_entries == nullptr) return nullptr;
-  lock_entry& entry = place_of(table_entries, address);
+  lock_entry& entry = slot_of(table_entries, address);
   if (entry.number.load(std::memory_order_relaxed) != 0) [[likely]]
     return &entry;
   return &begin(table_entries, address, type, site);
@@ -388,7 +388,7 @@ void releases(const void* lock, const caller& caller) noexcept {
 void ends(const void* lock) noexcept {
   lock_entry* const table_entries = table.load(std::memory_order_acquire);
   if (table_entries == nullptr) return;
-  lock_entry& entry = place_of(table_entries, lock);
+  lock_entry& entry = slot_of(table_entries, lock);
   if (entry.address.load(std::memory_order_relaxed) == lock) entry.number.store(0, std::memory_order_relaxed);
 }
 

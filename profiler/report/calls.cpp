@@ -90,9 +90,9 @@ void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
                                          site->name, calls_text(*site, "call"));
     const std::vector<analyse::code_location> stack = analysis.stack(site->site);
-    const std::string location = stack.empty()
-                                     ? "sites beyond the recorder's limit"
-                                     : place_text(stack[analyse::own_frame_index(stack)], text_width - text.size() - 2);
+    const std::string location =
+        stack.empty() ? "sites beyond the recorder's limit"
+                      : location_text(stack[analyse::own_frame_index(stack)], text_width - text.size() - 2);
     fmt::print("{}  {}\n", text, location);
   }
 }

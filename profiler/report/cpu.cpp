@@ -71,7 +71,7 @@ void print_cpu(analyse::analysis& analysis, std::size_t top) {
     const std::string figures = fmt::format(
         "   {:>5.1f} % ± {:<4.1f} {:>5.1f} % ± {:<4.1f} {:>7}  ", percent_of(function.self, findings),
         100 * function.self_error, percent_of(function.total, findings), 100 * function.total_error, function.self);
-    fmt::print("{}{}\n", figures, place_text(function.location, text_width - figures.size()));
+    fmt::print("{}{}\n", figures, location_text(function.location, text_width - figures.size()));
   }
 }
 

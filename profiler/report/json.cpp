@@ -87,7 +87,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
           {"pairs", pairs},
           {"stack", stack},
-          {"place", view.frame_index},
+          {"frame_index", view.frame_index},
           {"stacks", site.merged_sites.size() + 1},
           {"callers", callers},
           {"type", view.allocation.type},

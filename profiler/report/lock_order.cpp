@@ -75,7 +75,7 @@ json json_of_lock(analyse::analysis& analysis, std::uint32_t lock) {
   return {
       {"type", analyse::name(facts.type)}, {"address", facts.address}, {"stack", json_of_stack(analysis, facts.site)}};
 }
-json json_of_place(analyse::analysis& analysis, std::uint32_t site) {
+json json_of_site(analyse::analysis& analysis, std::uint32_t site) {
   return {{"stack", json_of_stack(analysis, site)}};
 }
 
@@ -121,8 +121,8 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
       steps.push_back({{"lock", json_of_lock(analysis, step.holds)},
                        {"times", step.times},
                        {"threads", step.threads},
-                       {"held_from", json_of_place(analysis, step.held_site)},
-                       {"takes_at", json_of_place(analysis, step.taken_site)}});
+                       {"held_from", json_of_site(analysis, step.held_site)},
+                       {"takes_at", json_of_site(analysis, step.taken_site)}});
     }
     inversions.push_back({{"steps", steps},
                           {"by_one_thread", inversion.has_one_thread},
@@ -136,9 +136,9 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
                        {"thread", link.thread},
                        {"waits", link.waits},
                        {"waited_ns", link.nanoseconds},
-                       {"waits_at", json_of_place(analysis, link.site)},
+                       {"waits_at", json_of_site(analysis, link.site)},
                        {"holder", link.holder},
-                       {"held_from", json_of_place(analysis, link.holder_site)}});
+                       {"held_from", json_of_site(analysis, link.holder_site)}});
     }
     chains.push_back({{"links", links}, {"waited_ns", findings.chains[index].nanoseconds}});
   }

@@ -83,7 +83,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
     const analyse::call_inside& call = group.calls_inside[index];
     const std::vector<analyse::code_location> stack = analysis.stack(call.site);
     fmt::print("   inside: {}, {}{}\n", call.name, duration_text(call.nanoseconds),
-               stack.empty() ? "" : ", at " + place_text(stack[analyse::own_frame_index(stack)], 60));
+               stack.empty() ? "" : ", at " + location_text(stack[analyse::own_frame_index(stack)], 60));
   }
   fmt::print("   → {}\n", wrapped(group.remedy, 5));
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {

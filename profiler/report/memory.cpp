@@ -70,16 +70,16 @@ format::leak_facts sum_of(const std::vector<analyse::lost_memory>& lost) {
   return sum;
 }
 
-std::string place_of(analyse::analysis& analysis, const analyse::site& site, std::size_t columns) {
+std::string title_of(analyse::analysis& analysis, const analyse::site& site, std::size_t columns) {
   const analyse::site_view view = analysis.view(site);
-  return view.location() == nullptr ? "sites beyond the recorder's limit" : place_text(*view.location(), columns);
+  return view.location() == nullptr ? "sites beyond the recorder's limit" : location_text(*view.location(), columns);
 }
 
 // Returns the function above the deciding one.
 std::string caller_of(analyse::analysis& analysis, const analyse::site& site) {
   const analyse::site_view view = analysis.view(site);
   const std::size_t index = view.frame_index + 1;
-  return index < view.stack.size() ? place_text(view.stack[index], min_columns) : "no other function";
+  return index < view.stack.size() ? location_text(view.stack[index], min_columns) : "no other function";
 }
 
 std::string row_text(const memory_site& site, std::uint64_t bytes, std::uint64_t blocks, std::uint64_t sum,
@@ -106,15 +106,15 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const auto* a, const auto* b) { return a->origin->*bytes > b->origin->*bytes; });
   rows.resize(std::min(top, rows.size()));
-  std::vector<std::string> texts, places;
+  std::vector<std::string> texts, titles;
   std::vector<std::vector<std::string>> details;
   for (const memory_site* const site : rows) {
     texts.push_back(row_text(*site, site->origin->*bytes, site->origin->*blocks, sum, site->*error, site->*range));
     const std::size_t taken_columns = std::min(texts.back().size(), text_width);
-    places.push_back(place_of(analysis, *site->origin, std::max(text_width - taken_columns, min_columns)));
+    titles.push_back(title_of(analysis, *site->origin, std::max(text_width - taken_columns, min_columns)));
     details.push_back({analyse::name(site->origin->category), "by " + caller_of(analysis, *site->origin)});
   }
-  const std::vector<std::string> titles = distinct_titles(places, details);
+  titles = distinct_titles(std::move(titles), details);
   for (std::size_t index = 0; index < rows.size(); ++index) fmt::print("{}{}\n", texts[index], titles[index]);
 }
 
@@ -125,7 +125,7 @@ void print_lost_summary(analyse::analysis& analysis) {
   if (lost.empty()) return fmt::print("No memory was lost: a pointer reached each block when the program exited.\n");
   const format::leak_facts sum = sum_of(lost);
   fmt::print("{} in {} at the exit, most at {}.\n", paint().bold("Memory lost: " + amount_text(sum.bytes)),
-             count_text(sum.blocks, "block"), place_of(analysis, *lost.front().origin, 30));
+             count_text(sum.blocks, "block"), title_of(analysis, *lost.front().origin, 30));
 }
 
 void print_memory_summary(analyse::analysis& analysis) {
@@ -155,7 +155,7 @@ void print_memory_summary(analyse::analysis& analysis) {
   double sum = 0;
   for (const memory_site* const site : sites) sum += site->bytes_per_second;
   fmt::print("{} by about {}/s to the end, at {}, most at {}.\n", style.bold("Memory grows"), bytes_text(sum),
-             count_text(sites.size(), "site"), place_of(analysis, *sites.front()->origin, 30));
+             count_text(sites.size(), "site"), title_of(analysis, *sites.front()->origin, 30));
 }
 
 struct named_kind {
@@ -248,7 +248,7 @@ void print_lost(analyse::analysis& analysis, std::size_t top) {
       text += fmt::format(", {} of them behind other lost ones", grouped(facts.blocks - facts.first_blocks));
     text += "  ";
     fmt::print("{}{}\n", text,
-               place_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), min_columns)));
+               title_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), min_columns)));
   }
 }
 
@@ -265,7 +265,7 @@ json json_of_lost(analyse::analysis& analysis, std::size_t top) {
                      {"blocks", facts.blocks},
                      {"first_blocks", facts.first_blocks},
                      {"stack", stack},
-                     {"place", view.frame_index}});
+                     {"frame_index", view.frame_index}});
   }
   const format::leak_facts sum = sum_of(lost);
   return {{"bytes", sum.bytes}, {"blocks", sum.blocks}, {"first_blocks", sum.first_blocks}, {"sites", sites}};
@@ -311,7 +311,7 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
                      {"trend", analyse::name(site.course)},
                      {"bytes_per_second", site.bytes_per_second},
                      {"stack", stack},
-                     {"place", view.frame_index}});
+                     {"frame_index", view.frame_index}});
   }
   return {{"peak_bytes", memory.peak_bytes},
           {"peak_blocks", memory.peak_blocks},

@@ -99,7 +99,7 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
 
 // Describes a function without a name by the next one up the stack that has a name.
 std::string deciding_text(const analyse::site_view& view, const code_location& location) {
-  std::string text = place_text(location, 60);
+  std::string text = location_text(location, 60);
   if (!location.function.empty()) return text;
   const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.frame_index), view.stack.end(),
                                   [](const code_location& frame) { return !frame.function.empty(); });
@@ -113,7 +113,7 @@ void print_callers(const analyse::site_view& view, const paint& style) {
     std::size_t printed_callers = 0;
     for (std::size_t up = view.frame_index + 1; up < view.stack.size() && printed_callers < shown_callers; ++up) {
       if (analyse::is_runtime_code(view.stack[up])) continue;  // such as what starts a thread
-      fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
+      fmt::print("   {}\n", style.faint("by " + location_text(view.stack[up], text_width - 6)));
       ++printed_callers;
     }
     return;
@@ -128,8 +128,8 @@ void print_callers(const analyse::site_view& view, const paint& style) {
                                       ? fmt::format(", and {} more", view.callers.size() - printed_callers)
                                       : "";
     fmt::print("   {}\n",
-               style.faint(fmt::format("{}{}{}", share, place_text(caller.location, text_width - 14 - remainder.size()),
-                                       remainder)));
+               style.faint(fmt::format("{}{}{}", share,
+                                       location_text(caller.location, text_width - 14 - remainder.size()), remainder)));
   }
 }
 
@@ -250,7 +250,7 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
     }
     return fmt::format("{}Threads waited {} for them{}{}.", unfinished, duration_text(verdict.waited_ns),
                        wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
-                       stack.empty() ? "" : ", most at " + place_text(stack[analyse::own_frame_index(stack)], 32));
+                       stack.empty() ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32));
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      count_text(verdict.remedies, "site"),

@@ -137,7 +137,7 @@ std::string cut(std::string text, std::size_t columns) {
   return text.substr(0, position) + "…";
 }
 
-std::string place_text(const analyse::code_location& frame, std::size_t columns) {
+std::string location_text(const analyse::code_location& frame, std::size_t columns) {
   const std::string location = frame.file.empty()
                                    ? fmt::format("{}+{:#x}", analyse::file_name(frame.module), frame.offset)
                                    : fmt::format("{}:{}", analyse::file_name(frame.file), frame.line);

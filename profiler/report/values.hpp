@@ -36,7 +36,7 @@ std::string change_text(const analyse::analysis& before, const analyse::range& n
 // does.
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more);
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
-std::string place_text(const analyse::code_location& frame, std::size_t columns);
+std::string location_text(const analyse::code_location& frame, std::size_t columns);
 // Formats the function alone, without arguments.
 std::string function_text(const analyse::code_location& frame, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);

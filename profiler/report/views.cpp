@@ -20,7 +20,7 @@ analyse::located_sums sums_by_location(analyse::analysis& analysis) {
     views.push_back(analysis.view(site));
     if (const auto match = growth.find(&site); match != growth.end()) views.back().growth = match->second;
   }
-  analyse::located_sums sums{.places = analyse::sums_by_location(views), .by_category = {}};
+  analyse::located_sums sums{.locations = analyse::sums_by_location(views), .by_category = {}};
   for (std::size_t index = 0; index < analyse::category_count; ++index)
     sums.by_category[index] = analyse::sums_by_location(views, static_cast<analyse::heap_category>(index));
   return sums;

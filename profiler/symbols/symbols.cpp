@@ -252,8 +252,8 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
 bool symbols::has_function(const std::function<bool(const std::string&)>& is_wanted) {
   for (const format::site_facts& site : recording_.sites) {
     for (const std::uint64_t frame : site.frames) {
-      const std::vector<code_location>& places = resolve(site.image, frame);
-      if (std::any_of(places.begin(), places.end(),
+      const std::vector<code_location>& locations = resolve(site.image, frame);
+      if (std::any_of(locations.begin(), locations.end(),
                       [&](const code_location& location) { return is_wanted(location.function); }))
         return true;
     }

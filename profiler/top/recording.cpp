@@ -81,7 +81,7 @@ const std::string& top_recording::name_of(const live_row& row) {
   if (!name.empty()) return name;
   const std::vector<analyse::code_location> stack = analyse::stack_at(now_, row.site, *symbols_);
   name = stack.empty() ? "sites beyond the recorder's limit"
-                       : printable(place_text(stack[analyse::own_frame_index(stack)], 200));
+                       : printable(location_text(stack[analyse::own_frame_index(stack)], 200));
   return name;
 }
 

@@ -25,9 +25,9 @@ import programs  # noqa: E402
 TOP = 12
 
 
-def deciding(stack, place=0):
-    """The function at `place`, or the next one that has a name."""
-    return next((frame["function"] for frame in stack[place:] if frame["function"]), "")
+def deciding(stack, index=0):
+    """The function at `index`, or the next one that has a name."""
+    return next((frame["function"] for frame in stack[index:] if frame["function"]), "")
 
 
 def is_called(function, name):
@@ -42,7 +42,7 @@ def program_frames(stack):
 
 def found_in(report):
     return {
-        "sites": [{"function": deciding(site["stack"], site["place"]), "category": site["category"],
+        "sites": [{"function": deciding(site["stack"], site["frame_index"]), "category": site["category"],
                    "remedies": [remedy["name"] for remedy in site["predicted"]["remedies"]]}
                    for site in report["sites"]],
         "locks": [{"function": deciding(program_frames(lock["stack"])), "category": lock["category"],

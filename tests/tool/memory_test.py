@@ -43,11 +43,11 @@ class Memory(unittest.TestCase):
         """What each function of the program held, at the peak and at the end: a function may be several sites."""
         held = {}
         for site in memory["sites"]:
-            place = site["stack"][site["place"]]
-            if not place["file"].endswith("memory.c") or place["function"] == "run_others":  # whose threads have stacks
+            frame = site["stack"][site["frame_index"]]
+            if not frame["file"].endswith("memory.c") or frame["function"] == "run_others":  # whose threads have stacks
                 continue
-            peak, end = held.get(place["function"], (0, 0))
-            held[place["function"]] = (peak + site["peak_bytes"], end + site["end_bytes"])
+            peak, end = held.get(frame["function"], (0, 0))
+            held[frame["function"]] = (peak + site["peak_bytes"], end + site["end_bytes"])
         return held
 
     def test_each_site_has_what_it_held_at_the_peak_and_at_the_end(self):
@@ -75,7 +75,7 @@ class Memory(unittest.TestCase):
     def test_the_peak_of_a_program_before_an_exec_stays(self):
         self.record("exec", "--full")
         memory = self.memory()
-        holds = [site for site in memory["sites"] if site["stack"][site["place"]]["function"] == "hold"]
+        holds = [site for site in memory["sites"] if site["stack"][site["frame_index"]]["function"] == "hold"]
         self.assertEqual(sum(site["peak_bytes"] for site in holds), HELD)
         self.assertLess(memory["peak_bytes"], KEPT + HELD + 100_000)
 
@@ -109,7 +109,7 @@ class Memory(unittest.TestCase):
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertRegex(text, r"\n same-thread +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
         sites = json.loads(self.tarn("report", "--quick", "--json", "rec"))["sites"]
-        held = [site["stack"][site["place"]]["function"] for site in sites if site["held"]]
+        held = [site["stack"][site["frame_index"]]["function"] for site in sites if site["held"]]
         self.assertIn("hold", held)
         self.assertNotIn("grow", held)
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)

@@ -82,7 +82,7 @@ class Places(unittest.TestCase):
             with self.subTest(options=options):
                 self.run_program("rustc", "-g", *options, "-o", "program", SOURCE.with_suffix(".rs"))
                 site = self.site(5000)
-                self.assertEqual(site["stack"][site["place"]]["function"], "places::make")
+                self.assertEqual(site["stack"][site["frame_index"]]["function"], "places::make")
                 self.assertIn("places::main", [frame["function"] for frame in site["stack"]])
                 self.assertIn("tarn run", site["remedy"])
 

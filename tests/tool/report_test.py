@@ -141,7 +141,7 @@ class Report(ReportTest):
 
     def test_stacks_of_one_function_are_one_site(self):
         def leaves(report):
-            return [site for site in report["sites"] if "::leaf(" in f"::{site['stack'][site['place']]['function']}("]
+            return [site for site in report["sites"] if "::leaf(" in f"::{site['stack'][site['frame_index']]['function']}("]
 
         apart = leaves(self.json("--stacks"))
         self.assertEqual([site["callers"] for site in apart], [[], []])
@@ -409,7 +409,7 @@ class Gate(ReportTest):
             gate = json.loads(self.gate(f"{category} allocations <= 0", options=("--json",), code=1).stdout)
             self.assertEqual(gate["limits"][0]["value"], sum(site["allocations"] for site in of_category), category)
         (temporaries,) = [site for site in sites
-                         if "make_temporaries" in site["stack"][site["place"]]["function"]]
+                         if "make_temporaries" in site["stack"][site["frame_index"]]["function"]]
         gate = json.loads(self.gate("allocations at function make_temporaries <= 0", options=("--json",),
                                     code=1).stdout)
         self.assertEqual(gate["limits"][0]["largest"]["remedy"], temporaries["remedy"])

@@ -147,7 +147,7 @@ class Unwinding(unittest.TestCase):
         def deciding(*words):
             report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words,
                                                  "rec"))
-            return {site["stack"][site["place"]]["function"] for site in report["sites"]}
+            return {site["stack"][site["frame_index"]]["function"] for site in report["sites"]}
         self.assertIn("stop", deciding())
         self.assertTrue({"middle", "on_signal"} <= deciding("--wrapper", "inner"))
         passed = deciding("--wrapper", "middle", "--wrapper", "inner")

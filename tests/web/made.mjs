@@ -21,8 +21,8 @@ export function empty() {
     heap: {predicted: {now_ns: no_time, share: no_time, drop_in_saves_ns: no_time}},
     threads: [{role: 'main'}, {role: 'work'}, {role: 'work'}],
     totals: {}, crossings: [],
-    strings: ['', '/usr/lib/libc.so.6'], places: {function: [], file: [], line: [], module: []},
-    nodes: {parent: [0], place: [0]},
+    strings: ['', '/usr/lib/libc.so.6'], locations: {function: [], file: [], line: [], module: []},
+    nodes: {parent: [0], location: [0]},
   };
 }
 
@@ -40,12 +40,12 @@ export function stack(data, frames) {
   for (const [name, file, line, module = '/home/me/program'] of [...frames].reverse()) {
     const key = `${node}\n${name}\n${file}\n${line}`;
     if (!data.nodes_known.has(key)) {
-      const {places, nodes} = data;
-      places.function.push(string(name));
-      places.file.push(string(file));
-      places.line.push(line);
-      places.module.push(string(module));
-      nodes.place.push(places.function.length - 1);
+      const {locations, nodes} = data;
+      locations.function.push(string(name));
+      locations.file.push(string(file));
+      locations.line.push(line);
+      locations.module.push(string(module));
+      nodes.location.push(locations.function.length - 1);
       data.nodes_known.set(key, nodes.parent.push(node) - 1);
     }
     node = data.nodes_known.get(key);
@@ -132,16 +132,16 @@ export function course_of(data, count) {
     ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
-    {key: {lock: index, place: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
+    {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
   const waits = (data.locks ?? []).flatMap((lock, index) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
-    {key: {lock: index, place: 0, wait}, intervals: half(0), values: {waits: count, waited_ns}})));
+    {key: {lock: index, site: 0, wait}, intervals: half(0), values: {waits: count, waited_ns}})));
   const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
     {key: {call: index, node, thread}, intervals: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same_arguments: 0, in_a_row: 0}})));
   return {
     to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees', 'freed_bytes'], sites),
-    locks: table(['lock', 'place', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
-    waits: table(['lock', 'place', 'wait', 'waits', 'waited_ns'], waits),
+    locks: table(['lock', 'site', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
+    waits: table(['lock', 'site', 'wait', 'waits', 'waited_ns'], waits),
     calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'], calls),
   };
 }

@@ -443,7 +443,7 @@ const tests = {
     const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&end=0.7`);
     const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--end', '700ms', `${folder}/phases`));
     assert.deepEqual((await rows(parts)).map((row) => row.split(' ')[0]), ['early_work']);
-    const early = sites.find((site) => site.stack[site.place].function.includes('early_work'));
+    const early = sites.find((site) => site.stack[site.frame_index].function.includes('early_work'));
     assert.ok(early.allocations > 10);
     assert.ok((await parts.innerText('tr.row')).includes(early.allocations.toLocaleString('en')));
     assert.ok((await parts.innerText('.part')).includes(`to ${Number((part.to_ns / 1e9).toFixed(3))} s of`));

@@ -245,7 +245,7 @@ export class Course {
 
   private locks_in(first: number, end: number): Lock[] {
     const names = ['taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'];
-    const [lock_of, place_of, node_of, thread_of] = ['lock', 'place', 'node', 'thread'].map((key) => this.locks.key(key));
+    const [lock_of, site_of, node_of, thread_of] = ['lock', 'site', 'node', 'thread'].map((key) => this.locks.key(key));
     const [taken, contended, waited, held, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
     const threads = new Map<number, Set<number>>();
     const locks: Lock[] = (this.data.locks ?? []).map((lock) => ({
@@ -256,7 +256,7 @@ export class Course {
     for (let cell = 0; cell < this.locks.count; ++cell) {
       if (taken[cell] + refused[cell] + waited[cell] + held_ns[cell] === 0) continue;
       const lock = locks[lock_of[cell]];
-      for (const target of [lock, lock.sites?.[place_of[cell]]]) {
+      for (const target of [lock, lock.sites?.[site_of[cell]]]) {
         if (!target) continue;
         target.acquisitions! += taken[cell];
         target.contended! += contended[cell];
@@ -269,10 +269,10 @@ export class Course {
       if (!threads.has(lock_of[cell])) threads.set(lock_of[cell], new Set());
       threads.get(lock_of[cell])!.add(thread_of[cell]);
     }
-    const [of_lock, of_place, of_wait] = ['lock', 'place', 'wait'].map((key) => this.waits.key(key));
+    const [of_lock, of_site, of_wait] = ['lock', 'site', 'wait'].map((key) => this.waits.key(key));
     const [counts, sums] = ['waits', 'waited_ns'].map((column) => this.waits.sums(column, first, end));
     for (let cell = 0; cell < this.waits.count; ++cell) {
-      const wait = locks[of_lock[cell]].sites?.[of_place[cell]]?.waits?.[of_wait[cell]];
+      const wait = locks[of_lock[cell]].sites?.[of_site[cell]]?.waits?.[of_wait[cell]];
       if (!wait) continue;
       wait.waits! += counts[cell];
       wait.waited_ns! += sums[cell];

@@ -127,18 +127,18 @@ function Page({data}: {data: Data}): JSX.Element {
 }
 
 async function start(): Promise<void> {
-  const place = document.getElementById('page')!;
+  const root = document.getElementById('page')!;
   const packed = document.getElementById('recording')!;
   try {
     const data = await unpack(packed.textContent ?? '');
     packed.remove();
-    place.replaceChildren();
-    render(data.difference ? <Difference_page difference={data.difference} redacted={data.redacted} /> : <Page data={data} />, place);
+    root.replaceChildren();
+    render(data.difference ? <Difference_page difference={data.difference} redacted={data.redacted} /> : <Page data={data} />, root);
     document.documentElement.dataset.ready = 'yes';
     performance.mark('ready');
   } catch (error) {
-    place.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
-    place.setAttribute('role', 'alert');
+    root.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
+    root.setAttribute('role', 'alert');
   }
 }
 

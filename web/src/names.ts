@@ -1,4 +1,4 @@
-// The names of a recording: places and stacks by number.
+// The names of a recording: locations and stacks by number.
 import type {Data} from './recording';
 import {cut, short_function, shown} from './words';
 
@@ -8,7 +8,7 @@ const system_header = /^\/usr\//;
 
 export class Names {
   readonly parent: Int32Array;
-  readonly place: Int32Array;
+  readonly location: Int32Array;
   private readonly base: string;  // what the program's own files have in common
   private lower?: string[];
   private searched?: {text: string; nodes: Uint8Array};
@@ -17,7 +17,7 @@ export class Names {
 
   constructor(private readonly data: Data) {
     this.parent = Int32Array.from(data.nodes?.parent ?? [0]);
-    this.place = Int32Array.from(data.nodes?.place ?? [0]);
+    this.location = Int32Array.from(data.nodes?.location ?? [0]);
     this.base = this.common_folder();
   }
 
@@ -35,56 +35,56 @@ export class Names {
 
   // The innermost frame that is of the program itself; the innermost of all where there is none.
   node_of(node = 0): number {
-    return this.stack(node).find((frame) => !this.is_installed(this.place[frame])) ?? node;
+    return this.stack(node).find((frame) => !this.is_installed(this.location[frame])) ?? node;
   }
 
-  private text(texts: number[] | undefined, place: number): string {
-    return this.data.strings[texts?.[place] ?? 0] ?? '';
+  private text(texts: number[] | undefined, location: number): string {
+    return this.data.strings[texts?.[location] ?? 0] ?? '';
   }
-  function_of(place: number): string {
-    return this.text(this.data.places.function, place);
+  function_of(location: number): string {
+    return this.text(this.data.locations.function, location);
   }
-  file_of(place: number): string {
-    return this.text(this.data.places.file, place);
+  file_of(location: number): string {
+    return this.text(this.data.locations.file, location);
   }
-  module_of(place: number): string {
-    return this.text(this.data.places.module, place);
+  module_of(location: number): string {
+    return this.text(this.data.locations.module, location);
   }
-  is_installed(place: number): boolean {
-    return library.test(this.module_of(place)) || system_header.test(this.file_of(place));
+  is_installed(location: number): boolean {
+    return library.test(this.module_of(location)) || system_header.test(this.file_of(location));
   }
 
   // pages.cpp:30; libc.so.6+0x1234 where there is no debug information.
-  place_words(place: number): string {
-    const file = this.file_of(place);
-    const line = this.data.places.line[place];
+  location_text(location: number): string {
+    const file = this.file_of(location);
+    const line = this.data.locations.line[location];
     const base = (path: string) => cut(shown(path.slice(path.lastIndexOf('/') + 1)), longest_label);
-    return file ? `${base(file)}:${line}` : `${base(this.module_of(place))}+0x${(line ?? 0).toString(16)}`;
+    return file ? `${base(file)}:${line}` : `${base(this.module_of(location))}+0x${(line ?? 0).toString(16)}`;
   }
   // The same with the folders below what all have in common.
-  path(place: number): string {
-    const file = this.file_of(place);
-    if (!file) return this.place_words(place);
+  path(location: number): string {
+    const file = this.file_of(location);
+    if (!file) return this.location_text(location);
     const path = file.startsWith(this.base) ? file.slice(this.base.length) : file;
-    return `${shown(path)}:${this.data.places.line[place]}`;
+    return `${shown(path)}:${this.data.locations.line[location]}`;
   }
   label(node: number): string {
     if (node === 0) return 'all';
-    const place = this.place[node];
-    let label = this.labels.get(place);
+    const location = this.location[node];
+    let label = this.labels.get(location);
     if (label === undefined) {
-      label = cut(shown(short_function(this.function_of(place))), longest_label) || this.place_words(place);
-      this.labels.set(place, label);
+      label = cut(shown(short_function(this.function_of(location))), longest_label) || this.location_text(location);
+      this.labels.set(location, label);
     }
     return label;
   }
   // With the line where the name alone says little.
   frame(node: number): string {
     const label = this.label(node);
-    return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.place_words(this.place[node])}` : label;
+    return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.location_text(this.location[node])}` : label;
   }
   full(node: number): string {
-    const name = this.function_of(this.place[node]);
+    const name = this.function_of(this.location[node]);
     return shown(name) || this.label(node);
   }
 
@@ -95,11 +95,11 @@ export class Names {
     this.lower ??= this.data.strings.map((phrase) => phrase.toLowerCase());
     const wanted = text.toLowerCase();
     const has = this.lower.map((name) => name.includes(wanted));
-    const {function: functions, file: files, module: modules} = this.data.places;
+    const {function: functions, file: files, module: modules} = this.data.locations;
     const nodes = new Uint8Array(this.parent.length);
     for (let node = 1; node < nodes.length; ++node) {  // a parent comes first
-      const place = this.place[node];
-      nodes[node] = nodes[this.parent[node]] || has[functions[place]] || has[files[place]] || has[modules[place]] ? 1 : 0;
+      const location = this.location[node];
+      nodes[node] = nodes[this.parent[node]] || has[functions[location]] || has[files[location]] || has[modules[location]] ? 1 : 0;
     }
     this.searched = {text, nodes};
     return nodes;
@@ -122,8 +122,8 @@ export class Names {
   private common_folder(): string {
     let common: string | undefined;
     const seen = new Set<number>();
-    (this.data.places?.file ?? []).forEach((file, place) => {
-      if (file === 0 || seen.has(file) || this.is_installed(place)) return;
+    (this.data.locations?.file ?? []).forEach((file, location) => {
+      if (file === 0 || seen.has(file) || this.is_installed(location)) return;
       seen.add(file);
       const path = this.data.strings[file];
       const folder = path.slice(0, path.lastIndexOf('/') + 1);

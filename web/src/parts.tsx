@@ -6,19 +6,19 @@ import type {Names} from './names';
 import type {Range} from './recording';
 import {grouped} from './words';
 
-// Colours go by a category's place in its list (weights.ts); the word always stands beside.
+// Colours go by a category's position in its list (weights.ts); the word always stands beside.
 export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category))})`;
 
 export function Kind({kinds, category}: {kinds: string[]; category: string}): JSX.Element {
   return <span class="kind"><i aria-hidden="true" style={{background: colour_of(kinds, category)}} />{category}</span>;
 }
 
-export function Place({names, node}: {names: Names; node: number}): JSX.Element {
-  if (node === 0) return <span class="place">beyond the recorder's limit</span>;
+export function Code_location({names, node}: {names: Names; node: number}): JSX.Element {
+  if (node === 0) return <span class="location">beyond the recorder's limit</span>;
   return (
-    <span class="place" title={names.full(node).slice(0, 600)}>
+    <span class="location" title={names.full(node).slice(0, 600)}>
       <bdi>{names.label(node)}</bdi>
-      {names.label(node) !== names.place_words(names.place[node]) && <> <small><bdi>{names.place_words(names.place[node])}</bdi></small></>}
+      {names.label(node) !== names.location_text(names.location[node]) && <> <small><bdi>{names.location_text(names.location[node])}</bdi></small></>}
     </span>
   );
 }
@@ -28,8 +28,8 @@ export function Stack({names, node, mark}: {names: Names; node: number; mark?: n
   return (
     <ol class="stack">
       {frames.map((frame) => (
-        <li key={frame} class={frame === mark ? 'marked' : names.is_installed(names.place[frame]) ? 'foreign' : ''}>
-          <bdi class="full">{names.full(frame)}</bdi> <small><bdi>{names.path(names.place[frame])}</bdi></small>
+        <li key={frame} class={frame === mark ? 'marked' : names.is_installed(names.location[frame]) ? 'foreign' : ''}>
+          <bdi class="full">{names.full(frame)}</bdi> <small><bdi>{names.path(names.location[frame])}</bdi></small>
         </li>
       ))}
       {frames.length === 0 && <li>Not known: beyond the recorder's limit of sites.</li>}

@@ -40,7 +40,7 @@ export interface Site {
   by_thread?: [number, number][];
   weights?: Site_weight[];
   stack?: number;
-  place?: number;
+  frame_index?: number;
   type?: string;
   source?: string;
   remedy?: string;
@@ -211,8 +211,8 @@ export interface Data {
   lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; unattributed?: number};
   syscalls?: Call[];
   strings: string[];
-  places: {function: number[]; file: number[]; line: number[]; module: number[]};
-  nodes: {parent: number[]; place: number[]};
+  locations: {function: number[]; file: number[]; line: number[]; module: number[]};
+  nodes: {parent: number[]; location: number[]};
   difference?: Difference;
   timeline?: Timeline;
 }

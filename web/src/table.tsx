@@ -28,7 +28,7 @@ interface Properties<Row> {
 const row_height = 38;  // as in style.css
 const printed = 60;     // rows
 
-// Places instead of rows are sorted, in a typed array: of 200,000 in half the time. What was sorted once is kept.
+// Indexes instead of rows are sorted, in a typed array: of 200,000 in half the time. What was sorted once is kept.
 const orders = new WeakMap<object, Map<string, unknown[]>>();
 function in_order<Row>(rows: Row[], column: Column<Row>, is_up: boolean): Row[] {
   let sorted = orders.get(rows) as Map<string, Row[]> | undefined;
@@ -36,17 +36,17 @@ function in_order<Row>(rows: Row[], column: Column<Row>, is_up: boolean): Row[] 
   const name = `${column.name} ${is_up}`;
   let order = sorted.get(name);
   if (order) return order;
-  const places = new Uint32Array(rows.length);
-  for (let index = 0; index < places.length; ++index) places[index] = index;
+  const indexes = new Uint32Array(rows.length);
+  for (let index = 0; index < indexes.length; ++index) indexes[index] = index;
   const sign = is_up ? 1 : -1;
   if (column.is_text) {
     const keys = rows.map((row) => column.value(row));
-    places.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
+    indexes.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
   } else {
     const keys = Float64Array.from(rows, (row) => Number(column.value(row)));
-    places.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+    indexes.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
   }
-  order = Array.from(places, (place) => rows[place]);
+  order = Array.from(indexes, (index) => rows[index]);
   sorted.set(name, order);
   return order;
 }
@@ -83,9 +83,9 @@ export function Table<Row>(properties: Properties<Row>): JSX.Element {
   // The row of an address may be far down.
   useEffect(() => {
     const box = scroller.current!;
-    const place = open * row_height;
-    if (open >= 0 && (place < box.scrollTop || place > box.scrollTop + box.clientHeight - 2 * row_height)) {
-      box.scrollTop = Math.max(0, place - 2 * row_height);
+    const top = open * row_height;
+    if (open >= 0 && (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 2 * row_height)) {
+      box.scrollTop = Math.max(0, top - 2 * row_height);
     }
   }, [state.site, rows]);
 
@@ -134,9 +134,9 @@ export function Table<Row>(properties: Properties<Row>): JSX.Element {
               return (
                 <tr key={id} aria-rowindex={index + 2} class={id === state.site ? 'row open' : 'row'}
                     onClick={() => change({site: id === state.site ? '' : id})}>
-                  {columns.map((column, place) => (
+                  {columns.map((column, column_index) => (
                     <td key={column.name} class={(column.is_text ? 'text' : '') + (column.is_minor ? ' minor' : '')}>
-                      {place === 0 ? (
+                      {column_index === 0 ? (
                         <button type="button" class="opens" data-row={index} aria-expanded={id === state.site}
                                 onKeyDown={(event) => go(event, index)}>
                           {column.cell(row)}

@@ -30,13 +30,13 @@ bool is_library(std::string_view module) {
   return (module.starts_with("/usr/") || module.starts_with("/lib")) && module.find(".so") != std::string_view::npos;
 }
 
-std::vector<analyse::code_location> places_of(const json& stack) {
-  std::vector<analyse::code_location> places;
+std::vector<analyse::code_location> locations_of(const json& stack) {
+  std::vector<analyse::code_location> locations;
   for (const json& frame : stack) {
-    places.push_back(
+    locations.push_back(
         {frame.at("function"), frame.at("file"), frame.at("line"), frame.at("module"), frame.at("offset")});
   }
-  return places;
+  return locations;
 }
 
 // Shortens a long name, at the border of a character.
@@ -68,7 +68,7 @@ std::pair<std::string, std::string> html_names::pseudonyms(const std::string& fu
   return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
-html_names::place_key html_names::key_of(const analyse::code_location& key_of) {
+html_names::location_key html_names::key_of(const analyse::code_location& key_of) {
   std::string function = key_of.function, file = key_of.file, module = key_of.module;
   // A location without a line gives its offset in the module.
   const auto line = file.empty() ? static_cast<std::int64_t>(key_of.offset) : key_of.line;
@@ -88,10 +88,11 @@ html_names::place_key html_names::key_of(const analyse::code_location& key_of) {
 std::uint32_t html_names::node(const std::vector<analyse::code_location>& stack) {
   std::uint32_t node = 0;
   for (std::size_t frame = stack.size(); frame-- > 0;) {  // outermost first
-    const place_key key = key_of(stack[frame]);
-    const auto [place_entry, is_new_place] = known_places_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
-    if (is_new_place) places_.push_back(key);
-    const std::pair step{node, place_entry->second};
+    const location_key key = key_of(stack[frame]);
+    const auto [location_entry, is_new_location] =
+        known_locations_.try_emplace(key, static_cast<std::uint32_t>(locations_.size()));
+    if (is_new_location) locations_.push_back(key);
+    const std::pair step{node, location_entry->second};
     const auto [next, is_new] = known_nodes_.try_emplace(step, static_cast<std::uint32_t>(nodes_.size()));
     if (is_new) nodes_.push_back(step);
     node = next->second;
@@ -105,7 +106,7 @@ void html_names::compact(json& value) {
   } else if (value.is_object()) {
     for (auto element = value.begin(); element != value.end();) {
       if (element.key() == "stack" && element->is_array()) {
-        *element = node(places_of(*element));
+        *element = node(locations_of(*element));
       } else {
         compact(*element);
       }
@@ -118,20 +119,20 @@ void html_names::compact(json& value) {
 
 json html_names::tables() const {
   json functions = json::array(), files = json::array(), lines = json::array(), modules = json::array();
-  for (const auto& [function, file, line, module] : places_) {
+  for (const auto& [function, file, line, module] : locations_) {
     functions.push_back(function);
     files.push_back(file);
     lines.push_back(line);
     modules.push_back(module);
   }
-  json parents = json::array(), places = json::array();
+  json parents = json::array(), locations = json::array();
   for (const auto& [parent, location] : nodes_) {
     parents.push_back(parent);
-    places.push_back(location);
+    locations.push_back(location);
   }
   return {{"strings", strings_},
-          {"places", {{"function", functions}, {"file", files}, {"line", lines}, {"module", modules}}},
-          {"nodes", {{"parent", parents}, {"place", places}}}};
+          {"locations", {{"function", functions}, {"file", files}, {"line", lines}, {"module", modules}}},
+          {"nodes", {{"parent", parents}, {"location", locations}}}};
 }
 
 }  // namespace tarn::command

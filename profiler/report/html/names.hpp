@@ -36,22 +36,22 @@ class html_names {
   // false, null or empty.
   void compact(nlohmann::json& value);
 
-  // Writes `strings`, `places` and `nodes`, with everything that compact() has seen. docs/reference/page-data.md has
+  // Writes `strings`, `locations` and `nodes`, with everything that compact() has seen. docs/reference/page-data.md has
   // the schema.
   nlohmann::json tables() const;
 
  private:
-  using place_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
+  using location_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
 
   std::uint32_t string(std::string text);
-  place_key key_of(const analyse::code_location& key_of);
+  location_key key_of(const analyse::code_location& key_of);
   std::string pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers, const std::string& name) const;
 
   bool hides_names_;
   std::vector<std::string> strings_{""};
   std::unordered_map<std::string, std::uint32_t> known_strings_{{"", 0}};
-  std::vector<place_key> places_;
-  std::map<place_key, std::uint32_t> known_places_;
+  std::vector<location_key> locations_;
+  std::map<location_key, std::uint32_t> known_locations_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  // parent, location; node 0 is the root
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_nodes_;
   std::map<std::string, std::size_t> functions_, files_, modules_;  // redacted names

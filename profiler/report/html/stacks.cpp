@@ -24,7 +24,7 @@ void html_stacks::add_to_site(json& site, const analyse::site& facts) {
     const analyse::site& site_facts = *heap_.at(number);
     const std::uint32_t node =
         number == facts.number ? site["stack"].get<std::uint32_t>() : names_.node(analysis_.stack(site_facts));
-    places_[number] = {sites_, node};
+    elements_[number] = {sites_, node};
     weights.push_back(json{node, site_facts.sums[counter::blocks], site_facts.sums[counter::bytes],
                            site_facts.peak_bytes, site_facts.live_bytes});
     for (const auto& [thread, count] : blocks_[number]) blocks[thread] += count;
@@ -39,8 +39,8 @@ void html_stacks::add_to_site(json& site, const analyse::site& facts) {
 }
 
 std::optional<std::pair<std::uint32_t, std::uint32_t>> html_stacks::site_of(std::uint32_t site) const {
-  const auto entry = places_.find(site);
-  return entry == places_.end() ? std::nullopt : std::optional(entry->second);
+  const auto entry = elements_.find(site);
+  return entry == elements_.end() ? std::nullopt : std::optional(entry->second);
 }
 
 std::uint32_t html_stacks::node(std::uint32_t site) {

@@ -38,11 +38,11 @@ class html_stacks {
   analyse::analysis& analysis_;
   const format::recording& recording_;
   html_names& names_;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;             // by site and thread
-  std::unordered_map<std::uint32_t, const analyse::site*> heap_;                       // by number
-  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                             // those of node(), by site
-  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places_;  // heap sites: site_of()
-  std::uint32_t sites_ = 0;                                                            // number of elements so far
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;               // by site and thread
+  std::unordered_map<std::uint32_t, const analyse::site*> heap_;                         // by number
+  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                               // those of node(), by site
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> elements_;  // heap sites: site_of()
+  std::uint32_t sites_ = 0;                                                              // number of elements so far
 };
 
 }  // namespace tarn::command

@@ -69,32 +69,32 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
     resident.push_back(interval.resident_bytes);
     cpu.push_back(interval.cpu_us);
   }
-  columns heap({"site", "node", "owner", "actor"}), locks_taken({"lock", "place", "node", "thread"}),
-      waits({"lock", "place", "wait"}), calls_made({"call", "node", "thread"});
+  columns heap({"site", "node", "owner", "actor"}), locks_taken({"lock", "site", "node", "thread"}),
+      waits({"lock", "site", "wait"}), calls_made({"call", "node", "thread"});
   for (const auto& [key, points] : history.heap) {
     const auto site = stacks.site_of(key.site);
     if (!site) continue;  // not in the page
     heap.add({{"site", site->first}, {"node", site->second}, {"owner", key.owner}, {"actor", key.actor}}, points,
              std::array{"blocks", "bytes", "frees", "freed_bytes"});
   }
-  const auto place_of = [&](std::uint32_t lock, std::uint32_t site) {
+  const auto index_of = [&](std::uint32_t lock, std::uint32_t site) {
     const analyse::lock_group* const group = locks.group_of(recording, lock);
     return std::pair(static_cast<std::size_t>(group - locks.groups.data()), group->index_by_site.at(site));
   };
   for (const auto& [key, points] : history.locks) {
-    const auto [lock, location] = place_of(key.lock, key.site);
-    locks_taken.add({{"lock", lock}, {"place", location}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
+    const auto [lock, index] = index_of(key.lock, key.site);
+    locks_taken.add({{"lock", lock}, {"site", index}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
                     in_nanoseconds(recording, points, {2, 4}),
                     std::array{"taken", "contended", "waited_ns", "held", "held_ns", "refused"});
   }
   for (const auto& [key, points] : history.waits) {
-    const auto [lock, location] = place_of(key.lock, key.site);
-    const auto& lock_waits = locks.groups[lock].sites[location].waits;
+    const auto [lock, index] = index_of(key.lock, key.site);
+    const auto& lock_waits = locks.groups[lock].sites[index].waits;
     const auto wait =
         std::find_if(lock_waits.begin(), lock_waits.end(), [&key = key](const analyse::lock_wait& interval) {
           return interval.holder_site == key.holder_site && interval.holder == key.holder;
         });
-    waits.add({{"lock", lock}, {"place", location}, {"wait", static_cast<std::uint64_t>(wait - lock_waits.begin())}},
+    waits.add({{"lock", lock}, {"site", index}, {"wait", static_cast<std::uint64_t>(wait - lock_waits.begin())}},
               in_nanoseconds(recording, points, {1}), std::array{"waits", "waited_ns"});
   }
   for (const auto& [key, points] : history.calls) {

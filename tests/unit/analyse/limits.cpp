@@ -29,7 +29,7 @@ const located_sums& places() {
           place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::same_thread, 200),
           place_of("ns::send", "/src/send.cpp", heap_category::cross_thread, 40),
           place_of("sparse", "/src/sparse.cpp", heap_category::retained, 3)}) {
-      located.places.push_back(location);
+      located.locations.push_back(location);
       located.by_category[static_cast<std::size_t>(location.category)].push_back(location);
     }
     return located;

@@ -17,8 +17,8 @@ const code_location begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x
 const code_location c_library{"", "", 0, "/usr/lib/libc.so.6", 0x40};
 
 std::string name_of(const json& tables, std::uint32_t node, const char* table) {
-  const std::size_t location = tables["nodes"]["place"][node];
-  return tables["strings"][tables["places"][table][location].get<std::size_t>()];
+  const std::size_t location = tables["nodes"]["location"][node];
+  return tables["strings"][tables["locations"][table][location].get<std::size_t>()];
 }
 
 TEST(page_names, stacks_share_their_common_frames) {
@@ -32,7 +32,7 @@ TEST(page_names, stacks_share_their_common_frames) {
   EXPECT_EQ(parents.size(), 5U);  // the root, main, serve, and allocate twice
   EXPECT_EQ(parents[first], second);
   EXPECT_EQ(parents[second], parents[third]);
-  EXPECT_EQ(tables["places"]["line"].size(), 3U);
+  EXPECT_EQ(tables["locations"]["line"].size(), 3U);
   EXPECT_EQ(name_of(tables, first, "function"), "allocate()");
   for (std::size_t node = 1; node < parents.size(); ++node) EXPECT_LT(parents[node], node) << "a parent comes first";
   EXPECT_EQ(names.node({}), 0U);
@@ -41,7 +41,7 @@ TEST(page_names, stacks_share_their_common_frames) {
 TEST(page_names, a_frame_without_a_line_has_an_offset) {
   html_names names(false);
   names.node({c_library});
-  EXPECT_EQ(names.tables()["places"]["line"][0], 0x40);
+  EXPECT_EQ(names.tables()["locations"]["line"][0], 0x40);
 }
 
 TEST(page_names, only_the_names_of_the_program_are_redacted) {

@@ -33,10 +33,10 @@ function draw_spreads(shown: Series[], strokes: string[]) {
       ctx.strokeStyle = strokes[index];
       for (const [x, {low, high}] of line.points) {
         if (low === undefined || high === undefined || !chart.series[index + 1].show) continue;
-        const place = chart.valToPos(x, 'x', true), bottom = chart.valToPos(low, 'y', true), top = chart.valToPos(high, 'y', true);
+        const middle = chart.valToPos(x, 'x', true), bottom = chart.valToPos(low, 'y', true), top = chart.valToPos(high, 'y', true);
         ctx.beginPath();
-        ctx.moveTo(place, bottom);
-        ctx.lineTo(place, top);
+        ctx.moveTo(middle, bottom);
+        ctx.lineTo(middle, top);
         ctx.stroke();
       }
     });

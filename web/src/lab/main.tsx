@@ -48,7 +48,7 @@ function Times({experiment, sweep, rows}: {experiment: Experiment; sweep: Sweep;
             <tr key={ratio.name} class={sweep.ratios.includes(ratio) ? 'ratio' : 'ratio then'}>
               <th scope="row" class="text">{ratio.name}</th>
               {sweep.values.map((x) => {
-                const point = ratio.points.find(([place]) => place === x);
+                const point = ratio.points.find(([position]) => position === x);
                 return <td key={x}>{point ? times(point[1]) : '–'}</td>;
               })}
               <td colSpan={has_exponents ? 2 : 1} />
@@ -155,17 +155,17 @@ function Page({results}: {results: Results}): JSX.Element {
 }
 
 async function start(): Promise<void> {
-  const place = document.getElementById('page')!;
+  const root = document.getElementById('page')!;
   const packed = document.getElementById('recording')!;
   try {
     const results = await unpack(packed.textContent ?? '');
     packed.remove();
-    place.replaceChildren();
-    render(<Page results={results} />, place);
+    root.replaceChildren();
+    render(<Page results={results} />, root);
     document.documentElement.dataset.ready = 'yes';
   } catch (error) {
-    place.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
-    place.setAttribute('role', 'alert');
+    root.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
+    root.setAttribute('role', 'alert');
   }
 }
 

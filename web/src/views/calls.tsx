@@ -1,7 +1,7 @@
 // System calls, by site.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
-import {Choice, Kind, Place, Search, Stack} from '../parts';
+import {Choice, Kind, Code_location, Search, Stack} from '../parts';
 import type {Call} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
@@ -48,7 +48,7 @@ export function Calls({view}: {view: View}): JSX.Element {
   }, [all_rows, state.q, state.category, state.remedy]);
   const columns: Column<Row>[] = [
     {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},
-    {name: 'place', label: 'From', is_text: true, value: ({call}) => names.label(names.node_of(call.stack)).toLowerCase(), cell: ({call}) => <Place names={names} node={names.node_of(call.stack)} />},
+    {name: 'location', label: 'From', is_text: true, value: ({call}) => names.label(names.node_of(call.stack)).toLowerCase(), cell: ({call}) => <Code_location names={names} node={names.node_of(call.stack)} />},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({call}) => call.category, cell: ({call}) => <Kind kinds={categories.syscalls} category={call.category} />},
     {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => duration_words(call.nanoseconds)},
     {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => count_words(call.count)},

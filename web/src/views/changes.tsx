@@ -13,7 +13,7 @@ interface Row {
   change: Change;
   id: string;
   name: string;
-  place: string;
+  location: string;
 }
 
 const ms = ([low, high]: Range): Range => [low * 1e-6, high * 1e-6];
@@ -50,7 +50,7 @@ function Change_details({row}: {row: Row}): JSX.Element {
   return (
     <>
       <h2><bdi>{row.name}</bdi></h2>
-      <p class="path"><bdi>{row.place}</bdi></p>
+      <p class="path"><bdi>{row.location}</bdi></p>
       {change.predicted && (
         <>
           <h3>Predicted of {remedy_name(change.predicted.name)}</h3>
@@ -102,13 +102,13 @@ export function Changes({difference, state, change}: {difference: Difference; st
     const side = change.after ?? change.before!;
     const file = side.file ?? '';
     return {change: change, id: String(index), name: cut(shown(short_function(side.function ?? '')), 200) || 'without a name',
-            place: shown(file.slice(file.lastIndexOf('/') + 1)) + (side.line ? `:${side.line}` : '')};
+            location: shown(file.slice(file.lastIndexOf('/') + 1)) + (side.line ? `:${side.line}` : '')};
   }), [difference]);
   const rows = useMemo(() => all_rows.filter((row) =>
-    (!state.q || `${row.name} ${row.place}`.toLowerCase().includes(state.q.toLowerCase())) &&
+    (!state.q || `${row.name} ${row.location}`.toLowerCase().includes(state.q.toLowerCase())) &&
     (!state.category || [row.change.before, row.change.after].some((side) => side?.category === state.category))), [all_rows, state.q, state.category]);
   const columns: Column<Row>[] = [
-    {name: 'place', label: 'Site', is_text: true, value: (row) => row.name.toLowerCase(), cell: (row) => <span class="place"><bdi>{row.name}</bdi> <small><bdi>{row.place}</bdi></small></span>},
+    {name: 'location', label: 'Site', is_text: true, value: (row) => row.name.toLowerCase(), cell: (row) => <span class="location"><bdi>{row.name}</bdi> <small><bdi>{row.location}</bdi></small></span>},
     {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: row}) => row.before?.allocations ?? 0, cell: ({change: row}) => (row.before ? count_words(row.before.allocations) : 'new')},
     {name: 'after', label: 'After', is_minor: true, value: ({change: row}) => row.after?.allocations ?? 0, cell: ({change: row}) => (row.after ? count_words(row.after.allocations) : 'gone')},
     {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? range_words(ms(row.predicted.saved_ns)) : '–')},

@@ -93,7 +93,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     const chart = flamegraph<Datum>()
       .width(width).cellHeight(cell_px).transitionDuration(0).inverted(state.layout === 'icicle')
       .getName((frame: Frame<Datum>) => frame.data.name)
-      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.place_words(names.place[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
+      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.location_text(names.location[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
       .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
     // The library moves widths and labels in; here they are there at once.
@@ -204,7 +204,7 @@ export function Flame({view}: {view: View}): JSX.Element {
               {tab_of && below.map((child) => (
                 <li key={child.node}>
                   <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(child.index), q: '', category: ''})}>
-                    <bdi>{names.label(child.node)}</bdi> <small><bdi>{names.place_words(names.place[child.node])}</bdi></small>
+                    <bdi>{names.label(child.node)}</bdi> <small><bdi>{names.location_text(names.location[child.node])}</bdi></small>
                   </button>{' '}
                   {metric.words(child.value)}
                   {metric.table === 'locks' && `, ${shown(data.locks![child.index].type)}`}

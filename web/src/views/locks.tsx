@@ -1,7 +1,7 @@
 // Locks: who waits for whom, and where it is held then.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
-import {Choice, Kind, Place, Search, Stack} from '../parts';
+import {Choice, Kind, Code_location, Search, Stack} from '../parts';
 import type {Lock} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
@@ -31,13 +31,13 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       {lock.calls_inside?.map((call, index) => (
-        <p key={index}>Inside: {call.name}, {duration_words(call.nanoseconds)}, at <Place names={names} node={names.node_of(call.stack)} /></p>
+        <p key={index}>Inside: {call.name}, {duration_words(call.nanoseconds)}, at <Code_location names={names} node={names.node_of(call.stack)} /></p>
       ))}
       <h3>Who waits for whom</h3>
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
       {sites.slice(0, shown_sites).map((site, index) => (
         <details key={index} open={index === 0}>
-          <summary><Place names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)}{error_words(site.error)} times, waited {duration_words(site.waited_ns)}</summary>
+          <summary><Code_location names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)}{error_words(site.error)} times, waited {duration_words(site.waited_ns)}</summary>
           <Stack names={names} node={site.stack ?? 0} />
           {site.waits?.slice(0, 4).map((wait, number) => (
             <div class="holder" key={number}>
@@ -47,8 +47,8 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
           ))}
         </details>
       ))}
-      {sites.length > shown_sites && <p>And {plural(sites.length - shown_sites, 'more place')} that take it.</p>}
-      <p>First used at <Place names={names} node={names.node_of(lock.stack)} /></p>
+      {sites.length > shown_sites && <p>And {plural(sites.length - shown_sites, 'more location')} that take it.</p>}
+      <p>First used at <Code_location names={names} node={names.node_of(lock.stack)} /></p>
     </>
   );
 }
@@ -64,7 +64,7 @@ export function Locks({view}: {view: View}): JSX.Element {
       (!has || has[lock.stack ?? 0] || (lock.sites ?? []).some((site) => has[site.stack ?? 0])));
   }, [all_rows, state.q, state.category]);
   const columns: Column<Row>[] = [
-    {name: 'place', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.node_of(lock.stack)).toLowerCase(), cell: ({lock}) => <Place names={names} node={names.node_of(lock.stack)} />},
+    {name: 'location', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.node_of(lock.stack)).toLowerCase(), cell: ({lock}) => <Code_location names={names} node={names.node_of(lock.stack)} />},
     {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
     {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => duration_words(lock.waited_ns)},

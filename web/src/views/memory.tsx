@@ -1,7 +1,7 @@
 // Where memory is: what each site had in use at the peak, at the end, and whether it grows.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
-import {Choice, Place, Search} from '../parts';
+import {Choice, Code_location, Search} from '../parts';
 import type {Range, Site} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
@@ -28,7 +28,7 @@ const held_words = (bytes = 0, whole = 0, range?: Range) => {
 export function Memory({view}: {view: View}): JSX.Element {
   const {data, names, state, change, part, course} = view;
   const memory = data.memory ?? {};
-  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.place ?? 0)}))
+  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.frame_index ?? 0)}))
     .filter(({site}) => site.peak_bytes || (site.live_bytes_at_end ?? 0) > 0), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
@@ -38,7 +38,7 @@ export function Memory({view}: {view: View}): JSX.Element {
   const growing = (data.sites ?? []).filter((site) => site.trend === 'grows');
   const rate = growing.reduce((sum, site) => sum + (site.bytes_per_second ?? 0), 0);
   const columns: Column<Row>[] = [
-    {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Place names={names} node={row.node} />},
+    {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Code_location names={names} node={row.node} />},
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
       cell: (row: Row) => held_words(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
     ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => count_words(row.site.peak_blocks)}]),

@@ -1,6 +1,6 @@
 // In which order locks are taken: what could deadlock, and who waited for a holder that waited itself.
 import type {JSX} from 'preact';
-import {Place, Stack} from '../parts';
+import {Code_location, Stack} from '../parts';
 import type {Chain, Inversion, Ordered_lock} from '../recording';
 import type {View} from '../view';
 import {count_words, duration_words, grouped, plural, shown} from '../words';
@@ -9,7 +9,7 @@ const max_rows = 50;
 const letter = (index: number) => String.fromCharCode(65 + (index % 26));
 
 function Lock_name({lock, index, view}: {lock?: Ordered_lock; index: number; view: View}): JSX.Element {
-  return <><strong>{shown(lock?.type ?? 'lock')} {letter(index)}</strong> <small>first used at</small> <Place names={view.names} node={view.names.node_of(lock?.stack)} /></>;
+  return <><strong>{shown(lock?.type ?? 'lock')} {letter(index)}</strong> <small>first used at</small> <Code_location names={view.names} node={view.names.node_of(lock?.stack)} /></>;
 }
 
 function Threads({threads, view}: {threads: number[]; view: View}): JSX.Element {
@@ -24,7 +24,7 @@ function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Elem
       <summary>
         <strong>{inversion.by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock'}</strong>:{' '}
         {steps.length === 2 ? 'two locks are taken in both orders' : `${steps.length} locks are taken in a circle`}, at{' '}
-        {steps.slice(0, 3).map((step, index) => <span key={index}>{index > 0 && ' and '}<Place names={view.names} node={view.names.node_of(step.takes_at?.stack)} /></span>)}
+        {steps.slice(0, 3).map((step, index) => <span key={index}>{index > 0 && ' and '}<Code_location names={view.names} node={view.names.node_of(step.takes_at?.stack)} /></span>)}
         {(inversion.similar_cycles ?? 1) > 1 && `; so are ${grouped(inversion.similar_cycles! - 1)} more of these locks`}
       </summary>
       <div class="columns">
@@ -47,8 +47,8 @@ function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
   return (
     <details class="order">
       <summary>
-        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Place names={view.names} node={view.names.node_of(links[0]?.waits_at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
-        <Place names={view.names} node={view.names.node_of(links[1]?.waits_at?.stack)} />
+        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Code_location names={view.names} node={view.names.node_of(links[0]?.waits_at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
+        <Code_location names={view.names} node={view.names.node_of(links[1]?.waits_at?.stack)} />
       </summary>
       <ol class="chain">
         {links.map((link, index) => (

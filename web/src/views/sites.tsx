@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
 import type {Site} from '../recording';
-import {Bar, Choice, Histogram, Kind, Place, Search, Stack} from '../parts';
+import {Bar, Choice, Histogram, Kind, Code_location, Search, Stack} from '../parts';
 import {Table, type Column} from '../table';
 import {categories, stacks_of} from '../weights';
 import {bytes_words, count_words, grouped, middle, range_words, shown} from '../words';
@@ -27,15 +27,15 @@ export const remedy_name = (name = '') => ({drop_in: 'tarn run', shared_pool: 's
 export function Site_details({site, view}: {site: Site; view: View}): JSX.Element {
   const {names, threads, timed} = view;
   const stack = names.stack(site.stack);
-  const place = names.above(site.stack, site.place ?? 0);
+  const location = names.above(site.stack, site.frame_index ?? 0);
   const remedies = site.predicted.remedies ?? [];
   const others = stacks_of(site).filter(([node]) => node !== (site.stack ?? 0)).sort((a, b) => b[1] - a[1]);
   const longest = Math.max(...remedies.map((remedy) => timed(remedy.saved_ns)[1]), 1e-9);
   const frees = (site.freed_by_same_thread ?? 0) + (site.remote_frees ?? 0);
   return (
     <>
-      <h2>{place ? <bdi>{names.label(place)}</bdi> : "Sites beyond the recorder's limit"}</h2>
-      {place > 0 && <p class="path"><bdi>{names.path(names.place[place])}</bdi></p>}
+      <h2>{location ? <bdi>{names.label(location)}</bdi> : "Sites beyond the recorder's limit"}</h2>
+      {location > 0 && <p class="path"><bdi>{names.path(names.location[location])}</bdi></p>}
       {site.source && <pre class="source" tabIndex={0}><bdi>{shown(site.source)}</bdi></pre>}
       <p>
         <Kind kinds={categories.sites} category={site.category} />: {grouped(site.allocations)} allocations
@@ -70,7 +70,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         ))}
       </dl>
       <h3>Call stack</h3>
-      <Stack names={names} node={site.stack ?? 0} mark={place} />
+      <Stack names={names} node={site.stack ?? 0} mark={location} />
       {others.length > 0 && <h3>{grouped(others.length)} more stacks end there</h3>}
       {others.slice(0, shown_stacks).map(([node, blocks]) => (
         <details key={node}><summary>{count_words(blocks)} blocks</summary><Stack names={names} node={node} /></details>
@@ -82,7 +82,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
 
 export function Sites({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
-  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.place ?? 0)})), [data]);
+  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.frame_index ?? 0)})), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all_rows.filter(({site}) =>
@@ -94,8 +94,8 @@ export function Sites({view}: {view: View}): JSX.Element {
   }, [all_rows, state.q, state.category, state.thread, state.remedy]);
   const best = (row: Row) => row.site.predicted.remedies?.[0];
   const columns: Column<Row>[] = [
-    {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(),
-     cell: (row) => <Place names={names} node={row.node} />},
+    {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(),
+     cell: (row) => <Code_location names={names} node={row.node} />},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: (row) => row.site.category,
      cell: (row) => <Kind kinds={categories.sites} category={row.site.category} />},
     {name: 'cost', label: `Costs, ${view.unit}`, value: (row) => middle(row.site.predicted.now_ns),

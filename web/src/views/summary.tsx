@@ -13,7 +13,7 @@ interface Best {
   at_least?: boolean;
   waited?: string;  // for a lock, which takes time and no processor
   is_unknown?: boolean;
-  place: JSX.Element;
+  location: JSX.Element;
   words: string;
   open: () => void;
 }
@@ -23,36 +23,36 @@ const hardly = 0.01;  // of the program's time
 
 function best_remedies(view: View): Best[] {
   const {data, names, change} = view;
-  const by_place = new Map<string, Best>();
+  const by_location = new Map<string, Best>();
   (data.sites ?? []).forEach((site, index) => {
     const remedy = site.predicted.remedies?.[0];
     if (!remedy) return;
-    const node = names.above(site.stack, site.place ?? 0);
-    const key = `${names.place[node]} ${remedy.name}`;  // from several callers
-    const best = by_place.get(key);
+    const node = names.above(site.stack, site.frame_index ?? 0);
+    const key = `${names.location[node]} ${remedy.name}`;  // from several callers
+    const best = by_location.get(key);
     if (best) {
       best.saved = [best.saved[0] + remedy.saved_ns[0], best.saved[1] + remedy.saved_ns[1]];
       return;
     }
-    by_place.set(key, {
+    by_location.set(key, {
       saved: remedy.saved_ns,
       at_least: remedy.at_least,
-      place: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.place_words(names.place[node])}</bdi></small></>,
+      location: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.location_text(names.location[node])}</bdi></small></>,
       words: remedy.advice ?? remedy.name,
       open: () => change({tab: 'sites', site: String(index)}),
     });
   });
-  const candidates = [...by_place.values()];
+  const candidates = [...by_location.values()];
   (data.locks ?? []).forEach((lock, index) => {
     if (!lock.remedy || on_purpose.has(lock.category)) return;
     const node = names.node_of(lock.stack);
-    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${duration_words(lock.waited_ns)}`, place: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
+    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${duration_words(lock.waited_ns)}`, location: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
               open: () => change({tab: 'locks', site: String(index)})});
   });
   (data.syscalls ?? []).forEach((call, index) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.node_of(call.stack);
-    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, place: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -176,7 +176,7 @@ export function Summary({view}: {view: View}): JSX.Element {
             {best.map((candidate, index) => (
               <li key={index}>
                 <button type="button" onClick={candidate.open}>
-                  <span class="where">{candidate.place}</span>
+                  <span class="where">{candidate.location}</span>
                   <span class="gain">{gain_of(candidate)}</span>
                 </button>
                 {!candidate.is_unknown && <Bar range={timed(candidate.saved)} longest={gain} label={gain_of(candidate)} />}

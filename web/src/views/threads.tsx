@@ -1,7 +1,7 @@
 // Which threads free what others allocated.
 import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
-import {Choice, Place} from '../parts';
+import {Choice, Code_location} from '../parts';
 import type {View} from '../view';
 import {count_words, grouped} from '../words';
 
@@ -71,7 +71,7 @@ export function Threads({view}: {view: View}): JSX.Element {
             {crossing.map(({site, index, blocks}) => (
               <li key={index}>
                 <button type="button" class="link" onClick={() => change({tab: 'sites', site: String(index), q: '', category: '', thread: ''})}>
-                  <Place names={names} node={names.above(site.stack, site.place ?? 0)} />
+                  <Code_location names={names} node={names.above(site.stack, site.frame_index ?? 0)} />
                 </button> {count_words(blocks)} blocks
               </li>
             ))}
