@@ -46,9 +46,9 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
 void read_source(allocation_info& allocation, const std::vector<code_location>& frames, std::uint64_t recorded);
 
 struct advice {
-  std::string text;  // what to do
+  std::string text;  // the change to make
   std::string code;  // the line to write, or the command to run; may be empty
-  std::string risk;  // what could go wrong; may be empty
+  std::string risk;  // a possible harm; may be empty
 };
 // Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a
 // container, constructors, or moved elements. Then the predicted saving is only a lower bound.

@@ -348,7 +348,7 @@ range analysis::share(const range& ns) const {
 
 range analysis::ratio(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
-  // Of the two processor times, the one that makes the end lower, or higher; what is below 0 is a cost. The kernel
+  // Divides each end by the processor time that makes the range wider; an end below 0 is a cost. The kernel
   // samples the processor time, so that a short program may show less time than its heap took.
   const double smallest = std::max(whole_.cpu_ns.low, 1.0), largest = whole_.cpu_ns.high;
   return {ns.low / (ns.low < 0 ? smallest : largest), ns.high / (ns.high < 0 ? largest : smallest)};

@@ -54,8 +54,7 @@ struct site_view {
   // costs that no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;  // one line; empty if there is nothing to gain
-  double growth =
-      0;  // bytes per second, if what it holds grows to the end of the run; only where sums_by_location asks
+  double growth = 0;  // bytes per second, if its memory grows to the end of the run; computed only for sums_by_location
 
   // Returns null for the site that stands for all beyond the recorder's limit.
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
@@ -66,7 +65,7 @@ struct site_view {
 struct first_remedies {
   range saved_ns;               // by the first remedy of each site
   std::size_t count = 0;        // sites with a predicted remedy that is worth it
-  bool is_at_least = false;     // some of these remedies also save what no recording shows
+  bool is_at_least = false;     // some of these remedies also save work that no recording shows
   std::size_t unpredicted = 0;  // sites whose remedy has no prediction
 };
 
@@ -137,7 +136,7 @@ class analysis {
   // Returns the present cost of the site, corrected by its replay.
   range now_ns_of(const site& site) const;
   void sort_by_cost(std::vector<site>& sites) const;
-  // Returns whether excerpts tell what the drop-in saves. They are those of single threads, so that blocks that
+  // Returns whether excerpts can predict the drop-in's saving. They are those of single threads, so that blocks that
   // another thread frees are left to the cost model.
   bool is_replayed_whole(const site& site) const {
     return site.category != heap_category::cross_thread && !predictor_.is_on_drop_in(site);

@@ -149,8 +149,9 @@ const offer* change::judged() const {
 bool change::is_as_predicted() const {
   const offer* const offer = judged();
   if (offer == nullptr) return false;
-  const range said = offer->predicted.saved_ns, achieved = achieved_ns();
-  return is_taken && achieved.high >= said.low && (achieved.low <= said.high || offer->predicted.saves_more);
+  const range predicted_ns = offer->predicted.saved_ns, achieved = achieved_ns();
+  return is_taken && achieved.high >= predicted_ns.low &&
+         (achieved.low <= predicted_ns.high || offer->predicted.saves_more);
 }
 
 namespace {
@@ -175,14 +176,15 @@ void add_offer(std::vector<offer>& sums, const offer& addend) {
 
 }  // namespace
 
-std::vector<location_sums> sums_by_location(const std::vector<site_view>& views, std::optional<heap_category> only) {
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
+                                            std::optional<heap_category> category) {
   struct sums {
     location_sums total;
     double dearest = -1;
   };
   std::map<std::tuple<std::string, std::string, int>, sums> sums_by_key;
   for (const site_view& view : views) {
-    if (only && view.facts.category != *only) continue;
+    if (category && view.facts.category != *category) continue;
     location_sums entry;
     if (const code_location* const location = view.location()) {
       entry.function = without_arguments(location->function);

@@ -38,7 +38,7 @@ struct change {
   std::optional<std::size_t> taken_instead = {};
   // Returns the remedy that is taken, or the first one if none is. Null if nothing was predicted.
   const offer* judged() const;
-  // Returns what the change of the site saved, at the prices of both recordings.
+  // Returns the saving of the site's change, at the prices of both recordings.
   range achieved_ns() const;
   // Returns whether the achieved saving overlaps the predicted one and the remedy was taken; false if nothing was
   // predicted.
@@ -57,7 +57,7 @@ struct difference {
 // of one function are matched in the order of their lines, because an edit moves lines.
 // `only` leaves out the sites of all other categories.
 std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
-                                            std::optional<heap_category> only = {});
+                                            std::optional<heap_category> category = {});
 
 // The sums of all sites, and those of the sites of each category. A place may have sites of several categories.
 struct located_sums {

@@ -25,7 +25,7 @@ struct verdict {
   judgement judged = judgement::unpredicted;
   std::size_t remedies = 0;     // sites, groups of locks or calls whose remedies are counted here
   range saved_ns;               // processor time, of heap and calls
-  bool is_at_least = false;     // the remedies also save what no recording shows
+  bool is_at_least = false;     // the remedies also save work that no recording shows
   std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
   std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
   // Threads that still waited for these locks when the recording ended, and those of them in a deadlock.

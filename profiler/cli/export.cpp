@@ -29,7 +29,7 @@ struct export_request {
 struct export_format {
   const char* name;
   bool is_text;
-  void (*write)(const exports::profile& profile, exports::measure which, const exports::sink& sink);
+  void (*write)(const exports::profile& profile, exports::measure weight, const exports::sink& sink);
 };
 constexpr std::array export_formats = {
     export_format{"collapsed", true, exports::write_collapsed},

@@ -47,12 +47,12 @@ class experiment_text {
     if (!result_.failure.empty()) {
       text_ += wrapped("Failed: " + result_.failure, "  ", text_width);
     } else {
-      using lab::holds;
-      const holds outcome = result_.judgement.outcome;
-      const std::string word = outcome == holds::yes      ? "The claim holds. "
-                               : outcome == holds::partly ? "The claim holds in part. "
-                               : outcome == holds::no     ? "The claim does not hold. "
-                                                          : "";
+      using lab::claim_outcome;
+      const claim_outcome outcome = result_.judgement.outcome;
+      const std::string word = outcome == claim_outcome::yes      ? "The claim holds. "
+                               : outcome == claim_outcome::partly ? "The claim holds in part. "
+                               : outcome == claim_outcome::no     ? "The claim does not hold. "
+                                                                  : "";
       text_ += wrapped(word + result_.judgement.text, "  ", text_width);
     }
     for (std::size_t sweep_index = 0; sweep_index < result_.axes.size(); ++sweep_index) table(sweep_index);

@@ -12,7 +12,7 @@ inline std::span<const base::option_info> all_options() { return base::option_ta
 
 // Returns TARN_PURGE_DELAY_MS.
 std::string environment_text(const base::option_info& option);
-// Returns what may follow the `=`: "milliseconds, 0 to 3600000".
+// Returns the description of an option's values: "milliseconds, 0 to 3600000".
 std::string value_text(const base::option_info& option);
 // Returns the default as a user writes it, or "none".
 std::string default_text(const base::option_info& option);

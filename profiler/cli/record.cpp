@@ -352,7 +352,7 @@ recording_bounds bounds_of(const record_request& request) {
 
 namespace {
 
-// Keeps one recording of those of a launcher and of what it has started, and says which one.
+// Keeps one recording of those of a launcher and its descendants, and prints which one.
 const process_recording& keep_one(children& child_processes, process_recording& launcher) {
   const process_recording& kept_recording = child_processes.keep_longest_running(launcher);
   if (&kept_recording != &launcher)

@@ -121,7 +121,7 @@ void record_attached(const record_request& request) {
     recording = open_region(path, is_new, sources, request.interval);
     return recording != nullptr;
   });
-  take_samples(sampler.get());  // what came before the recording does not belong to it
+  take_samples(sampler.get());  // drops the samples from before the recording
   if (sampler != nullptr) recording->use_sampler(*sampler, std::max(recording->region().images(), 1U) - 1);
   recorder_prices prices(library, sources, false);
   bounded_recording files(*recording, prices, request.output, bounds);

@@ -135,7 +135,7 @@ void show(const top_request& request, const recorded_process& recording, own_rec
   show(request, recording.process, title, std::move(source), recorder);
 }
 
-// Shows what is recorded, or else the heaps of Tarn.
+// Shows the recorded events, or the heaps of Tarn if nothing is recorded.
 void show_running(const top_request& request) {
   if (const recorded_process recording = find_recorded(request.process); !recording.region.empty()) {
     return show(request, recording, nullptr);

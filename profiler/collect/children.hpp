@@ -37,7 +37,7 @@ class children {
   // Ends their recordings before they end; `path` and `first` are those of write_changes().
   void end_early(const std::string& path, const format::program_facts& first, recorder_prices& prices);
 
-  // Writes what recording each of them cost so far.
+  // Writes the cost of recording each of them so far.
   void write_work(recorder_prices& prices);
 
   bool has_running() const;

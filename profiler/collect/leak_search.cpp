@@ -149,10 +149,10 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
 bool is_block_of_c_library(const remote_process& process, std::uint64_t address, std::uint64_t bytes) {
   std::uint64_t size = 0;
   if (!process.read(address - sizeof size, &size, sizeof size)) return false;
-  constexpr std::uint64_t flags = 7, is_mapped = 2, least = 32;
-  const std::uint64_t needed = std::max((bytes + 8 + 15) / 16 * 16, least);
+  constexpr std::uint64_t flags = 7, is_mapped = 2, min_chunk = 32;
+  const std::uint64_t needed = std::max((bytes + 8 + 15) / 16 * 16, min_chunk);
   const std::uint64_t chunk = size & ~flags;
-  return chunk >= needed && (chunk < needed + least || (size & is_mapped) != 0);
+  return chunk >= needed && (chunk < needed + min_chunk || (size & is_mapped) != 0);
 }
 
 std::vector<heap_block> blocks_of(const remote_process& process, const format::leak_search& search) {

@@ -35,7 +35,8 @@ class process_recording {
 
   // Replaces the file. Throws std::system_error when it cannot be made.
   void begin(const std::string& path, const format::program_facts& facts);
-  // Replaces a further file, for what happens from now on. Throws std::system_error when it cannot be made.
+  // Begins a further file, for the events from now on; replaces a file of that name. Throws std::system_error when it
+  // cannot be made.
   void begin_next(const std::string& path);
   // Replaces the file of a process that runs already. Its earlier events and processor time do not count.
   void begin_late(const std::string& path, const format::program_facts& facts);
@@ -51,7 +52,7 @@ class process_recording {
   // Looks for lost blocks once the process, which the region asked for that, exits.
   void search_leaks();
   void write_unrecorded(const format::unrecorded_facts& facts);
-  // Writes what recording cost so far, at these prices. Call it once for each file, at its end.
+  // Writes the cost of recording so far, at these prices. Call it once for each file, at its end.
   void write_work(recorder_prices& prices);
 
   // Moves the file to `path`, replacing the file there. Throws std::system_error.

@@ -1,4 +1,4 @@
-// Reads what the system reports about a running process.
+// Reads the system's data about a running process.
 #pragma once
 
 #include <cstdint>

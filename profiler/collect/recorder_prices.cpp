@@ -36,7 +36,7 @@ std::vector<std::string> environment_with(std::vector<std::string> added) {
   return added;
 }
 
-// Returns what `tarn measure recorder` measures in a process with these variables.
+// Returns the result of `tarn measure recorder` in a process with these variables.
 std::optional<work_times> measured(const std::vector<std::string>& variables) {
   constexpr std::chrono::seconds longest{30};
   std::error_code error;

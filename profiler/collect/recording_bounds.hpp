@@ -15,7 +15,7 @@ struct recording_bounds {
 };
 
 // Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. After a pause
-// the next file begins, `path`.2 if there was one file. A file has what happened in its time and can be read by itself.
+// the next file begins, `path`.2 if there was one file. A file has the events of its time and can be read by itself.
 class bounded_recording {
  public:
   bounded_recording(process_recording& recording, recorder_prices& prices, std::string path,
@@ -37,7 +37,7 @@ class bounded_recording {
   bool is_over() const { return bounds_.duration.count() != 0 && steady::now() >= begun_ + bounds_.duration; }
   // Returns when to call write_changes() or is_over() again.
   std::chrono::steady_clock::time_point next() const;
-  // Writes the end of the last file, without what recording cost. `end` is that of the whole program.
+  // Writes the end of the last file, without the cost of recording. `end` is that of the whole program.
   void end(const format::end_facts& end);
   // Ends the last file before the program ends.
   void end_early();

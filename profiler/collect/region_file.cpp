@@ -87,7 +87,7 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
     if (header_ != nullptr) ::munmap(start, bytes);
     ::close(file_);
     if (!is_own) fail(exit_code::io_error, "the process was recorded by another version of Tarn");
-    fail(exit_code::usage, "the process was recorded before with --sample {}, which stays; use it again", before);
+    fail(exit_code::usage, "the process was recorded before with --sample {}, index stays; use it again", before);
   }
   set_sources(sources);
 }
@@ -289,8 +289,8 @@ void region_file::for_each(const thread_record& record, kind kind, Take take) co
     for (std::uint32_t number = 0; number < used_cells; ++number) {
       const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
       auto& value = take(cells[number], static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key));
-      for (std::size_t which = 0; which < value.size(); ++which) {
-        value[which] = cells[number].value[which].load(std::memory_order_relaxed);
+      for (std::size_t index = 0; index < value.size(); ++index) {
+        value[index] = cells[number].value[index].load(std::memory_order_relaxed);
       }
       if constexpr (std::is_same_v<Cell, cell>)
         complete_peak(cells[number], static_cast<std::uint32_t>(key >> 32), value);

@@ -40,7 +40,7 @@ class region_file {
   region_file& operator=(const region_file&) = delete;
   ~region_file();
 
-  // Returns a path under which the recorded program can open the region while this process runs, whatever it closes
+  // Returns a path under which the recorded program can open the region while this process runs, even if it closes
   // or execs.
   const std::string& path() const { return path_; }
 
@@ -71,7 +71,7 @@ class region_file {
   std::uint64_t started_threads() const { return header_->started_threads.load(std::memory_order_relaxed); }
   std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
 
-  // Returns what the recorder has done so far.
+  // Returns the recorder's work so far.
   std::array<std::uint64_t, format::work_counter_count> work() const;
 
   // Returns how the counting process ended, if it called exit() or _exit().

@@ -158,7 +158,7 @@ void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_r
     sum.bytes[kind] += std::min(bytes, left);
     left -= std::min(bytes, left);
   }
-  sum.bytes[largest] += left;  // what rounding left
+  sum.bytes[largest] += left;  // the remainder of rounding
 }
 
 std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std::uint64_t end) {

@@ -1,4 +1,4 @@
-// Reads what call stacks need of an ELF file: where its parts are mapped, and its call frame information.
+// Reads the parts of an ELF file that unwinding needs: the segments' addresses and the call frame information.
 #pragma once
 
 #include <cstdint>

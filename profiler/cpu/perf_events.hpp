@@ -50,14 +50,14 @@ class perf_events {
   // Appends the records that have come, in the order of each processor. One about lost records has the time from which
   // on they may be lost. Returns how full the fullest rings were.
   ring_fill take(std::vector<perf_record>& records);
-  // Ends the sampling; what has come can still be taken.
+  // Ends the sampling; the records so far can still be taken.
   void stop();
   // Gives everything back: no further program that this process starts is sampled.
   void close();
 
  private:
   // `stops` are where a thread ceases to run. They have rings of their own, so that they take no room from the records
-  // of switches: what has no room there is only not sampled, which bounds the cost.
+  // of switches: records without room there are dropped, which bounds the cost.
   enum class event { clock, stops };
   struct ring {
     event kind = event::clock;

@@ -25,7 +25,7 @@ class sampler {
   void keep_only(pid_t process) { samples_.keep_only(process); }
 
   using steady = std::chrono::steady_clock;
-  // Takes what has come. Call it at next(): the rings have room for a third of a second, and for less of it while
+  // Takes the records so far. Call it at next(): the rings have room for a third of a second, and for less of it while
   // threads switch often.
   void take();
   steady::time_point next() const { return next_; }

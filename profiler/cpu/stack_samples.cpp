@@ -202,7 +202,7 @@ void stack_samples::add_switch(const perf_record& record) {
   record_reader reader(record.bytes);
   const auto header = reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
+  if (kept_process_ != 0 && process != kept_process_) return;
   process_state& state = state_of(process);
   if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) return change(state, thread, format::running_ns, record.at_ns);
   const bool is_preempted = (header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
@@ -258,7 +258,7 @@ void stack_samples::add_sample(const perf_record& record) {
   record_reader reader(record.bytes);
   const auto header = reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
+  if (kept_process_ != 0 && process != kept_process_) return;
   process_state& state = state_of(process);
   const sampled_stack stack = read_stack(process, state, record);
   if (record.is_of_stop) {
@@ -277,7 +277,7 @@ void stack_samples::add_command(const perf_record& record) {
   record_reader reader(record.bytes);
   const auto header = reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
+  if (kept_process_ != 0 && process != kept_process_) return;
   process_state& state = state_of(process);
   const bool is_exec = (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
   if (is_exec) {
@@ -295,7 +295,7 @@ void stack_samples::add_module(const perf_record& record) {
   record_reader reader(record.bytes);
   reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
+  if (kept_process_ != 0 && process != kept_process_) return;
   reader.next<pid_t>();
   const auto start = reader.next<std::uint64_t>(), bytes = reader.next<std::uint64_t>();
   const auto offset = reader.next<std::uint64_t>();
@@ -309,7 +309,7 @@ void stack_samples::add_fork(const perf_record& record) {
   reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>(), parent = reader.next<pid_t>();
   const auto thread = reader.next<pid_t>(), creator = reader.next<pid_t>();
-  if (only_ != 0 && process != only_) return;
+  if (kept_process_ != 0 && process != kept_process_) return;
   process_state& before = state_of(parent);
   std::string inherited = before.names[creator];
   if (process != parent) {

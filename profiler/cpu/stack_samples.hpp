@@ -26,10 +26,10 @@ class stack_samples {
   // Takes the modules and the names of the threads of a process that runs already, as /proc has them.
   void add_running(pid_t process);
   // Leaves out the records of all other processes.
-  void keep_only(pid_t process) { only_ = process; }
+  void keep_only(pid_t process) { kept_process_ = process; }
   // Takes the next record in the order of time.
   void add(const perf_record& record);
-  // Says up to when all records were added: until then, threads do what their last records say.
+  // Sets the time up to which all records were added: until then, each thread stays in the state of its last record.
   void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
   // Reads how long the threads that live now have been ready to run. Call it after set_time().
   void read_delays();
@@ -49,7 +49,7 @@ class stack_samples {
   };
   struct thread_state {
     std::uint32_t number = 0;                            // in `samples.threads`
-    format::cpu_counter activity = format::runnable_ns;  // the counter of what it does
+    format::cpu_counter activity = format::runnable_ns;  // the counter of its current state
     std::uint64_t since_ns = 0;
     std::uint32_t wait_stack = 0;  // of the wait that it is in or about to begin; 0: not sampled
   };
@@ -83,7 +83,7 @@ class stack_samples {
   static void count(process_state& state, thread_state& thread, format::cpu_counter activity, std::uint64_t ns);
   // Counts the time of a thread up to the record after which it does something else.
   void change(process_state& state, pid_t thread, format::cpu_counter activity, std::uint64_t at_ns);
-  // Returns what the thread has done since its last record, as far as that is known by now.
+  // Returns the thread's state and its time since the last record, as far as they are known by now.
   format::cpu_counter activity_of(const thread_state& thread) const {
     return thread.since_ns < lost_until_ns_ ? format::unknown_ns : thread.activity;
   }
@@ -104,7 +104,7 @@ class stack_samples {
   void add_fork(const perf_record& record);
   void add_exit(const perf_record& record);
 
-  pid_t only_ = 0;  // 0: all processes
+  pid_t kept_process_ = 0;  // 0: all processes
   std::uint64_t lost_ = 0, lost_until_ns_ = 0, now_ns_ = 0;
   std::map<pid_t, process_state> processes_;
   std::map<std::string, std::unique_ptr<elf_file>> files_;

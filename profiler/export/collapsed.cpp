@@ -35,11 +35,11 @@ std::vector<std::uint32_t> ranks_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void write_collapsed(const profile& profile, measure which, const sink& output) {
+void write_collapsed(const profile& profile, measure weight, const sink& output) {
   frames frames(profile);
   std::vector<std::vector<std::uint32_t>> stacks;
   for (const sample& sample : profile.samples()) {
-    stacks.push_back(sample.sums[which] == 0 ? std::vector<std::uint32_t>() : frames.stack_of(sample));
+    stacks.push_back(sample.sums[weight] == 0 ? std::vector<std::uint32_t>() : frames.stack_of(sample));
   }
   std::vector<std::string> names;
   for (const frame& frame : frames.list()) names.push_back(one_frame(frame.name));
@@ -52,7 +52,7 @@ void write_collapsed(const profile& profile, measure which, const sink& output) 
   for (std::size_t index = 0; index < stacks.size(); ++index) {
     if (stacks[index].empty()) continue;
     for (std::uint32_t& number : stacks[index]) number = ranks[number];
-    lines[std::move(stacks[index])] += profile.samples()[index].sums[which];
+    lines[std::move(stacks[index])] += profile.samples()[index].sums[weight];
   }
   for (const auto& [stack, count] : lines) {
     std::string line;

@@ -90,7 +90,7 @@ class firefox {
   std::size_t frame(const frame_key& key);
   std::size_t stack(std::size_t frame, std::size_t outer);
   std::size_t stack_of(const sample& sample);
-  json track(measure which, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first);
+  json track(measure weight, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first);
 
   const profile& profile_;
   std::map<std::string, std::size_t> strings_;
@@ -208,23 +208,23 @@ std::size_t firefox::stack_of(const sample& sample) {
                stack_number);
 }
 
-json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first) {
-  const auto count = [&](std::size_t index) { return profile_.samples()[index].sums[which]; };
+json firefox::track(measure weight, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first) {
+  const auto count = [&](std::size_t index) { return profile_.samples()[index].sums[weight]; };
   std::stable_sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) { return count(a) > count(b); });
   json stacks = json::array(), times = json::array(), weights = json::array();
   for (const std::size_t index : samples) {
     times.push_back(stacks.size());
     stacks.push_back(stack_of_sample_[index]);
-    weights.push_back(measures[which].value_unit == unit::nanoseconds ? json(static_cast<double>(count(index)) / 1e6)
-                                                                      : json(count(index)));
+    weights.push_back(measures[weight].value_unit == unit::nanoseconds ? json(static_cast<double>(count(index)) / 1e6)
+                                                                       : json(count(index)));
   }
   const std::size_t length = stacks.size();
-  const char* const type = measures[which].value_unit == unit::bytes         ? "bytes"
-                           : measures[which].value_unit == unit::nanoseconds ? "tracing-ms"
-                                                                             : "samples";
+  const char* const type = measures[weight].value_unit == unit::bytes         ? "bytes"
+                           : measures[weight].value_unit == unit::nanoseconds ? "tracing-ms"
+                                                                              : "samples";
   const std::string name = profile_.recording().threads.empty() ? "" : thread_name(profile_.recording(), thread);
   return {{"processType", "default"},
-          {"processName", measures[which].description},
+          {"processName", measures[weight].description},
           {"processStartupTime", 0},
           {"processShutdownTime", nullptr},
           {"registerTime", 0},
@@ -232,8 +232,8 @@ json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t
           {"pausedRanges", json::array()},
           {"name", name},
           {"isMainThread", is_first},
-          {"pid", std::to_string(which)},
-          {"tid", std::to_string(which) + '.' + std::to_string(thread)},
+          {"pid", std::to_string(weight)},
+          {"tid", std::to_string(weight) + '.' + std::to_string(thread)},
           {"samples",
            {{"stack", std::move(stacks)},
             {"time", std::move(times)},
@@ -254,16 +254,16 @@ std::string firefox::file() {
   const format::recording& recording = profile_.recording();
   for (const sample& sample : profile_.samples()) stack_of_sample_.push_back(stack_of(sample));
   json threads = json::array();
-  for (const measure which : profile_.used_measures()) {
+  for (const measure weight : profile_.used_measures()) {
     std::map<std::uint32_t, std::vector<std::size_t>> by_thread;
     for (std::size_t index = 0; index < profile_.samples().size(); ++index) {
       const sample& sample = profile_.samples()[index];
-      if (sample.sums[which] != 0) by_thread[sample.thread].push_back(index);
+      if (sample.sums[weight] != 0) by_thread[sample.thread].push_back(index);
     }
     if (by_thread.empty()) by_thread[0];
     bool is_first = true;
     for (auto& [thread, samples] : by_thread) {
-      threads.push_back(track(which, thread, std::move(samples), std::exchange(is_first, false)));
+      threads.push_back(track(weight, thread, std::move(samples), std::exchange(is_first, false)));
     }
   }
   json names = json::array();

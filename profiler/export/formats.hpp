@@ -16,7 +16,7 @@ namespace tarn::exports {
 using sink = std::function<void(std::string_view)>;
 
 // One measure, with a line for each stack: "thread;main;…;function;[category] 123".
-void write_collapsed(const profile& profile, measure which, const sink& output);
+void write_collapsed(const profile& profile, measure weight, const sink& output);
 
 // A profile for each measure: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources.
 void write_speedscope(const profile& profile, const sink& output);

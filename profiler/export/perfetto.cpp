@@ -230,11 +230,11 @@ class perfetto {
       note.add_string(event::key, "stack");
       note.add_string(event::text, well_formed(stack));
     }
-    for (std::size_t which = 0; which < measure_count; ++which) {
-      if (sample.sums[which] == 0) continue;
+    for (std::size_t index_of_measure = 0; index_of_measure < measure_count; ++index_of_measure) {
+      if (sample.sums[index_of_measure] == 0) continue;
       pbf_writer note(begin, event::annotation);
-      note.add_string(event::key, std::string(measures[which].name));
-      note.add_uint64(event::number, sample.sums[which]);
+      note.add_string(event::key, std::string(measures[index_of_measure].name));
+      note.add_uint64(event::number, sample.sums[index_of_measure]);
     }
   }
 

@@ -70,7 +70,8 @@ class profile {
 // The frame of a stack without frames: the site that stands for those beyond the recorder's limit.
 constexpr std::string_view no_stack = "[not recorded]";
 
-// Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
+// Returns the text that every format shows for a frame: the function, or if the name is unknown, the file and the
+// offset in it.
 std::string frame_name(const analyse::code_location& location);
 // Returns "worker (4712)", or "thread 4712" if it has no name. ", image 2" follows if there are several images.
 std::string thread_name(const format::recording& recording, std::uint32_t thread);

@@ -45,7 +45,8 @@ void write_rows(const profile& profile, const sink& output) {
                           {"file", own_frames.empty() ? "" : own_frames.front().file},
                           {"line", own_frames.empty() ? 0 : own_frames.front().line},
                           {"stack", whole}};
-    for (std::size_t which = 0; which < measure_count; ++which) row[measures[which].name] = sample.sums[which];
+    for (std::size_t index_of_measure = 0; index_of_measure < measure_count; ++index_of_measure)
+      row[measures[index_of_measure].name] = sample.sums[index_of_measure];
     output(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
   }
 }

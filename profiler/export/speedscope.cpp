@@ -37,22 +37,22 @@ void write_speedscope(const profile& profile, const sink& output) {
                                {"activeProfileIndex", 0}}) +
          "\"profiles\":[");
   const char* before = "";
-  for (const measure which : profile.used_measures()) {
+  for (const measure weight : profile.used_measures()) {
     std::vector<std::uint64_t> weights;
     for (const sample& sample : profile.samples()) {
-      if (sample.sums[which] != 0) weights.push_back(sample.sums[which]);
+      if (sample.sums[weight] != 0) weights.push_back(sample.sums[weight]);
     }
     output(std::exchange(before, ",") +
            without_last_bracket({{"type", "sampled"},
-                                 {"name", measures[which].description},
-                                 {"unit", unit_name(measures[which].value_unit)},
+                                 {"name", measures[weight].description},
+                                 {"unit", unit_name(measures[weight].value_unit)},
                                  {"startValue", 0},
                                  {"endValue", std::accumulate(weights.begin(), weights.end(), std::uint64_t{0})},
                                  {"weights", std::move(weights)}}) +
            "\"samples\":[");
     const char* separator = "";
     for (std::size_t index = 0; index < stacks.size(); ++index) {
-      if (profile.samples()[index].sums[which] == 0) continue;
+      if (profile.samples()[index].sums[weight] == 0) continue;
       output(std::exchange(separator, ",") + json(stacks[index]).dump());
     }
     output("]}");

@@ -16,9 +16,9 @@ std::size_t character(std::string_view text) {
                              : first >= 0xf0 && first < 0xf5 ? 4
                                                              : 0;
   if (length == 0) return 0;
-  const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned smallest = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   const unsigned largest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < least || byte(1) > largest) return 0;
+  if (byte(1) < smallest || byte(1) > largest) return 0;
   for (std::size_t index = 2; index < length; ++index) {
     if (byte(index) < 0x80 || byte(index) > 0xbf) return 0;
   }

@@ -18,7 +18,7 @@ struct cpu_function {
   code_location location;                  // of the sample that came first: the line is one of several
   std::uint64_t self = 0;                  // samples in the function itself
   std::uint64_t total = 0;                 // samples in it or in what it called
-  double self_error = 0, total_error = 0;  // of the shares of all samples: what 95 of 100 recordings do not exceed
+  double self_error = 0, total_error = 0;  // of the shares of all samples; 95 of 100 recordings do not exceed it
 };
 
 struct cpu_findings {

@@ -15,7 +15,7 @@ struct figure_range {
   bool is_exact() const { return low == high; }
 };
 
-// Sums what all threads did. It is exact with and without sampling.
+// Sums the counts of all threads. The sum is exact with and without sampling.
 struct exact_totals {
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
   bool is_whole =

@@ -24,8 +24,8 @@ constexpr double nearly_all = 0.99;
 // `is_threaded` is true if the site's program had a second thread.
 heap_category categorise(const site& site, bool is_threaded) {
   const std::uint64_t blocks = site.sums[counter::blocks];
-  const std::uint64_t lived_on = site.sums[counter::early_blocks] - site.sums[counter::early_gone];
-  if (is_threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
+  const std::uint64_t lived_on = site.sums[counter::early_blocks] - site.sums[counter::early_frees_alone];
+  if (is_threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_frees_threaded] == 0)
     return heap_category::start_up;
   const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;
   if (!is_share(frees, blocks, 0.5)) return heap_category::retained;
@@ -54,7 +54,7 @@ void add_memory(site& site, const format::heap_counts& value) {
   site.peak_bytes += value[counter::peak_bytes];
 }
 
-// The allocations of one thread, or of several together: the exact number, and the sum of what samples stand for.
+// The allocations of one thread, or of several together: the exact number, and the sum of the samples' weights.
 struct sampled_total {
   double exact = 0, estimated = 0, variance = 0;
 
@@ -65,9 +65,9 @@ struct sampled_total {
   }
   // Returns whether about a hundred samples or more are behind the estimate.
   bool is_precise() const { return estimated != 0 && variance <= estimated * estimated / 100; }
-  // Returns by how much a cell of `blocks` estimated ones is scaled so that all add up to the exact number. What the
-  // samples are off by is shared out by variance: a block that is sampled with certainty stays one block. It is left
-  // alone where the error of the samples does not explain it, because few samples tell nothing of sites without one.
+  // Returns the factor for a cell of `blocks` estimated blocks, so that all cells add up to the exact number. The
+  // difference is distributed by variance: a block that is sampled with certainty stays one block. The factor is 1 if
+  // the samples' error does not explain the difference, because few samples tell nothing about sites without one.
   double factor(double blocks, double spread) const {
     constexpr double max_deviations = 3;
     if (estimated == 0 || exact == 0 || blocks == 0) return 1;
@@ -106,10 +106,10 @@ std::vector<sampled_total> corrections_of(const format::recording& recording) {
 double factor_of(const format::recording& recording, const std::vector<sampled_total>& totals,
                  const format::heap_key& key) {
   if (key.owner >= totals.size()) return 1;
-  const auto born = recording.cells.find({key.site, key.owner, key.owner});
-  if (born == recording.cells.end()) return 1;
-  return totals[key.owner].factor(static_cast<double>(born->second[counter::blocks]),
-                                  static_cast<double>(born->second[counter::spread]));
+  const auto own_cell = recording.cells.find({key.site, key.owner, key.owner});
+  if (own_cell == recording.cells.end()) return 1;
+  return totals[key.owner].factor(static_cast<double>(own_cell->second[counter::blocks]),
+                                  static_cast<double>(own_cell->second[counter::spread]));
 }
 
 std::uint64_t product(std::uint64_t value, double factor) {
@@ -225,7 +225,7 @@ heap_findings find(const format::recording& recording, const format::recording* 
   heap_findings findings;
   std::vector<std::uint32_t> threads(recording.images +
                                      1U);  // by image; the last entry counts threads of invalid images
-  const auto image = [&](std::uint32_t said) { return std::min(said, recording.images); };
+  const auto image = [&](std::uint32_t recorded) { return std::min(recorded, recording.images); };
   for (const format::thread_facts& thread : recording.threads) ++threads[image(thread.image)];
   // Cells are sorted by site. For a million sites the vector takes half a gigabyte, so it must not be reallocated.
   std::size_t count = 0;

@@ -29,7 +29,7 @@ using graph = std::map<lock_number, std::map<lock_number, edge>>;
 std::set<lock_number> read_only_locks(const format::recording& recording) {
   std::set<lock_number> shared, exclusive;
   for (const auto& [key, value] : recording.acquisitions)
-    (value[format::shared_ones] == value[format::acquisitions] ? shared : exclusive).insert(key.lock);
+    (value[format::reader_acquisitions] == value[format::acquisitions] ? shared : exclusive).insert(key.lock);
   std::erase_if(shared, [&](lock_number lock) { return exclusive.contains(lock); });
   return shared;
 }

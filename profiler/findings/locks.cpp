@@ -289,7 +289,7 @@ lock_findings find_locks(const format::recording& recording) {
     add(group.facts.sums, counts);
     stack_use& use = group.uses[key.site];
     use.acquisitions += counts[format::acquisitions];
-    use.shared_ones += counts[format::shared_ones];
+    use.reader_acquisitions += counts[format::reader_acquisitions];
     use.holds += counts[format::holds];
     use.held_ns += counts[format::held_ticks];
     use.threads.insert(key.thread);

@@ -74,7 +74,7 @@ struct lock_group {
 };
 // Returns whether a lock is held so long that the work under it causes the waits.
 bool is_held_long(const lock_group& group);
-// Returns what to do about a lock of the program that threads wait for.
+// Returns the remedy for a contended lock of the program.
 std::string contended_remedy(const lock_group& group);
 
 struct lock_findings {

@@ -35,7 +35,7 @@ struct memory_site {
 // The heap's part of a process's pages in memory.
 struct heap_residence {
   std::uint64_t in_use = 0;     // as requested
-  std::uint64_t rounding = 0;   // what the allocator adds to these blocks, about; 0 if it is unknown
+  std::uint64_t rounding = 0;   // about how many bytes the allocator adds to these blocks; 0 if it is unknown
   std::uint64_t free = 0;       // in memory, and not in use
   std::uint64_t untouched = 0;  // in use, and not in memory: never touched, or swapped
 };
@@ -50,7 +50,7 @@ struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
   std::uint64_t peak_ns = 0;                      // since the recording's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
-  figure_range peak_range, end_range;  // within what the exact totals allow; both are of 0 bytes if they are unknown
+  figure_range peak_range, end_range;  // within the exact totals; both are of 0 bytes if they are unknown
   std::uint64_t resident_bytes = 0;    // the most that a snapshot saw
   bool has_trends = false;             // there are enough intervals to judge the course of a site
   std::optional<double> rounding;      // by the allocator, of each byte in use at the end, about; none if it is unknown

@@ -14,7 +14,7 @@ const format::module_facts* own_heap_in(const format::recording& recording);
 // Returns whether the heap was recorded: it was requested, and malloc was the recorder's.
 bool records_heap(const format::recording& recording);
 
-// Returns "server has a malloc of its own: its heap was not recorded", for what own_heap_in() found.
+// Returns "server has a malloc of its own: its heap was not recorded", for a result of own_heap_in().
 std::string own_heap_text(const format::module_facts& module);
 
 }  // namespace tarn::command

@@ -25,7 +25,7 @@ std::uint64_t mean_hold(const stack_use& use) { return use.holds == 0 ? 0 : use.
 
 void add(stack_use& sums, const stack_use& increase) {
   sums.acquisitions += increase.acquisitions;
-  sums.shared_ones += increase.shared_ones;
+  sums.reader_acquisitions += increase.reader_acquisitions;
   sums.holds += increase.holds;
   sums.held_ns += increase.held_ns;
   sums.threads.insert(increase.threads.begin(), increase.threads.end());
@@ -100,7 +100,7 @@ std::optional<read_mostly_use> known_reads(const uses_by_stack& uses) {
   read_mostly_use result{.is_known = true};
   std::uint64_t acquisitions = 0, max_acquisitions = 0;
   for (const auto& [site, use] : uses) {
-    const std::uint64_t replacements = use.acquisitions - std::min(use.shared_ones, use.acquisitions);
+    const std::uint64_t replacements = use.acquisitions - std::min(use.reader_acquisitions, use.acquisitions);
     acquisitions += use.acquisitions;
     result.reads += use.acquisitions - replacements;
     result.replacements += replacements;

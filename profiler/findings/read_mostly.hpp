@@ -14,7 +14,7 @@ namespace tarn::analyse {
 // The acquisitions of one lock from one call stack.
 struct stack_use {
   std::uint64_t acquisitions = 0;
-  std::uint64_t shared_ones = 0;
+  std::uint64_t reader_acquisitions = 0;
   std::uint64_t holds = 0, held_ns = 0;
   std::set<std::uint32_t> threads;
 };

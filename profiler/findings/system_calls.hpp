@@ -1,4 +1,4 @@
-// Analyses the system calls of a recording: which code makes them, and what would avoid them.
+// Analyses the system calls of a recording: the code that makes them, and the remedies.
 #pragma once
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct thread_times {
   }
 };
 
-// The waits at one place of the program, whatever is called there.
+// The waits at one site of the program, in all calls there.
 struct wait_site {
   std::uint64_t waited_ns = 0;
   std::uint32_t site = 0;       // the stack with most of it

@@ -147,9 +147,9 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
 
 bool is_other_work(const use_difference& uses) {
   constexpr double min_count = 100, min_share = 0.01;
-  const double least = std::max(min_count, min_share * static_cast<double>(uses.before.count));
+  const double min_difference = std::max(min_count, min_share * static_cast<double>(uses.before.count));
   return std::any_of(uses.changes.begin(), uses.changes.end(), [&](const use_change& change) {
-    return std::fabs(difference_of(count_of(change.before), count_of(change.after))) >= least;
+    return std::fabs(difference_of(count_of(change.before), count_of(change.after))) >= min_difference;
   });
 }
 

@@ -46,9 +46,9 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
 }
 
 // Returns the first remedy of the site that a check edits, with the others as alternatives; else its first one.
-std::optional<proposal> best_of(const analyse::site_view& view, bool is_counts) {
+std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_counts) {
   if (view.location() == nullptr || view.location()->file.empty()) return std::nullopt;
-  if (is_counts && view.facts.sums[format::blocks] >= analyse::min_allocations && !view.allocation.is_foreign) {
+  if (is_for_counts && view.facts.sums[format::blocks] >= analyse::min_allocations && !view.allocation.is_foreign) {
     // The allocation of the counts does not happen any more.
     analyse::prediction counts;
     counts.saved_ns = view.predicted.now_ns;
@@ -86,7 +86,7 @@ std::vector<proposal> proposals_of(
     const std::function<void(analyse::analysis&, const std::vector<analyse::site>&)>& replay) {
   // A line is one site, however many functions of the library allocate for it.
   struct line_of_code {
-    bool is_counts = false;
+    bool allocates_counts = false;
     std::set<std::string> files;
   };
   std::vector<analyse::site> sites;
@@ -97,14 +97,14 @@ std::vector<proposal> proposals_of(
     const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recorded(), site, analysis.names());
     const analyse::site_view view = analysis.view(site);
     if (view.location() == nullptr) continue;
-    const bool is_counts = std::any_of(frames.begin(), frames.end(), [](const analyse::code_location& frame) {
+    const bool allocates_counts = std::any_of(frames.begin(), frames.end(), [](const analyse::code_location& frame) {
       return allocates_counts_alone(frame.function);
     });
     const auto [entry, is_new] =
-        indexes.try_emplace({view.location()->file, view.location()->line, is_counts}, sites.size());
+        indexes.try_emplace({view.location()->file, view.location()->line, allocates_counts}, sites.size());
     if (is_new) {
       sites.push_back(site);
-      lines.push_back({is_counts, {}});
+      lines.push_back({allocates_counts, {}});
     } else {
       analyse::add_site(sites[entry->second], site);
     }
@@ -114,7 +114,7 @@ std::vector<proposal> proposals_of(
   replay(analysis, sites);
   std::vector<proposal> proposals;
   for (std::size_t index = 0; index < sites.size(); ++index) {
-    std::optional<proposal> next = best_of(analysis.view(sites[index]), lines[index].is_counts);
+    std::optional<proposal> next = best_of(analysis.view(sites[index]), lines[index].allocates_counts);
     if (!next) continue;
     const analyse::range share = analysis.share(next->saved_ns);
     const double expected = next->saves_more ? share.high : share.middle();

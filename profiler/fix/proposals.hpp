@@ -17,10 +17,10 @@ struct proposal {
   std::string remedy;
   std::string check;                   // empty: no check edits this remedy
   std::string title;                   // of a commit
-  std::string silence;                 // what it means that the check says nothing
+  std::string silence;                 // the meaning of a check without an answer
   std::uint64_t bytes = 0;             // enough for nine of ten buffers that grow here
   analyse::range saved_ns;             // predicted
-  bool saves_more = false;             // the edit also saves what no recording shows
+  bool saves_more = false;             // the edit also saves work that no recording shows
   std::set<std::string> files;         // of the functions around the line, in all stacks
   std::vector<proposal> alternatives;  // the further remedies of the site that a check edits
 };

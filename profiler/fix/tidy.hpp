@@ -23,7 +23,7 @@ struct verdict {
   std::vector<std::string> notes;  // "FILE:LINE: CONDITION": the conditions that failed, with the lines that show it
 };
 
-// Reads what clang-tidy printed about one site. Of several edits the least certain one counts.
+// Reads clang-tidy's output about one site. Of several edits the least certain one counts.
 verdict verdict_of(std::string_view output, std::string_view check);
 
 class tidy {

@@ -76,7 +76,7 @@ trial::trial(const series& patches, const std::string& build, const std::string&
     fail(exit_code::usage, "{} has no CMakeCache.txt: name the command that builds by --build", build);
   const std::string& root = patches_.root();
   const fs::path subfolder = fs::relative(fs::current_path(), root);
-  // Their paths have the same length, because the length of a path may change what a program costs.
+  // Their paths have the same length, because the length of a path may change a program's time.
   for (const auto& [tree, name] : {std::pair(&plain_, "one"), std::pair(&patched_, "two")}) {
     tree->path = scratch + "/" + name;
     tree->folder = (tree->path / subfolder).lexically_normal();
@@ -129,7 +129,7 @@ trial::outcome trial::judge(double predicted_share) {
   result.problem = problem_in(patched_);
   if (result.problem.empty() && !commands_.prove.empty()) {
     std::vector<double> plain, patched;
-    run_in(patched_, result.problem);  // as the plain one has run before
+    run_in(patched_, result.problem);  // a first run, as the plain tree has had one
     for (std::size_t run = 0; run < commands_.runs; ++run) {
       plain.push_back(run_in(plain_, result.problem));
       patched.push_back(run_in(patched_, result.problem));

@@ -12,19 +12,19 @@ namespace tarn::format {
 enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, violation_kind, order_kind, kind_count };
 constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
 
-// A heap cell counts what one thread does with the blocks that one thread (their owner) allocated at one site. Only
+// A heap cell counts the events of one thread on the blocks that one thread (their owner) allocated at one site. Only
 // the acting thread writes it. Allocations and reallocations count in the cell whose owner is the acting thread.
 enum counter : std::size_t {
-  blocks,        // allocations; a realloc that moves data counts as one more and as a free, as in valgrind
-  bytes,         // sum of the requested bytes
-  early_blocks,  // blocks allocated before the image's second thread started
-  reallocs,      // reallocs of this site's blocks
-  moved,         // reallocs that changed the address
-  copied,        // bytes that those had to copy: at most the capacity of the old block
-  frees,         // blocks freed by the acting thread
-  early_gone,    // frees of early blocks while there was only one thread
-  early_busy,    // frees of early blocks while other threads ran
-  size_buckets,  // the first of `size_bucket_count` counters: blocks by size
+  blocks,                // allocations; a realloc that moves data counts as one more and as a free, as in valgrind
+  bytes,                 // sum of the requested bytes
+  early_blocks,          // blocks allocated before the image's second thread started
+  reallocs,              // reallocs of this site's blocks
+  moved,                 // reallocs that changed the address
+  copied,                // bytes that those had to copy: at most the capacity of the old block
+  frees,                 // blocks freed by the acting thread
+  early_frees_alone,     // frees of early blocks while there was only one thread
+  early_frees_threaded,  // frees of early blocks while other threads ran
+  size_buckets,          // the first of `size_bucket_count` counters: blocks by size
   size_bucket_count = 16,
   life_buckets = size_buckets + size_bucket_count,  // blocks that the owner freed, by lifetime
   life_bucket_count = 12,
@@ -99,8 +99,8 @@ enum call_counter : std::size_t {
   call_counter_count,
 };
 
-// A lock cell counts what one thread does with one lock from one site. A condition variable counts each wait as a
-// contended acquisition, because its purpose is to be waited for.
+// A lock cell counts the acquisitions, waits and releases of one lock by one thread at one site. A condition variable
+// counts each wait as a contended acquisition, because its purpose is to be waited for.
 enum lock_counter : std::size_t {
   acquisitions,
   contended,     // acquisitions that had to wait
@@ -109,18 +109,18 @@ enum lock_counter : std::size_t {
   holds,         // acquisitions whose release was seen
   held_ticks,    // ticks of the clock until the release
   longest_held,
-  shared_ones,  // acquisitions as one of several readers
-  refused,      // tries that found the lock held and gave up, at once or after a time
-  lock_spread,  // the estimated variance of `acquisitions` and `refused` together; 0 if all were counted
+  reader_acquisitions,  // acquisitions as one of several readers
+  refused,              // tries that found the lock held and gave up, at once or after a time
+  lock_spread,          // the estimated variance of `acquisitions` and `refused` together; 0 if all were counted
   lock_counter_count,
 };
 
 // A cell of the processor counts the samples of one thread that found it running with one call stack. The cell of stack
-// 0 also has what the thread did, in nanoseconds, but for the waits whose stack is known.
+// 0 also has the thread's times by state, in nanoseconds, without the waits whose stack is known.
 enum cpu_counter : std::size_t {
   cpu_samples,
   cpu_kernel,  // samples in the kernel; the stack is that of the code that called it
-  cpu_cut,     // samples whose stack was deeper than what was copied of it: the outermost callers are missing
+  cpu_cut,     // samples whose stack was deeper than the copied part: the outermost callers are missing
   running_ns,
   runnable_ns,  // a new thread before it runs, time that others took from it, and time after wake-ups
   waiting_ns,   // of a stack, an estimate
@@ -148,11 +148,11 @@ enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
 // they end.
 enum order_counter : std::size_t { orders, order_waits, order_ticks, order_counter_count };
 
-// A violation cell counts what one thread does at one site inside a quiet region (tarn::quiet_region).
+// A violation cell counts the violations of one thread at one site inside a quiet region (tarn::quiet_region).
 enum violation_counter : std::size_t { heap_calls, system_calls, lock_waits, violation_counter_count };
 
-// Says what the recorder's own work takes in the program: ticks of the clock for work that takes far longer than to
-// read the clock, and counts of the rest. None has what another one has.
+// The recorder's own work in the program: ticks of the clock for work that takes far longer than reading the clock, and
+// counts of all other work. No two counters include the same work.
 enum work_counter : std::size_t {
   sample_ticks,    // sampled blocks, and blocks in excerpts
   dispatch_ticks,  // the handler of dispatched system calls
@@ -160,14 +160,14 @@ enum work_counter : std::size_t {
   thread_ticks,    // begin and end of threads
   walk_ticks,      // walks of stacks that were not known
   timed_counters,
-  // How many pieces of work the ticks are of, in the same order.
+  // The number of pieces of work that the ticks measure, in the same order.
   samples = timed_counters,
   dispatches,
   windows,
   thread_changes,
   walks,
   window_steps,    // calls of hooked functions, up to the last decision of each thread
-  recorded_locks,  // acquisitions that are recorded, where others pass
+  recorded_locks,  // acquisitions that are recorded while others are skipped
   work_counter_count
 };
 
@@ -180,8 +180,8 @@ enum work_item : std::size_t {
   thread_work,
   walk_work,
   timed_items,
-  // Pieces of timed work, for what cannot be timed of each: the clock itself, and what the kernel does before and
-  // after.
+  // Pieces of timed work, for the part of each that cannot be timed: reading the clock, and the kernel's work before
+  // and after.
   sample_margin = timed_items,
   dispatch_margin,
   window_margin,

@@ -27,7 +27,7 @@ void bound_longest(recording& part, const recording& whole) {
 
 // A wait without a stack counts at the stacks of like waits that are known so far, so a later snapshot may have it at
 // another stack: one cell has fallen, and another one has risen by that. Sets the times that have fallen to 0, and
-// lowers the others of the same thread so that its sum stays what it was.
+// lowers the others of the same thread so that its sum does not change.
 void settle_times(std::map<cpu_key, cpu_counts>& cells) {
   struct change {
     double sum = 0, risen = 0;
@@ -61,7 +61,7 @@ void begin_open_uses_at(recording& part, std::uint64_t ticks) {
 
 class collector final : public watcher {
  public:
-  explicit collector(const interval& which) : which_(which) {}
+  explicit collector(const interval& interval_to_cut) : interval_(interval_to_cut) {}
 
   void increase(const heap_key& key, const heap_counts& increase) override { add(part_.cells, key, increase); }
   void increase(const call_key& key, const call_counts& increase) override { add(part_.calls, key, increase); }
@@ -75,14 +75,14 @@ class collector final : public watcher {
 
   void snapshot(const recording& so_far) override {
     const snapshot_facts& now = so_far.snapshots.back();
-    if (now.at_ns <= which_.from_ns) {
+    if (now.at_ns <= interval_.from_ns) {
       threads_ = so_far.threads;
       begins_ = now;
     }
-    if (now.at_ns <= which_.to_ns) {
+    if (now.at_ns <= interval_.to_ns) {
       part_.threads = so_far.threads;
       ends_ = now;
-      if (now.at_ns > which_.from_ns) part_.snapshots.push_back(now);
+      if (now.at_ns > interval_.from_ns) part_.snapshots.push_back(now);
     }
     now_ns_ = now.at_ns;
   }
@@ -107,7 +107,7 @@ class collector final : public watcher {
     part.end.instructions = part.end.branch_mispredictions = 0;  // known only for the whole run
     part.excerpts = whole.excerpts;                              // they show how the program uses the heap at any time
     part.damage = whole.damage;
-    part.part = which_;
+    part.part = interval_;
     part.end.wall_us = (ends_.at_ns - begins_.at_ns) / 1000;
     part.end.user_us = ends_.user_us - std::min(begins_.user_us, ends_.user_us);
     part.end.system_us = ends_.system_us - std::min(begins_.system_us, ends_.system_us);
@@ -125,7 +125,7 @@ class collector final : public watcher {
       count = static_cast<std::uint64_t>(static_cast<double>(count) * share);
     part.work.collector_us = static_cast<std::uint64_t>(static_cast<double>(whole.work.collector_us) * share);
     bound_longest(part, whole);
-    if (!whole.snapshots.empty() && which_.to_ns >= whole.snapshots.back().at_ns) {
+    if (!whole.snapshots.empty() && interval_.to_ns >= whole.snapshots.back().at_ns) {
       const double nanoseconds_of_part = static_cast<double>(part.end.wall_us) * 1000;
       const double ticks = nanoseconds_of_part * static_cast<double>(whole.clock.ticks) /
                            static_cast<double>(std::max<std::uint64_t>(whole.clock.nanoseconds, 1));
@@ -141,13 +141,13 @@ class collector final : public watcher {
   // Changes come before the moment of their snapshot, so at_ is the moment before.
   template <class Key, class Counts>
   void add(std::map<Key, Counts>& sums, const Key& key, const Counts& increase) {
-    if (now_ns_ < which_.from_ns || now_ns_ >= which_.to_ns) return;
+    if (now_ns_ < interval_.from_ns || now_ns_ >= interval_.to_ns) return;
     Counts& sum = sums[key];
     for (std::size_t index = 0; index < sum.size(); ++index)
       sum[index] = is_longest(key, index) ? std::max(sum[index], increase[index]) : sum[index] + increase[index];
   }
 
-  interval which_;
+  interval interval_;
   std::uint64_t now_ns_ = 0;
   std::vector<thread_facts> threads_;
   snapshot_facts begins_, ends_;
@@ -247,8 +247,8 @@ interval to_snapshots(const recording& whole, const interval& request) {
   return rounded;
 }
 
-recording part_of(const recording& whole, std::string_view bytes, const interval& which) {
-  collector changes(which);
+recording part_of(const recording& whole, std::string_view bytes, const interval& interval_to_cut) {
+  collector changes(interval_to_cut);
   parse(bytes, &changes);
   return changes.result(whole);
 }

@@ -13,10 +13,10 @@ namespace tarn::format {
 // The recording must have snapshots.
 interval to_snapshots(const recording& whole, const interval& request);
 
-// `bytes` are those of `whole`, and `which` comes from to_snapshots. The result has the counts that were added in the
-// interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are exact if
-// the longest of all so far fell into the interval.
-recording part_of(const recording& whole, std::string_view bytes, const interval& which);
+// `bytes` are those of `whole`, and `interval_to_cut` comes from to_snapshots. The result has the counts that were
+// added in the interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are
+// exact if the longest of all so far fell into the interval.
+recording part_of(const recording& whole, std::string_view bytes, const interval& interval_to_cut);
 
 // Returns the difference of `now` and `before`, an earlier state of the same recording: a recording of the time between
 // them. Its tables are those of `now`. Its peak is the one of `now`, which must lie in that time; each cell has the

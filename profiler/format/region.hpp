@@ -55,7 +55,7 @@ struct module_record {
   std::uint32_t image;
   std::uint32_t path_bytes;  // length of the path, which follows
   std::uint64_t start, end;  // the mapped address range
-  std::uint64_t bias;        // the load bias: what the loader added to the file's addresses
+  std::uint64_t bias;        // the load bias: the difference between loaded addresses and those in the file
   std::uint32_t own_heap;    // own_malloc, own_new: functions that precede the recorder's
   std::uint32_t reserved;
 };
@@ -129,7 +129,7 @@ struct thread_record {
   std::atomic<offset> cells[kind_count];  // the first chunk of each kind
   // Exact counts of allocated and freed blocks, with and without sampling.
   std::atomic<std::uint64_t> allocations, frees;
-  // `until_sample`: what remains to be allocated until the next sample, in the units of
+  // `until_sample`: the amount left to allocate until the next sample, in the units of
   // profiler/preload/base/sampler.hpp; `drawn_sum`: the sum of all intervals drawn so far.
   std::atomic<std::int64_t> until_sample, drawn_sum;
   std::atomic<std::uint64_t> unknown;  // frees of blocks that were not recorded

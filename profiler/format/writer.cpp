@@ -139,7 +139,7 @@ void writer::modules(const recording& now) {
   written_.images = now.images;
 }
 
-// Adds the new modules to `output`, which has what precedes them.
+// Adds the new modules to `output`, after everything that precedes them.
 void writer::modules(block_kind kind, const std::vector<module_facts>& now, std::vector<module_facts>& before,
                      encoder output) {
   std::for_each(now.begin() + static_cast<std::ptrdiff_t>(before.size()), now.end(), [&](const module_facts& module) {

@@ -11,7 +11,7 @@
 namespace tarn::format {
 
 // Appends blocks to a file. Only one thread at a time may use a writer. Each function throws std::system_error if the
-// file cannot be written; what was written before stays readable.
+// file cannot be written; everything written before stays readable.
 class writer {
  public:
   // Replaces the file if it exists. Throws std::system_error also where another process writes to it.
@@ -21,7 +21,7 @@ class writer {
   ~writer();
 
   void program(const program_facts& facts);
-  // Writes what is new or changed in `now` since the last call, and the last moment of `now` if it is a new one.
+  // Writes the new and changed entries of `now` since the last call, and the last moment of `now` if it is a new one.
   void changes(const recording& now);
   void end(const end_facts& facts);
   void unrecorded(const unrecorded_facts& facts);

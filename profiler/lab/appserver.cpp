@@ -10,9 +10,9 @@ verdict judge(const result& result) {
   const std::vector<double> gains = result.ratios(0, "glibc", "tarn, arenas"),
                             drop = result.ratios(0, "glibc", "tarn drop-in"),
                             best = result.ratios(0, best_other, "tarn, arenas");
-  if (gains.empty()) return {holds::unknown, "The server was not measured."};
+  if (gains.empty()) return {claim_outcome::unknown, "The server was not measured."};
   const double gain = geometric_mean(gains);
-  verdict judgement{gain >= 1.2 ? holds::yes : gain >= 1.05 ? holds::partly : holds::no, {}};
+  verdict judgement{gain >= 1.2 ? claim_outcome::yes : gain >= 1.05 ? claim_outcome::partly : claim_outcome::no, {}};
   judgement.text = fmt::format(
       "On the process's heap of glibc a request takes {} the server's processor time that it takes with an arena for "
       "each request. ",
@@ -21,7 +21,7 @@ verdict judge(const result& result) {
     judgement.text += fmt::format("On glibc it takes {} that of the same program on the drop-in. ", times_text(drop));
   judgement.text +=
       fmt::format("Arenas take {} times the time of the fastest other malloc.", two_digits(1 / geometric_mean(best)));
-  judgement.text += result.where_slower(0, "tarn, arenas") + result.where_slower(0, "tarn drop-in");
+  judgement.text += result.slowdown_text(0, "tarn, arenas") + result.slowdown_text(0, "tarn drop-in");
   return judgement;
 }
 

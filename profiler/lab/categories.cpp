@@ -9,16 +9,16 @@ namespace {
 verdict judge(const result& result) {
   const std::vector<double> mutexes = result.ratios(0, "a mutex each", "categories"),
                             shared = result.ratios(0, "reader-writer locks", "categories");
-  if (mutexes.empty() || shared.empty()) return {holds::unknown, "The categories were not measured."};
+  if (mutexes.empty() || shared.empty()) return {claim_outcome::unknown, "The categories were not measured."};
   const double gain = geometric_mean(mutexes);
-  verdict judgement{gain >= 1.5 ? holds::yes : gain >= 1.1 ? holds::partly : holds::no, {}};
+  verdict judgement{gain >= 1.5 ? claim_outcome::yes : gain >= 1.1 ? claim_outcome::partly : claim_outcome::no, {}};
   judgement.text = fmt::format(
       "With a mutex round each object a request takes {} the time that it takes by categories, with reader-writer "
       "locks {}. ",
       times_text(mutexes), times_text(shared));
-  const std::uint64_t least = result.axes[0].front();
-  const auto with_mutexes = result.count(0, "a mutex each", least, "locks"),
-             with_categories = result.count(0, "categories", least, "locks");
+  const std::uint64_t first_x = result.axes[0].front();
+  const auto with_mutexes = result.count(0, "a mutex each", first_x, "locks"),
+             with_categories = result.count(0, "categories", first_x, "locks");
   if (with_mutexes && with_categories)
     judgement.text += fmt::format("Locks for a request: {:.0f} and {:.0f}. ", *with_mutexes, *with_categories);
   const std::vector<double> reloadable = result.ratios(0, "categories", "reloadable");

@@ -1,4 +1,4 @@
-// Counts what a program does, with a tool from Debian.
+// Counts the calls or instructions of a program, with a tool from Debian.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct count_result {
 // its start.
 count_result run_counted(counter tool, const job& job, std::chrono::seconds longest);
 
-// Reads what valgrind's memcheck said of the heap; empty if it said nothing.
+// Reads the heap summary of valgrind's memcheck; empty if there is none.
 std::map<std::string, double> read_heap_summary(const std::string& errors);
 // Reads the last line of strace's table.
 std::map<std::string, double> read_call_summary(const std::string& table);

@@ -12,8 +12,11 @@ constexpr const char* calls = "system calls";
 verdict judge(const result& result) {
   const auto buffered = result.ratio(by_threads, "read, a byte each", "fgetc", 1),
              mapped = result.ratio(by_threads, "fgetc", "mmap", 1);
-  if (!buffered || !mapped) return {holds::unknown, "The original's three programs were not measured."};
-  verdict judgement{*buffered >= 5 && *mapped >= 1.5 ? holds::yes : *buffered >= 2 ? holds::partly : holds::no, {}};
+  if (!buffered || !mapped) return {claim_outcome::unknown, "The original's three programs were not measured."};
+  verdict judgement{*buffered >= 5 && *mapped >= 1.5 ? claim_outcome::yes
+                    : *buffered >= 2                 ? claim_outcome::partly
+                                                     : claim_outcome::no,
+                    {}};
   judgement.text = fmt::format(
       "A call for each byte takes {} times the time of stdio, and stdio {} times that of a mapping (the original: 12 "
       "and 4.2). ",
@@ -43,7 +46,7 @@ verdict judge(const result& result) {
         fmt::format("; with a cold cache {} and {} times", two_digits(1 / *cold), two_digits(1 / *cold_file));
   }
   judgement.text +=
-      "." + result.where_slower(by_threads, "tarn reader") + result.where_slower(by_cache, "tarn mapped_file");
+      "." + result.slowdown_text(by_threads, "tarn reader") + result.slowdown_text(by_cache, "tarn mapped_file");
   return judgement;
 }
 

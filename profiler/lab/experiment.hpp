@@ -56,9 +56,9 @@ struct sweep {
   numbers fixed = {};  // further arguments for the program, beside the experiment's parameters
   std::vector<original_curve> originals = {}, original_ratios = {};
   std::vector<ratio> ratios = {};
-  std::vector<std::string> only = {};                              // names of forms; empty: all
-  void (*adjust)(numbers& of_program, std::uint64_t x) = nullptr;  // reduces the work where a unit is expensive
-  std::string program = {};                                        // empty: the experiment's own
+  std::vector<std::string> only = {};                                   // names of forms; empty: all
+  void (*adjust)(numbers& program_numbers, std::uint64_t x) = nullptr;  // reduces the work where a unit is expensive
+  std::string program = {};                                             // empty: the experiment's own
   std::optional<std::vector<std::string>> parameters =
       {};                                 // the experiment's parameters that the program gets; all if empty
   std::vector<std::string> x_names = {};  // labels of x = 1, 2, …, where x is no number
@@ -71,17 +71,17 @@ struct sweep {
   }
 };
 
-enum class holds { yes, partly, no, unknown };
+enum class claim_outcome { yes, partly, no, unknown };
 
 struct verdict {
-  holds outcome = holds::unknown;
+  claim_outcome outcome = claim_outcome::unknown;
   std::string text;
 };
 
 struct result;
 
-// Selects what one more run of each form and x counts: system calls by strace, heap calls and bytes by valgrind.
-enum class counter { nothing, strace, valgrind };
+// Selects the counter of one further run of each form and x: system calls by strace, heap calls and bytes by valgrind.
+enum class counter { no_counter, strace, valgrind };
 
 struct experiment {
   std::string name, program, source;
@@ -92,7 +92,7 @@ struct experiment {
   std::vector<form> forms;            // the first is the base of the bars
   std::vector<sweep> sweeps;
   std::vector<std::string> counts = {};  // shown as columns, by the names that the program uses
-  counter counted_by = counter::nothing;
+  counter counted_by = counter::no_counter;
   std::uint64_t quick_rounds = 3;
   bool makes_file = false;  // the form "make" makes a file, whose path all forms get as file=
   verdict (*judge)(const result& result) = nullptr;

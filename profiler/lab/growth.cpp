@@ -46,8 +46,11 @@ std::string limit_text(const result& result, const std::string& form) {
 
 verdict judge(const result& result) {
   const auto threads = result.exponent(by_threads, "tarn drop-in"), size = result.exponent(by_size, "tarn drop-in");
-  if (!threads || !size) return {holds::unknown, "There were too few values for an exponent."};
-  verdict judgement{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
+  if (!threads || !size) return {claim_outcome::unknown, "There were too few values for an exponent."};
+  verdict judgement{*threads < 0.25 && *size < 0.35 ? claim_outcome::yes
+                    : *threads < 0.5                ? claim_outcome::partly
+                                                    : claim_outcome::no,
+                    {}};
   judgement.text = "The drop-in's time for a block grows " + exponent_text(result, by_threads, "threads") +
                    exponent_text(result, by_live, "live blocks") + exponent_text(result, by_size, "size");
   if (judgement.text.ends_with(", ")) judgement.text.replace(judgement.text.size() - 2, 2, ". ");

@@ -23,11 +23,11 @@ std::uint64_t max_threads(const result& result) {
 // Returns how much longer an allocation takes with the most threads than with one thread per processor. Where
 // processors share parts of a core, the second thread costs something that no heap can avoid.
 double growth(const result& result, const std::string& form) {
-  std::uint64_t least = max_threads(result);
+  std::uint64_t min_threads = max_threads(result);
   for (const std::uint64_t count : result.axes[by_threads]) {
-    if (count >= cores()) least = std::min(least, count);
+    if (count >= cores()) min_threads = std::min(min_threads, count);
   }
-  const auto with_few = result.ns(by_threads, form, least),
+  const auto with_few = result.ns(by_threads, form, min_threads),
              with_many = result.ns(by_threads, form, max_threads(result));
   return with_few && with_many && *with_few > 0 ? *with_many / *with_few : 0;
 }
@@ -35,9 +35,12 @@ double growth(const result& result, const std::string& form) {
 // The claim of both experiments: threads delay each other behind one lock, but not in heaps of their own.
 verdict judge_threads(const result& result, const std::string& shared, const std::string& private_heap) {
   const std::vector<double> gains = result.ratios(by_threads, shared, private_heap);
-  if (gains.empty()) return {holds::unknown, "Neither the shared heap nor the private ones were measured."};
+  if (gains.empty()) return {claim_outcome::unknown, "Neither the shared heap nor the private ones were measured."};
   const double gain = geometric_mean(gains), flat = growth(result, private_heap), glibc = growth(result, "glibc");
-  verdict judgement{gain >= 4 && flat < 3 ? holds::yes : gain >= 1.5 ? holds::partly : holds::no, {}};
+  verdict judgement{gain >= 4 && flat < 3 ? claim_outcome::yes
+                    : gain >= 1.5         ? claim_outcome::partly
+                                          : claim_outcome::no,
+                    {}};
   judgement.text = fmt::format(
       "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
       "takes {} times as long beside {} threads as beside one for each processor. ",
@@ -56,13 +59,13 @@ verdict judge_threads(const result& result, const std::string& shared, const std
       fmt::format("Tarn's takes {} times the time of the fastest other", two_digits(1 / geometric_mean(best)));
   judgement.text +=
       drop.empty() ? std::string(".") : fmt::format(", the drop-in {} times.", two_digits(1 / geometric_mean(drop)));
-  judgement.text += result.where_slower(by_threads, private_heap);
+  judgement.text += result.slowdown_text(by_threads, private_heap);
   return judgement;
 }
 
 verdict judge_heap_demo(const result& result) {
   verdict judgement = judge_threads(result, "one lock", "tarn::heap");
-  if (judgement.outcome == holds::unknown || result.axes[by_size].empty()) return judgement;
+  if (judgement.outcome == claim_outcome::unknown || result.axes[by_size].empty()) return judgement;
   // The crossover is where a private heap gains less than a half.
   std::uint64_t gains_at = 0, min_gain_at = 0;
   double largest_gain = 0;
@@ -82,7 +85,7 @@ verdict judge_heap_demo(const result& result) {
   judgement.text += min_gain_at > gains_at
                         ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
                         : fmt::format(", still at {} bytes: no crossover as the article's, at 61,432.", gains_at);
-  judgement.text += result.where_slower(by_size, "tarn::heap");
+  judgement.text += result.slowdown_text(by_size, "tarn::heap");
   return judgement;
 }
 
@@ -172,7 +175,7 @@ experiment heap_demo() {
                  {"one lock / own heap", "one lock", "tarn::heap"},
                  {"glibc / own heap", "glibc", "tarn::heap"}};
   size.original_ratios = {
-      {"article: at least", "times", {{256, 1}, {1024, 9}, {4096, 9}, {16'384, 9}, {61'432, 9}, {65'536, 1}}},
+      {"article: at min_threads", "times", {{256, 1}, {1024, 9}, {4096, 9}, {16'384, 9}, {61'432, 9}, {65'536, 1}}},
       {"article: at most", "times", {{256, 1}, {1024, 43}, {4096, 43}, {16'384, 43}, {61'432, 43}, {65'536, 1}}}};
   definition.sweeps = {threads, size};
   definition.judge = judge_heap_demo;

@@ -99,8 +99,11 @@ ordered_json experiment_json(const result& result) {
 
 const char* name_of(role value) { return value == role::original ? "original" : value == role::peer ? "peer" : "ours"; }
 
-const char* name_of(holds value) {
-  return value == holds::yes ? "yes" : value == holds::partly ? "partly" : value == holds::no ? "no" : "unknown";
+const char* name_of(claim_outcome value) {
+  return value == claim_outcome::yes      ? "yes"
+         : value == claim_outcome::partly ? "partly"
+         : value == claim_outcome::no     ? "no"
+                                          : "unknown";
 }
 
 ordered_json as_json(const std::vector<result>& list, bool is_quick,

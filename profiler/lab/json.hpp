@@ -13,9 +13,9 @@ namespace tarn::lab {
 inline constexpr int json_version = 2;
 
 const char* name_of(role value);
-const char* name_of(holds value);  // "yes", "partly", "no", "unknown"
+const char* name_of(claim_outcome value);  // "yes", "partly", "no", "unknown"
 
-// Returns what `tarn lab --json` writes: {format, machine, quick, experiments}.
+// Returns the output of `tarn lab --json`: {format, machine, quick, experiments}.
 nlohmann::ordered_json as_json(const std::vector<result>& results, bool is_quick,
                                const std::vector<std::pair<std::string, std::string>>& machine);
 

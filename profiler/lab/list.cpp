@@ -9,11 +9,11 @@ namespace {
 verdict judge(const result& result) {
   const std::vector<double> ratios = result.ratios(0, "glibc", "class pool");
   const double mean = geometric_mean(ratios);
-  if (ratios.empty()) return {holds::unknown, "Neither malloc nor the class pool was measured."};
+  if (ratios.empty()) return {claim_outcome::unknown, "Neither malloc nor the class pool was measured."};
   const std::vector<double> pooled = result.ratios(0, "class pool", "pooled"),
                             peers = result.ratios(0, best_other, "pooled"),
                             drop = result.ratios(0, best_other, "tarn drop-in");
-  verdict judgement{mean >= 3 ? holds::yes : mean >= 1.2 ? holds::partly : holds::no, {}};
+  verdict judgement{mean >= 3 ? claim_outcome::yes : mean >= 1.2 ? claim_outcome::partly : claim_outcome::no, {}};
   judgement.text = fmt::format(
       "The original's pools were 3.8 to 8.4 times faster than its malloc; the same pool is {} faster than today's "
       "glibc "
@@ -32,7 +32,7 @@ verdict judge(const result& result) {
         fmt::format(" The drop-in, without a change to the program, takes {} times that of the fastest malloc or pool.",
                     two_digits(1 / geometric_mean(drop)));
   }
-  judgement.text += result.where_slower(0, "pooled");
+  judgement.text += result.slowdown_text(0, "pooled");
   return judgement;
 }
 

@@ -23,12 +23,12 @@ verdict judge(const result& result) {
              one_core = result.ratio(by_cores, "mutex", "lock-free", 1);
   const auto mutex = result.count(by_cores, "mutex", 1, "lock cpu ns"),
              spin = result.count(by_cores, "spin", 1, "lock cpu ns");
-  if (!quarter && !one_core) return {holds::unknown, "Neither two cores nor one were measured."};
+  if (!quarter && !one_core) return {claim_outcome::unknown, "Neither two cores nor one were measured."};
   const bool is_faster = quarter ? *quarter <= 0.6 : *one_core > 1;
   const bool is_spin_slower = mutex && spin && *spin > 1.05 * *mutex;
-  verdict judgement{is_faster && is_spin_slower   ? holds::yes
-                    : is_faster || is_spin_slower ? holds::partly
-                                                  : holds::no,
+  verdict judgement{is_faster && is_spin_slower   ? claim_outcome::yes
+                    : is_faster || is_spin_slower ? claim_outcome::partly
+                                                  : claim_outcome::no,
                     {}};
   if (quarter) {
     judgement.text = fmt::format(
@@ -51,7 +51,7 @@ verdict judge(const result& result) {
     judgement.text += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
                                : std::string(".");
   }
-  judgement.text += result.where_slower(by_cores, "tarn::lock_free_pool") + aba_text(result);
+  judgement.text += result.slowdown_text(by_cores, "tarn::lock_free_pool") + aba_text(result);
   return judgement;
 }
 

@@ -10,7 +10,7 @@ constexpr std::size_t by_requests = 0, sharing = 1;
 
 verdict judge(const result& result) {
   if (result.axes[by_requests].empty() || !result.find(by_requests, "m_string", result.axes[by_requests].front())) {
-    return {holds::unknown, "The strings were not measured."};
+    return {claim_outcome::unknown, "The strings were not measured."};
   }
   const std::uint64_t requests = result.axes[by_requests].front();
   const auto uncached = result.count(by_requests, "m_string", requests, "allocations"),
@@ -22,7 +22,9 @@ verdict judge(const result& result) {
   verdict judgement;
   if (uncached && cached && bytes && less_bytes && *uncached > 0 && *bytes > 0) {
     const double share = *cached / *uncached, share_of_bytes = *less_bytes / *bytes;
-    judgement.outcome = share <= 0.5 && share_of_bytes <= 0.7 ? holds::yes : share <= 0.5 ? holds::partly : holds::no;
+    judgement.outcome = share <= 0.5 && share_of_bytes <= 0.7 ? claim_outcome::yes
+                        : share <= 0.5                        ? claim_outcome::partly
+                                                              : claim_outcome::no;
     judgement.text = fmt::format(
         "With the cache {:.0f} calls to malloc instead of {:.0f}, {} % (the original: 36 %), and {} % of the bytes "
         "(the original: 71 %). ",

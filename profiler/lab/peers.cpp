@@ -31,13 +31,13 @@ std::string standing(const result& result, std::size_t sweep, const std::string&
 verdict judge(const result& result) {
   const std::vector<double> drop = result.ratios(heaps, best_other, "tarn drop-in"),
                             pool = result.ratios(pools, best_other, "tarn::pool");
-  if (drop.empty() && pool.empty()) return {holds::unknown, "Nothing was measured."};
+  if (drop.empty() && pool.empty()) return {claim_outcome::unknown, "Nothing was measured."};
   std::vector<double> peers = drop;
   peers.insert(peers.end(), pool.begin(), pool.end());
   const double worst = peers.empty() ? 0 : *std::min_element(peers.begin(), peers.end()), mean = geometric_mean(peers);
-  return {worst >= 0.9  ? holds::yes
-          : mean >= 0.8 ? holds::partly
-                        : holds::no,
+  return {worst >= 0.9  ? claim_outcome::yes
+          : mean >= 0.8 ? claim_outcome::partly
+                        : claim_outcome::no,
           standing(result, heaps, "tarn drop-in") + standing(result, heaps, "tarn::allocator") +
               standing(result, pools, "tarn::pool") + standing(result, pools, "tarn::shared_pool")};
 }

@@ -61,14 +61,14 @@ std::optional<double> result::ratio(std::size_t sweep, const std::string& divide
   const row* const dividend_row = find(sweep, dividend, x);
   const row* const divisor_row = find(sweep, divisor, x);
   if (dividend_row == nullptr || divisor_row == nullptr) {  // one of them is the best of several
-    const std::optional<double> above_ns = ns(sweep, dividend, x), below_ns = ns(sweep, divisor, x);
-    return above_ns && below_ns && *below_ns > 0 ? std::optional(*above_ns / *below_ns) : std::nullopt;
+    const std::optional<double> dividend_ns = ns(sweep, dividend, x), divisor_ns = ns(sweep, divisor, x);
+    return dividend_ns && divisor_ns && *divisor_ns > 0 ? std::optional(*dividend_ns / *divisor_ns) : std::nullopt;
   }
-  std::vector<double> form;
+  std::vector<double> quotients;
   for (std::size_t round = 0; round < std::min(dividend_row->ns.size(), divisor_row->ns.size()); ++round) {
-    if (divisor_row->ns[round] > 0) form.push_back(dividend_row->ns[round] / divisor_row->ns[round]);
+    if (divisor_row->ns[round] > 0) quotients.push_back(dividend_row->ns[round] / divisor_row->ns[round]);
   }
-  return form.empty() ? std::nullopt : std::optional(spread_of(form).median);
+  return quotients.empty() ? std::nullopt : std::optional(spread_of(quotients).median);
 }
 
 std::vector<double> result::ratios(std::size_t sweep, const std::string& dividend, const std::string& divisor) const {
@@ -98,7 +98,7 @@ std::optional<double> result::exponent(std::size_t sweep, const std::string& for
   return covariance / variance;
 }
 
-std::string result::where_slower(std::size_t sweep, const std::string& form) const {
+std::string result::slowdown_text(std::size_t sweep, const std::string& form) const {
   std::vector<std::string> positions, slowdowns;
   for (const std::uint64_t x : axes.at(sweep)) {
     const std::optional<double> slowdown = ratio(sweep, form, best_other, x);

@@ -34,7 +34,7 @@ struct result {
   std::vector<form> forms;                       // the forms that were present
   std::vector<std::vector<std::uint64_t>> axes;  // the x values of each sweep
   std::vector<row> rows;
-  std::vector<std::string> skipped;  // one line each: what is missing, and why
+  std::vector<std::string> skipped;  // one line each: a missing form or sweep, and the reason
   std::string failure;               // one line; there is no verdict then
   verdict judgement;
 
@@ -56,7 +56,7 @@ struct result {
   bool has(const std::string& form) const;
   // Returns " It is slower than the fastest other at 1 and 100: 1.8 and 2.3 times the time.", or nothing where it is
   // at most a tenth slower.
-  std::string where_slower(std::size_t sweep, const std::string& form) const;
+  std::string slowdown_text(std::size_t sweep, const std::string& form) const;
 };
 
 // Uses the values above 0; returns 0 without any.

@@ -69,7 +69,7 @@ class experiment_run {
       find_forms();
       if (definition_.makes_file) make_file();
       measure();
-      if (definition_.counted_by != counter::nothing) count();
+      if (definition_.counted_by != counter::no_counter) count();
       if (definition_.judge != nullptr) result_.judgement = definition_.judge(result_);
     } catch (const broken& end) {
       result_.failure = end.why;

@@ -363,7 +363,7 @@ class recorder_image {
   std::size_t loaded_bytes_ = 0;
 };
 
-// Loads the library from a file in memory, which the process sees whatever its file system and its user are. Returns
+// Loads the library from a file in memory, which the process sees with any file system and any user. Returns
 // its load address; the file's descriptor in the process stays open.
 remote_address load(remote_caller& caller, const remote_process& process, const recorder_image& image,
                     remote_address open, int file) {
@@ -372,7 +372,7 @@ remote_address load(remote_caller& caller, const remote_process& process, const 
   constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
   const std::string path = fmt::format("/proc/self/fd/{}", file);
   const std::uint64_t handle = target ? caller.call(caller.scratch_stack(), open, caller.copy(path), now) : 0;
-  remote_address start = 0;  // the first word of what the handle points to
+  remote_address start = 0;  // the first word of the structure that the handle points to
   if (handle != 0 && process.read(handle, &start, sizeof start)) return start;
   std::string reason;
   if (const remote_address error = c_function(process, "dlerror"); error != 0 && target)

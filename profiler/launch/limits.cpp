@@ -9,9 +9,9 @@
 namespace tarn::command {
 namespace {
 
-std::uint64_t limit_of(__rlimit_resource_t which) {
+std::uint64_t limit_of(__rlimit_resource_t resource) {
   rlimit limit{};
-  return ::getrlimit(which, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ void processor_counts::turn() {
   next_ = steady::now() + (is_on_ ? part : pause);
 }
 
-std::uint64_t processor_counts::count(std::size_t which, std::uint64_t processor_ns) const {
+std::uint64_t processor_counts::count(std::size_t index, std::uint64_t processor_ns) const {
   struct {
     std::uint64_t value, enabled, running;  // ns of all threads; it runs less than it is enabled if others count, too
   } now{};
-  if (files_[which] < 0 || ::read(files_[which], &now, sizeof now) != static_cast<ssize_t>(sizeof now)) return 0;
+  if (files_[index] < 0 || ::read(files_[index], &now, sizeof now) != static_cast<ssize_t>(sizeof now)) return 0;
   if (now.running == 0) return 0;
   const double share = static_cast<double>(processor_ns) / static_cast<double>(now.running);
   return static_cast<std::uint64_t>(static_cast<double>(now.value) * std::max(share, 1.0));

@@ -29,7 +29,7 @@ class processor_counts {
   std::uint64_t mispredicted_branches(std::uint64_t processor_ns) const { return count(1, processor_ns); }
 
  private:
-  std::uint64_t count(std::size_t which, std::uint64_t processor_ns) const;
+  std::uint64_t count(std::size_t index, std::uint64_t processor_ns) const;
 
   std::array<int, 2> files_;
   bool is_on_ = true;

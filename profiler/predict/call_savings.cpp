@@ -31,8 +31,8 @@ range time_of(const call_site& site, const format::recording& recording, const c
   constexpr double two_ticks_ns = 8e6;
   const double kernel_ns = as_double(recording.end.system_us) * 1e3 + two_ticks_ns;
   const double largest = std::min(recorded / costs.calls.slowdown, kernel_ns);
-  const double least = as_double(site.sums[call_counter::calls]) * min_ns(site, costs.calls);
-  return {std::min(std::max((recorded - waited) / costs.calls.slowdown, least), largest), largest};
+  const double min_working_ns = as_double(site.sums[call_counter::calls]) * min_ns(site, costs.calls);
+  return {std::min(std::max((recorded - waited) / costs.calls.slowdown, min_working_ns), largest), largest};
 }
 
 // Predicts a buffer: one call moves 64 KiB in place of many calls that move few bytes each. The cost per byte stays.

@@ -12,7 +12,7 @@ namespace tarn::command {
 // itself.
 struct work_times {
   std::array<double, format::work_item_count> ns{};
-  // These count what recording saw of one thread; 0 in a process that is not recorded.
+  // These count the recorded events of one thread; 0 in a process that is not recorded.
   double dispatches_of_thread = 0, changes_of_thread = 0;
 };
 

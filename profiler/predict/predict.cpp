@@ -235,8 +235,8 @@ std::optional<double> misprediction_rate_of(const format::recording& recording) 
   return calls == 0 ? 0 : std::min(as_double(recording.end.branch_mispredictions) / calls, 1.0);
 }
 
-// The error covers what repeating cannot show: the effect of a call on the code around it, and other kinds of work
-// than these two.
+// The error covers the effects that a replay cannot show: the effect of a call on the code around it, and other kinds
+// of work than these two.
 range cost_of(const call_ns& call, double blocks, double error, std::optional<double> misprediction_rate) {
   const range bounds = misprediction_rate ? range{call.at_misprediction_rate(*misprediction_rate),
                                                   call.at_misprediction_rate(*misprediction_rate)}

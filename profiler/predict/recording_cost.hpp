@@ -1,4 +1,4 @@
-// Computes what recording cost the program, kind by kind: the amount of each item of work times its price.
+// Computes the cost of recording for the program, kind by kind: the amount of each item of work times its price.
 #pragma once
 
 #include <array>

@@ -9,12 +9,12 @@
 
 namespace tarn::analyse {
 
-// The ways to serve the chosen blocks when excerpts are replayed. The C library serves all other blocks.
-enum class way : std::size_t {
+// Serves the chosen blocks when excerpts are replayed. The C library serves all other blocks.
+enum class replay_method : std::size_t {
   as_is,     // the C library, as in the program
   as_copy,   // a copied std::string instead of each block
-  nothing,   // no block at all; the rest is the cost of everything else
-  unmade,    // the text that `as_copy` copies, read in its original location
+  omitted,   // no block at all: what remains is the cost of everything else
+  viewed,    // a view of the text that `as_copy` copies
   recycled,  // tarn::recycle<std::string>
   pooled,    // the thread's own heap
   arena,
@@ -36,16 +36,16 @@ enum class remedy_kind : std::size_t {
 struct remedy_facts {
   const char* name;
   allocator_kind allocator;   // serves the blocks; `count` if the allocations do not happen
-  call_ns replayed::*saving;  // what a replay measures; null if remedies of this kind are not replayed
-  way method = way::as_is;    // how it is replayed; `as_is` if a process with another malloc does it
-  bool is_inlined = false;    // its calls are a few instructions in the caller's code
+  call_ns replayed::*saving;  // the saving that a replay measures; null if remedies of this kind are not replayed
+  replay_method method = replay_method::as_is;  // how it is replayed; `as_is` if a process with another malloc does it
+  bool is_inlined = false;                      // its calls are a few instructions in the caller's code
 };
 inline constexpr std::array remedies = {
-    remedy_facts{"hoist", allocator_kind::count, &replayed::hoist, way::nothing},
-    remedy_facts{"reserve", allocator_kind::count, &replayed::reserve, way::reserved},
-    remedy_facts{"recycle", allocator_kind::recycled, &replayed::recycle, way::recycled},
-    remedy_facts{"pooled", allocator_kind::pooled, &replayed::pooled, way::pooled, true},
-    remedy_facts{"arena", allocator_kind::arena, &replayed::arena, way::arena, true},
+    remedy_facts{"hoist", allocator_kind::count, &replayed::hoist, replay_method::omitted},
+    remedy_facts{"reserve", allocator_kind::count, &replayed::reserve, replay_method::reserved},
+    remedy_facts{"recycle", allocator_kind::recycled, &replayed::recycle, replay_method::recycled},
+    remedy_facts{"pooled", allocator_kind::pooled, &replayed::pooled, replay_method::pooled, true},
+    remedy_facts{"arena", allocator_kind::arena, &replayed::arena, replay_method::arena, true},
     remedy_facts{"shared_pool", allocator_kind::shared_pool, nullptr},
     remedy_facts{"drop_in", allocator_kind::drop_in, &replayed::drop_in},
 };

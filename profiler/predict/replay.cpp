@@ -28,18 +28,18 @@ using analyse::replay_plan;
 using analyse::replay_step;
 using analyse::replayed;
 
-// The program's work between two steps is not known, so these are the extremes of it.
-enum class work_kind : std::size_t {
-  nothing,    // the calls overlap with one another
-  surprises,  // branches that no processor can predict; after them it also mispredicts those of the allocator
-  waits,      // a chain of dependent operations, which leaves the processor time for the calls
+// The extremes of the program's work between two steps, which is not known; the names are those of call_ns.
+enum class surroundings : std::size_t {
+  overlapping,   // no work: the calls overlap with one another
+  mispredicted,  // branches that no processor can predict; after them it also mispredicts those of the allocator
+  hidden,        // a chain of dependent operations, which leaves the processor time for the calls
   count,
 };
-constexpr std::size_t work_kinds = static_cast<std::size_t>(work_kind::count);
+constexpr std::size_t surroundings_count = static_cast<std::size_t>(surroundings::count);
 
 class other_work {
  public:
-  [[gnu::noinline]] std::uint64_t surprise() {
+  [[gnu::noinline]] std::uint64_t mispredict() {
     state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
     std::uint64_t sum = 0;
     for (std::uint64_t bits = state_ >> (64 - branches), left = branches; left > 0; --left, bits >>= 1) {
@@ -51,18 +51,18 @@ class other_work {
   }
 
   // Takes longer than a call that overlaps with all of it.
-  [[gnu::noinline]] std::uint64_t wait() {
+  [[gnu::noinline]] std::uint64_t run_chain() {
     for (int left = 16; left > 0; --left) {
-      waited_ *= 0x9fb21c651e98df25ULL;
-      asm volatile("" : "+r"(waited_));
+      chain_ *= 0x9fb21c651e98df25ULL;
+      asm volatile("" : "+r"(chain_));
     }
-    return waited_;
+    return chain_;
   }
 
  private:
   static constexpr unsigned branches = 4;
 
-  std::uint64_t state_ = 1, waited_ = 1;
+  std::uint64_t state_ = 1, chain_ = 1;
   std::array<unsigned char, 4096> data_{};
 };
 
@@ -78,14 +78,14 @@ class player {
         kept_buffer_(max_bytes) {}
 
   // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
-  double play(const script& script, work_kind work) {
+  double play(const script& script, surroundings work) {
     const auto begin = script.steps.begin();
-    run<work_kind::nothing>(script.before);
+    run<surroundings::overlapping>(script.before);
     run(std::span(begin, begin + warm_steps(script.steps.size())), work);
     const double begun = thread_ns();
     run(std::span(begin + warm_steps(script.steps.size()), script.steps.end()), work);
     const double ns = thread_ns() - begun;
-    run<work_kind::nothing>(script.after);
+    run<surroundings::overlapping>(script.after);
     arena_.reset();
     return ns;
   }
@@ -111,11 +111,11 @@ class player {
     std::memcpy(target, blocks_[step.source], std::min(step.bytes, step.old_bytes));
   }
 
-  void run(std::span<const action> steps, work_kind work) {
+  void run(std::span<const action> steps, surroundings work) {
     switch (work) {
-      case work_kind::surprises: return run<work_kind::surprises>(steps);
-      case work_kind::waits: return run<work_kind::waits>(steps);
-      default: return run<work_kind::nothing>(steps);
+      case surroundings::mispredicted: return run<surroundings::mispredicted>(steps);
+      case surroundings::hidden: return run<surroundings::hidden>(steps);
+      default: return run<surroundings::overlapping>(steps);
     }
   }
 
@@ -126,43 +126,43 @@ class player {
       touch(block + offset);
   }
 
-  template <work_kind What>
+  template <surroundings Around>
   [[gnu::noinline]] void run(std::span<const action> steps) {
     std::uint64_t sum = 0;
     const action* const end = steps.data() + steps.size();
-    for (const action* now = steps.data(); now != end; ++now) {
-      if constexpr (What == work_kind::surprises) sum += work_.surprise();
-      if constexpr (What == work_kind::waits) sum += work_.wait();
-      void*& block = blocks_[now->slot];
-      switch (now->does) {
-        case op::nothing: break;
-        case op::allocate: touch(block = std::malloc(now->bytes)); break;
+    for (const action* step = steps.data(); step != end; ++step) {
+      if constexpr (Around == surroundings::mispredicted) sum += work_.mispredict();
+      if constexpr (Around == surroundings::hidden) sum += work_.run_chain();
+      void*& block = blocks_[step->slot];
+      switch (step->does) {
+        case op::no_op: break;
+        case op::allocate: touch(block = std::malloc(step->bytes)); break;
         case op::release: std::free(block); break;
-        case op::allocate_new: touch(block = ::operator new(now->bytes)); break;
+        case op::allocate_new: touch(block = ::operator new(step->bytes)); break;
         case op::release_new: ::operator delete(block); break;
-        case op::resize: block = std::realloc(blocks_[now->source], now->bytes); break;
-        case op::grow: copy(block = std::malloc(now->bytes), *now); break;
-        case op::grow_new: copy(block = ::operator new(now->bytes), *now); break;
-        case op::take_over: block = blocks_[now->source]; break;
+        case op::resize: block = std::realloc(blocks_[step->source], step->bytes); break;
+        case op::grow: copy(block = std::malloc(step->bytes), *step); break;
+        case op::grow_new: copy(block = ::operator new(step->bytes), *step); break;
+        case op::take_over: block = blocks_[step->source]; break;
         case op::make_text:
-          ::new (texts_[now->slot].bytes) std::string(text_of(now->bytes));
-          sum += read(text_at(now->slot));
+          ::new (texts_[step->slot].bytes) std::string(text_of(step->bytes));
+          sum += read(text_at(step->slot));
           break;
-        case op::read_text: sum += read(text_of(now->bytes)); break;
-        case op::end_text: std::destroy_at(&text_at(now->slot)); break;
+        case op::read_text: sum += read(text_of(step->bytes)); break;
+        case op::end_text: std::destroy_at(&text_at(step->slot)); break;
         case op::recycle: touch(recycle<std::string>()->data()); break;
-        case op::fill: fill(static_cast<char*>(block), *now); break;
-        case op::fill_kept: fill(kept_buffer_.data(), *now); break;
-        case op::allocate_pooled: touch(block = detail::allocate(detail::local, now->size)); break;
-        case op::release_pooled: detail::deallocate(detail::local, block, now->size); break;
-        case op::allocate_large: touch(block = detail::allocate_any(detail::local, now->bytes, 8)); break;
+        case op::fill: fill(static_cast<char*>(block), *step); break;
+        case op::fill_kept: fill(kept_buffer_.data(), *step); break;
+        case op::allocate_pooled: touch(block = detail::allocate(detail::local, step->size)); break;
+        case op::release_pooled: detail::deallocate(detail::local, block, step->size); break;
+        case op::allocate_large: touch(block = detail::allocate_any(detail::local, step->bytes, 8)); break;
         case op::release_large: detail::deallocate_slow(detail::local, block); break;
         case op::resize_pooled:
-          copy(block = detail::allocate(detail::local, now->bytes, 8), *now);
-          detail::deallocate(detail::local, blocks_[now->source], now->old_bytes, 8);
+          copy(block = detail::allocate(detail::local, step->bytes, 8), *step);
+          detail::deallocate(detail::local, blocks_[step->source], step->old_bytes, 8);
           break;
-        case op::grow_pooled: copy(block = detail::allocate(detail::local, now->bytes, 8), *now); break;
-        case op::allocate_arena: touch(block = arena_.allocate(now->bytes)); break;
+        case op::grow_pooled: copy(block = detail::allocate(detail::local, step->bytes, 8), *step); break;
+        case op::allocate_arena: touch(block = arena_.allocate(step->bytes)); break;
       }
     }
     asm volatile("" : : "r"(sum) : "memory");
@@ -186,7 +186,7 @@ double timed_allocations(const replay_job& job) {
   return static_cast<double>(count);
 }
 
-// Measures the nanoseconds of each way for a chosen allocation, beside each kind of other work.
+// Measures the nanoseconds of each method for a chosen allocation, beside each kind of other work.
 class times {
  public:
   // Without `has_remedies`, only the present cost of the calls is measured.
@@ -199,46 +199,50 @@ class times {
       }
     }
     player replayer(slots, bytes);
-    std::array<std::vector<script>, way_count> scripts;
-    for (std::size_t index = 0; index < way_count; ++index) {
-      const auto method = static_cast<way>(index);
-      const bool is_asked = method == way::as_is || (!job.is_whole && (has_remedies || method == way::nothing));
-      is_there_[index] = is_asked && has_way(job, method);
-      if (is_there_[index]) scripts[index] = scripts_of(job, method);
+    std::array<std::vector<script>, replay_method_count> scripts;
+    for (std::size_t index = 0; index < replay_method_count; ++index) {
+      const auto method = static_cast<replay_method>(index);
+      const bool is_wanted =
+          method == replay_method::as_is || (!job.is_whole && (has_remedies || method == replay_method::omitted));
+      is_measured_[index] = is_wanted && has_method(job, method);
+      if (is_measured_[index]) scripts[index] = scripts_of(job, method);
     }
     // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
     // the median, ten programs were predicted a tenth higher.
-    std::array<std::array<std::vector<double>, way_count>, work_kinds> least;
-    for (auto& best_of_way : least) {
-      for (std::size_t index = 0; index < way_count; ++index) best_of_way[index].resize(scripts[index].size());
+    std::array<std::array<std::vector<double>, replay_method_count>, surroundings_count> min_ns;
+    for (auto& best_of_method : min_ns) {
+      for (std::size_t index = 0; index < replay_method_count; ++index)
+        best_of_method[index].resize(scripts[index].size());
     }
     for (int round = 0; round <= rounds; ++round) {  // the first round is not used
-      for (std::size_t index = 0; index < way_count; ++index) {
+      for (std::size_t index = 0; index < replay_method_count; ++index) {
         for (std::size_t script_index = 0; script_index < scripts[index].size(); ++script_index) {
-          for (std::size_t work = 0; work < work_kinds; ++work) {
-            const double ns = replayer.play(scripts[index][script_index], static_cast<work_kind>(work));
-            double& best = least[work][index][script_index];
+          for (std::size_t work = 0; work < surroundings_count; ++work) {
+            const double ns = replayer.play(scripts[index][script_index], static_cast<surroundings>(work));
+            double& best = min_ns[work][index][script_index];
             best = round <= 1 ? ns : std::min(best, ns);
           }
         }
       }
     }
-    for (std::size_t work = 0; work < work_kinds; ++work) {
-      for (std::size_t index = 0; index < way_count; ++index)
-        ns_[work][index] = std::accumulate(least[work][index].begin(), least[work][index].end(), 0.0);
+    for (std::size_t work = 0; work < surroundings_count; ++work) {
+      for (std::size_t index = 0; index < replay_method_count; ++index)
+        ns_[work][index] = std::accumulate(min_ns[work][index].begin(), min_ns[work][index].end(), 0.0);
     }
     count_ = timed_allocations(job);
   }
 
-  bool has(way method) const { return is_there_[static_cast<std::size_t>(method)]; }
-  double time_of(way method, work_kind work) const {
+  bool has(replay_method method) const { return is_measured_[static_cast<std::size_t>(method)]; }
+  double time_of(replay_method method, surroundings work) const {
     return ns_[static_cast<std::size_t>(work)][static_cast<std::size_t>(method)] / count_;
   }
-  double saved(way before, way after, work_kind work) const { return time_of(before, work) - time_of(after, work); }
+  double saved(replay_method before, replay_method after, surroundings work) const {
+    return time_of(before, work) - time_of(after, work);
+  }
 
  private:
-  std::array<bool, way_count> is_there_{};
-  std::array<std::array<double, way_count>, work_kinds> ns_{};
+  std::array<bool, replay_method_count> is_measured_{};
+  std::array<std::array<double, replay_method_count>, surroundings_count> ns_{};
   double count_ = 1;
 };
 
@@ -247,25 +251,27 @@ constexpr double min_timed = 64;  // allocations; below this the clock's own err
 replayed play(const replay_job& job, bool has_remedies) {
   if (timed_allocations(job) < min_timed) return {};
   const times measured(job, has_remedies, has_remedies ? 7 : 2);
-  const auto saved = [&](way before, way after) -> analyse::call_ns {
+  const auto saved = [&](replay_method before, replay_method after) -> analyse::call_ns {
     if (!measured.has(before) || !measured.has(after)) return {};
-    return {measured.saved(before, after, work_kind::nothing), measured.saved(before, after, work_kind::surprises),
-            measured.saved(before, after, work_kind::waits)};
+    return {measured.saved(before, after, surroundings::overlapping),
+            measured.saved(before, after, surroundings::mispredicted),
+            measured.saved(before, after, surroundings::hidden)};
   };
   replayed result;
   if (job.is_whole) {  // blocks from before the excerpts are part of it, too
-    result.now = {measured.time_of(way::as_is, work_kind::nothing), measured.time_of(way::as_is, work_kind::surprises),
-                  measured.time_of(way::as_is, work_kind::waits)};
+    result.now = {measured.time_of(replay_method::as_is, surroundings::overlapping),
+                  measured.time_of(replay_method::as_is, surroundings::mispredicted),
+                  measured.time_of(replay_method::as_is, surroundings::hidden)};
     return result;
   }
-  result.now = saved(way::as_is, way::nothing);
+  result.now = saved(replay_method::as_is, replay_method::omitted);
   for (const analyse::remedy_facts& remedy : analyse::remedies) {
-    if (remedy.saving == nullptr || remedy.method == way::as_is) continue;
-    result.*remedy.saving = saved(way::as_is, remedy.method);
+    if (remedy.saving == nullptr || remedy.method == replay_method::as_is) continue;
+    result.*remedy.saving = saved(replay_method::as_is, remedy.method);
     // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
     if (remedy.is_inlined) (result.*remedy.saving).mispredicted = result.now.mispredicted;
   }
-  if (job.is_copied_text) result.hoist = saved(way::as_copy, way::unmade);
+  if (job.is_copied_text) result.hoist = saved(replay_method::as_copy, replay_method::viewed);
   return result;
 }
 
@@ -293,7 +299,7 @@ std::vector<replayed> replay(std::vector<replay_job> jobs, replay_scope scope) {
 
 void rehearse(const replay_job& job) {
   if (!is_playable(job)) fail(exit_code::io_error, "the trace excerpt is invalid");
-  const times once(job, true, 0);
+  const times rehearsed(job, true, 0);
 }
 
 }  // namespace tarn::command

@@ -11,11 +11,12 @@ using analyse::replay_step;
 
 // The allocator of a slot's memory. The same one resizes and releases the block, because a realloc at a chosen site may
 // get a block of a site that is not chosen, and the reverse.
-enum class holder : std::uint8_t { nobody, library, library_new, text, pool, arena };
+enum class holder : std::uint8_t { no_holder, library, library_new, text, pool, arena };
 
 class script_writer {
  public:
-  script_writer(const replay_job& job, way method, std::uint32_t slots) : job_(job), method_(method), slots_(slots) {}
+  script_writer(const replay_job& job, replay_method method, std::uint32_t slots)
+      : job_(job), method_(method), slots_(slots) {}
 
   void add(std::vector<action>& actions, const replay_step& step) {
     switch (step.kind) {
@@ -28,7 +29,7 @@ class script_writer {
 
  private:
   struct slot_state {
-    holder owner = holder::nobody;
+    holder owner = holder::no_holder;
     bool is_chosen = false;
     std::uint32_t capacity = 0, content = 0;  // bytes of the block, and of its content
   };
@@ -37,12 +38,12 @@ class script_writer {
     const holder library = is_chosen && job_.uses_new ? holder::library_new : holder::library;
     if (!is_chosen) return library;
     switch (method_) {
-      case way::as_is:
-      case way::reserved: return library;
-      case way::as_copy: return holder::text;
-      case way::pooled: return holder::pool;
-      case way::arena: return holder::arena;
-      default: return holder::nobody;
+      case replay_method::as_is:
+      case replay_method::reserved: return library;
+      case replay_method::as_copy: return holder::text;
+      case replay_method::pooled: return holder::pool;
+      case replay_method::arena: return holder::arena;
+      default: return holder::no_holder;
     }
   }
   // realloc returns a block of malloc.
@@ -51,7 +52,7 @@ class script_writer {
     return owner == holder::library_new ? holder::library : owner;
   }
   bool has_room(const replay_step& step) const {
-    return method_ == way::reserved && step.is_chosen && step.bytes <= job_.reserved_bytes;
+    return method_ == replay_method::reserved && step.is_chosen && step.bytes <= job_.reserved_bytes;
   }
   // Returns at least one byte, because every block is touched.
   std::uint32_t bytes_for(const replay_step& step) const {
@@ -59,7 +60,7 @@ class script_writer {
   }
   static bool is_large(std::uint32_t bytes) { return bytes > detail::largest_class_size; }
   bool has_block(std::uint32_t number) const {
-    return slots_[number].owner != holder::nobody && slots_[number].owner != holder::text;
+    return slots_[number].owner != holder::no_holder && slots_[number].owner != holder::text;
   }
 
   static void put(std::vector<action>& actions, op does, std::uint32_t slot, std::uint32_t source_slot,
@@ -75,9 +76,11 @@ class script_writer {
       case holder::text: return op::make_text;
       case holder::pool: return is_large(bytes) ? op::allocate_large : op::allocate_pooled;
       case holder::arena: return op::allocate_arena;
-      case holder::nobody: break;
+      case holder::no_holder: break;
     }
-    return method_ == way::unmade ? op::read_text : method_ == way::recycled ? op::recycle : op::nothing;
+    return method_ == replay_method::viewed     ? op::read_text
+           : method_ == replay_method::recycled ? op::recycle
+                                                : op::no_op;
   }
   static op releases(const slot_state& slot) {
     switch (slot.owner) {
@@ -86,9 +89,9 @@ class script_writer {
       case holder::text: return op::end_text;
       case holder::pool: return is_large(slot.capacity) ? op::release_large : op::release_pooled;
       case holder::arena:
-      case holder::nobody: break;
+      case holder::no_holder: break;
     }
-    return op::nothing;
+    return op::no_op;
   }
   // An arena's block is not copied, because code that is written for an arena does not move a growing buffer.
   static op copies(holder owner) {
@@ -97,7 +100,7 @@ class script_writer {
       case holder::library_new: return op::grow_new;
       case holder::pool: return op::grow_pooled;
       case holder::arena: return op::allocate_arena;
-      default: return op::nothing;
+      default: return op::no_op;
     }
   }
 
@@ -128,7 +131,7 @@ class script_writer {
     const std::uint32_t old_bytes = old.content;
     const holder owner = resized_by(step.is_chosen);
     const bool is_separate =
-        old.is_chosen != step.is_chosen || job_.is_copied_text || job_.uses_new;  // equal in every way
+        old.is_chosen != step.is_chosen || job_.is_copied_text || job_.uses_new;  // equal for every method
     if (has_room(step) && fits(old, step)) {
       take_over(actions, step);
       if (is_separate) pad(actions);
@@ -151,7 +154,7 @@ class script_writer {
 
   void allocate_and_copy(std::vector<action>& actions, const replay_step& step, holder owner) {
     const op does =
-        has_block(step.source_slot) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, bytes_for(step));
+        has_block(step.source_slot) && copies(owner) != op::no_op ? copies(owner) : allocates(owner, bytes_for(step));
     put(actions, does, step.slot, step.source_slot, bytes_for(step), slots_[step.source_slot].content);
   }
 
@@ -166,36 +169,37 @@ class script_writer {
     note_owner(actions, step, old.owner, old.capacity, old.content);
   }
 
-  // Records the slot's new owner, and fills the block as a container would. A way that makes no block fills a kept
+  // Records the slot's new owner, and fills the block as a container would. A method that makes no block fills a kept
   // buffer instead.
   void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t capacity,
                   std::uint32_t old_bytes) {
     slots_[step.slot] = {owner, step.is_chosen, capacity, step.bytes};
     const bool is_resized = step.kind > replay_step::release;
     if (!step.is_chosen || step.bytes <= page_bytes || !(job_.is_filled || is_resized)) return;
-    if (method_ == way::as_copy || method_ == way::unmade) return;  // these ways have texts instead of blocks
-    const bool is_kept = method_ == way::nothing || method_ == way::recycled;
+    if (method_ == replay_method::as_copy || method_ == replay_method::viewed)
+      return;  // these methods have texts instead of blocks
+    const bool is_kept = method_ == replay_method::omitted || method_ == replay_method::recycled;
     put(actions, is_kept ? op::fill_kept : op::fill, step.slot, 0, step.bytes, old_bytes);
   }
-  static void pad(std::vector<action>& actions) { put(actions, op::nothing, 0, 0, 0, 0); }
+  static void pad(std::vector<action>& actions) { put(actions, op::no_op, 0, 0, 0, 0); }
 
   const replay_job& job_;
-  way method_;
+  replay_method method_;
   std::vector<slot_state> slots_;
 };
 
 }  // namespace
 
-bool has_way(const replay_job& job, way method) {
+bool has_method(const replay_job& job, replay_method method) {
   switch (method) {
-    case way::as_copy:
-    case way::unmade: return job.is_copied_text;
-    case way::reserved: return job.reserved_bytes != 0;
+    case replay_method::as_copy:
+    case replay_method::viewed: return job.is_copied_text;
+    case replay_method::reserved: return job.reserved_bytes != 0;
     default: return true;
   }
 }
 
-std::vector<script> scripts_of(const replay_job& job, way method) {
+std::vector<script> scripts_of(const replay_job& job, replay_method method) {
   std::vector<script> scripts;
   for (const replay_plan& plan : job.plans) {
     script& script_of_plan = scripts.emplace_back();

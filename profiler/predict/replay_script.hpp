@@ -11,13 +11,13 @@
 
 namespace tarn::command {
 
-using analyse::way;
-constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
-// Returns whether the job has the data that this way needs.
-bool has_way(const analyse::replay_job& job, way method);
+using analyse::replay_method;
+constexpr std::size_t replay_method_count = static_cast<std::size_t>(replay_method::count);
+// Returns whether the job has the data that this method needs.
+bool has_method(const analyse::replay_job& job, replay_method method);
 
 enum class op : std::uint8_t {
-  nothing,
+  no_op,
   allocate,
   release,
   allocate_new,
@@ -46,17 +46,17 @@ struct action {
   op does;
   detail::size_class size;  // of a pooled block; code with a pool knows it at compile time
   std::uint32_t slot, source, bytes;
-  std::uint32_t old_bytes;  // bytes of the block or content of the place `source`
+  std::uint32_t old_bytes;  // bytes of the block or content of the slot `source`
 };
 struct script {
   std::vector<action> before, steps, after;
 };
 
-// Returns one script for each plan. Every way has the same number of actions for a step, so that the work between
+// Returns one script for each plan. Every method has the same number of actions for a step, so that the work between
 // them is the same. The allocator of a block decides which action releases or resizes it.
-std::vector<script> scripts_of(const analyse::replay_job& job, way method);
+std::vector<script> scripts_of(const analyse::replay_job& job, replay_method method);
 
-// Returns false where a step names a place that the plan does not have, fills one that is taken, or uses one that is
+// Returns false where a step names a slot that the plan does not have, fills one that is taken, or uses one that is
 // empty.
 bool is_playable(const analyse::replay_job& job);
 

@@ -3,8 +3,8 @@
 // `tarn record --pid` stops one thread where it holds no lock of the C library, lets it load this library, and calls
 // tarn_recorder_attach() in it. Each loaded module has a table of the addresses of the functions that it calls. The
 // addresses of the functions behind our hooks are replaced there by those of attached_functions.S; detaching writes
-// them back, by looking for ours again, so nothing has to be remembered of a module that may have gone. A thread that
-// is in a hook then returns through it: the library and its counters stay mapped.
+// them back: it looks for ours again, so it remembers nothing about modules, which may have been unloaded. A thread
+// that is in a hook then returns through it: the library and its counters stay mapped.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -46,8 +46,8 @@ struct attached_function {
 extern "C" {
 extern TARN_HIDDEN attached_function tarn_attached_begin[], tarn_attached_loader[], tarn_attached_end[];
 extern TARN_HIDDEN const char __ehdr_start[];
-// 0 while nothing is recorded; otherwise the number of the attachment. A thread compares it with the last one that it
-// has seen: at the first hook of each attachment it forgets the locks that it held in the one before.
+// 0 while nothing is recorded; otherwise the number of the attachment. Each thread keeps the last number that it has
+// seen, so that at its first hook of an attachment it forgets the locks that it held in the previous one.
 TARN_HIDDEN [[gnu::used]] constinit std::uint32_t tarn_attached_state = 0;
 TARN_HIDDEN [[gnu::used]] constinit thread_local std::uint32_t tarn_seen_state = 0;
 }
@@ -139,12 +139,12 @@ std::uint32_t exported_symbol(const module& object, const char* name) noexcept {
   }
 }
 
-// The symbols of a module that have a name of the table, so that an entry of its relocations is told by a number. Large
-// programs have a hundred times as many relocations as symbols.
+// The symbols of a module whose names are in the table. A relocation is then recognised by its symbol's number, which
+// is faster than by name: large programs have a hundred times as many relocations as symbols.
 class known_symbols {
  public:
   explicit known_symbols(const module& object) noexcept {
-    // Symbols that a module only uses come first in a module with DT_GNU_HASH; the others are found by their names.
+    // In a module with DT_GNU_HASH, undefined symbols come first; the others are found by their names.
     const std::uint32_t end = object.hash != nullptr         ? object.hash[1]
                               : object.plain_hash != nullptr ? object.plain_hash[1]
                                                              : 0;
@@ -267,20 +267,21 @@ long change_addresses(Choose choose) noexcept {
   return changed;
 }
 
-long hook_all() noexcept {
+long hook_addresses() noexcept {
   return change_addresses([](const attached_function& function, address value, bool is_unresolved) {
     const bool is_next = function.next != nullptr && value == reinterpret_cast<address>(function.next);
     return is_next || (is_unresolved && function.next != nullptr) ? reinterpret_cast<address>(function.stub) : value;
   });
 }
 
-long give_all_back() noexcept {
+long restore_addresses() noexcept {
   return change_addresses([](const attached_function& function, address value, bool) {
     return value == reinterpret_cast<address>(function.stub) ? reinterpret_cast<address>(function.next) : value;
   });
 }
 
-// Returns null for a function that only the program's file names: that address is an entry of its own table.
+// Returns null for a function that only the program's file refers to: its address is then an entry of that file's own
+// table.
 void* function_behind(const char* name) noexcept {
   void* const function = next_function(name);
   if (function == nullptr) return nullptr;
@@ -337,7 +338,7 @@ TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) no
   }
 }
 
-// The loader's functions take its lock themselves, so their callers may take it here.
+// May take the loader's lock, because the program has just called a function of the loader, which takes it, too.
 TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcept {
   if (is_inside()) return;
   const hidden_thread now;
@@ -350,7 +351,7 @@ TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcep
       &loads);
   if (loads == modules_seen) return;
   const holding guard(patching);
-  if (tarn_attached_state != 0) hook_all();
+  if (tarn_attached_state != 0) hook_addresses();
 }
 
 // Begins to record in the region of the file, or continues in the earlier region if `file` is negative. Closes the file
@@ -369,7 +370,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
     }
     const holding guard(patching);
     __atomic_store_n(&tarn_attached_state, ++attachments, __ATOMIC_RELEASE);
-    const long hooked = hook_all();
+    const long hooked = hook_addresses();
     if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
     if (hooked == 0) return -ENOENT;
   }
@@ -385,7 +386,7 @@ TARN_EXPORT long tarn_recorder_detach() noexcept {
   if (tarn_attached_state == 0) return -EALREADY;
   const hidden_thread now;
   const holding guard(patching);
-  give_all_back();
+  restore_addresses();
   __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
   end_recording();
   return 0;

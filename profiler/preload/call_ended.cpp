@@ -22,7 +22,7 @@ std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool paths
   constexpr std::size_t longest_path = 4096;
   std::uint64_t hash = 1;
   for (std::uint8_t index = 0; index < 6; ++index) {
-    if ((facts.question >> index & 1) == 0) continue;
+    if ((facts.query_arguments >> index & 1) == 0) continue;
     if (index != facts.path_at) {
       hash = mixed(hash, static_cast<std::uint64_t>(arguments[index]));
     } else if (paths_are_readable && arguments[index] != 0) {
@@ -72,7 +72,7 @@ void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t beg
     add(format::returned_bytes, static_cast<std::uint64_t>(result));
     if (facts.size_at == call_facts::no_argument) add(format::requested_bytes, static_cast<std::uint64_t>(result));
   }
-  if (facts.question != 0) {
+  if (facts.query_arguments != 0) {
     const std::uint64_t hash =
         hash_of(facts, arguments, result != -EFAULT);  // without EFAULT the kernel has read the path
     if (cell.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
@@ -100,8 +100,8 @@ extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* 
   using namespace tarn::preload;
   long arguments[6] = {call->rdi, call->rsi, call->rdx, call->r10, call->r8, call->r9};
   auto* const cell = cell_of(call->carried);
-  if (substitution* const instead = substitution_of(call->carried)) {
-    restore(*instead, call->number, arguments, call->result);
+  if (substitution* const replacement = substitution_of(call->carried)) {
+    restore(*replacement, call->number, arguments, call->result);
     call->rdi = arguments[0], call->rsi = arguments[1], call->rdx = arguments[2];
     call->r10 = arguments[3], call->r8 = arguments[4], call->r9 = arguments[5];
   }

@@ -11,17 +11,17 @@ struct call_facts {
   static constexpr std::uint8_t no_argument = 0xff;
   std::uint8_t size_at = no_argument;  // the argument with the number of bytes asked for
   bool returns_bytes = false;          // the result is the number of bytes transferred
-  std::uint8_t question = 0;           // a bit for each argument that decides a query's answer; 0: not a query
+  std::uint8_t query_arguments = 0;    // a bit for each argument that decides a query's answer; 0: not a query
   std::uint8_t path_at = no_argument;  // the argument among them that points to a path
   bool operator==(const call_facts&) const = default;
 };
 
 constexpr call_facts bytes_of(std::uint8_t size_at) { return {size_at, true, 0, call_facts::no_argument}; }
-constexpr call_facts question_of(std::uint8_t arguments, std::uint8_t path_at = call_facts::no_argument) {
+constexpr call_facts query_of(std::uint8_t arguments, std::uint8_t path_at = call_facts::no_argument) {
   return {call_facts::no_argument, false, arguments, path_at};
 }
 // Marks a query without arguments, such as getpid.
-constexpr std::uint8_t asks_nothing = 0x80;
+constexpr std::uint8_t without_arguments = 0x80;
 
 constexpr call_facts facts_of_call(long number) noexcept {
   switch (number) {
@@ -48,18 +48,18 @@ constexpr call_facts facts_of_call(long number) noexcept {
 #if defined(SYS_stat)
     case SYS_stat:
     case SYS_lstat:
-    case SYS_readlink: return question_of(0b1, 0);
+    case SYS_readlink: return query_of(0b1, 0);
     case SYS_access:
-    case SYS_open: return question_of(0b11, 0);
+    case SYS_open: return query_of(0b11, 0);
 #endif
     case SYS_openat:
-    case SYS_faccessat: return question_of(0b111, 1);
+    case SYS_faccessat: return query_of(0b111, 1);
 #if defined(SYS_newfstatat)
-    case SYS_newfstatat: return question_of(0b1011, 1);
+    case SYS_newfstatat: return query_of(0b1011, 1);
 #endif
-    case SYS_statx: return question_of(0b1111, 1);
-    case SYS_readlinkat: return question_of(0b11, 1);
-    case SYS_statfs: return question_of(0b1, 0);
+    case SYS_statx: return query_of(0b1111, 1);
+    case SYS_readlinkat: return query_of(0b11, 1);
+    case SYS_statfs: return query_of(0b1, 0);
     case SYS_fstat:
     case SYS_getsockname:
     case SYS_getpeername:
@@ -69,14 +69,14 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_getsid:
     case SYS_getpriority:
     case SYS_sched_getscheduler:
-    case SYS_sched_getaffinity: return question_of(0b1);
+    case SYS_sched_getaffinity: return query_of(0b1);
 #if defined(SYS_getpgrp)
-    case SYS_getpgrp: return question_of(asks_nothing);
+    case SYS_getpgrp: return query_of(without_arguments);
 #endif
     case SYS_ioctl:
     case SYS_fcntl:
     case SYS_getsockopt:
-    case SYS_prlimit64: return question_of(0b111);
+    case SYS_prlimit64: return query_of(0b111);
     case SYS_getpid:
     case SYS_getppid:
     case SYS_gettid:
@@ -89,7 +89,7 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_getcwd:
     case SYS_uname:
     case SYS_sysinfo:
-    case SYS_gettimeofday: return question_of(asks_nothing);
+    case SYS_gettimeofday: return query_of(without_arguments);
     default: return {};
   }
 }

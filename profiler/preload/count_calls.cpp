@@ -16,7 +16,8 @@
 namespace tarn::preload {
 namespace {
 
-// A call of weight 0 only becomes the one before the next. `may_be_awaited` is false for one that was kept.
+// A call of weight 0 is only remembered as the previous call. `may_be_awaited` is false for a call that was kept as
+// pending (pending_calls.hpp).
 counted_call count(thread& self, std::uint32_t site, std::uint32_t number, std::uint64_t requested_bytes,
                    std::uint16_t weight, bool may_be_awaited) noexcept {
   const std::uint64_t key = format::cell_key(site, number);
@@ -68,15 +69,14 @@ void count_long_call(thread& self, const caller& caller, std::uint32_t number, c
   if (requested_by(number, arguments) == 0) add(format::requested_bytes, static_cast<std::uint64_t>(result));
 }
 
-counted_call call_begins(const caller& caller, long said_number, const long* arguments) noexcept {
+counted_call call_begins(const caller& caller, long raw_number, const long* arguments) noexcept {
   if (!is_recorded()) return {};
   const std::uint16_t weight = window_weight();
   ++own_window.dispatched;
   if (weight != 0) note_dispatched_call();
   if (own_window.phase == window_phase::closed && !is_in_region()) return {};
-  const auto number = said_number < 0 || said_number > format::max_call_number
-                          ? format::max_call_number
-                          : static_cast<std::uint32_t>(said_number);
+  const auto number = raw_number < 0 || raw_number > format::max_call_number ? format::max_call_number
+                                                                             : static_cast<std::uint32_t>(raw_number);
   const std::uint64_t requested_bytes = requested_by(number, arguments);
   if (is_inside()) {
     thread* const self = thread::current_in_signal(caller.stack);

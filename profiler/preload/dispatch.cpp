@@ -54,9 +54,9 @@ std::uintptr_t clone_slot(std::uintptr_t return_address, bool is_thread) noexcep
   return 0;
 }
 
-// Returns true when the C library made the thread whose thread pointer this will be: it keeps the pointer in the first
-// and the third word there. What is thread-local to us lies below it only then. A thread of another run time is not
-// dispatched, as the recorder has no memory for it.
+// Returns true when the C library made the thread with this future thread pointer: it stores the pointer in the first
+// and the third word there. Only then do our thread-local variables lie below it. A thread of another run time is not
+// dispatched, because the recorder has no thread-local memory there.
 bool is_of_c_library(std::uint64_t thread_pointer) noexcept {
   constexpr std::uint64_t word_count = 3, alignment = 64;
   if (thread_pointer % alignment != 0 || !is_readable(static_cast<long>(thread_pointer), word_count * 8)) return false;
@@ -88,8 +88,8 @@ bool shares_memory(long number, const long* arguments, std::uintptr_t return_add
 // tarn_call keeps the carried value in memory, this many bytes above its stack pointer.
 constexpr std::uintptr_t carried_at = 8;
 
-// `frame` is the context that a signal interrupted and that its handler returns to. When it stands at a call that the
-// kernel makes again (SA_RESTART), that call counts once more.
+// `frame` is the context that a signal interrupted and to which its handler returns. If the kernel restarts a call
+// there (SA_RESTART), that call counts again.
 void end_of_handler(ucontext_t& frame) noexcept {
   unblock(frame);
   const greg_t* const registers = frame.uc_mcontext.gregs;
@@ -145,13 +145,13 @@ void handle(ucontext_t& context) noexcept {
   }
   registers[REG_RCX] = registers[REG_RIP];
   registers[REG_R11] = static_cast<greg_t>(carried_value(call));
-  if (substitution* const instead = substitute(number, arguments)) {
-    instead->cell = call.cell;
-    // A run time that sets its signals by instructions of its own may do so again when it is not dispatched.
+  if (substitution* const replacement = substitute(number, arguments)) {
+    replacement->cell = call.cell;
+    // A run time that sets its signals by its own instructions may do so again while it is not dispatched.
     if (number == SYS_rt_sigaction && !is_in_c_library(return_address)) dispatch_always();
-    registers[REG_R11] = static_cast<greg_t>(carried_value(call, instead));
+    registers[REG_R11] = static_cast<greg_t>(carried_value(call, replacement));
     constexpr int argument_registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
-    registers[argument_registers[instead->argument]] = arguments[instead->argument];
+    registers[argument_registers[replacement->argument]] = arguments[replacement->argument];
   }
   go_to(reinterpret_cast<std::uintptr_t>(tarn_call));
 }
@@ -188,8 +188,8 @@ kernel_action own_action() noexcept {
 
 long turn_dispatch_on() noexcept {
   // While its calls were not dispatched, the program may have blocked SIGSYS; a dispatched call would then end it.
-  const std::uint64_t only = signal_bit(SIGSYS);
-  const long problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, nullptr, sizeof only);
+  const std::uint64_t dispatch_signal = signal_bit(SIGSYS);
+  const long problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &dispatch_signal, nullptr, sizeof dispatch_signal);
   return problem != 0 ? problem
                       : raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, tarn_exempt_begin,
                                  tarn_exempt_end - tarn_exempt_begin, &tarn_selector);

@@ -22,11 +22,11 @@ std::uint64_t microseconds(const timeval& time) noexcept {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
 
-// Waits for tarn record, which started this process and sets the next step. Returns false where it is gone.
+// Waits until tarn record, which started this process, sets the next step. Returns false if tarn record has ended.
 bool await_step(format::leak_step step) noexcept {
   constexpr timespec pause{0, 500'000};
   format::region_header& own_header = header();
-  // Acquire: what tarn record did before the step has happened.
+  // Acquire: this thread then sees everything that tarn record wrote before the step.
   while (own_header.leaks.step.load(std::memory_order_acquire) < step) {
     if (static_cast<std::uint32_t>(raw_call(SYS_getppid)) != own_header.control.recorder.load()) return false;
     raw_call(SYS_nanosleep, &pause, nullptr);
@@ -42,9 +42,8 @@ void for_each_block(Take take) noexcept {
   }
 }
 
-// Has tarn record look for blocks that no pointer reaches, from outside: it reads this process's memory while no
-// thread of it runs. The list is mapped by a call of its own, as a thread that is stopped may hold the recorder's
-// locks.
+// Lets tarn record search for blocks that no pointer reaches: it reads this process's memory while no thread of the
+// process runs. The list has a mapping of its own, because a stopped thread may hold the recorder's locks.
 [[gnu::noinline]] void await_leak_search() noexcept {
   format::leak_search& search = header().leaks;
   if (search.step.load(std::memory_order_relaxed) != format::leak_step::requested) return;
@@ -83,7 +82,8 @@ void note(int status, void* = nullptr) noexcept {
   own_header.has_ended.store(1, std::memory_order_release);  // release: a reader that sees it sees the other fields
 }
 
-// Registers as early as possible, as what is registered first runs last. Children of a fork inherit it.
+// Registers as early as possible, because the handler that is registered first runs last. Children of a fork inherit
+// it.
 [[gnu::constructor(103)]] void watch() noexcept {
   next_exit = reinterpret_cast<leave>(next_function("_exit"));
   ::on_exit(note, nullptr);

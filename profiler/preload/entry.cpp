@@ -38,7 +38,7 @@ bool set_up_blocks() noexcept {
 bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
 
 // A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
-// all when there is none: the kernel has wiped the page that says that this process is recorded.
+// all if there is none: the kernel has wiped the page that marks this process as recorded.
 void in_child() noexcept {
   if (!has_started.load(std::memory_order_relaxed)) return;
   is_inside_recorder = true;

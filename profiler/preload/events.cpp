@@ -5,7 +5,7 @@
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/heap_places.hpp"
+#include "profiler/preload/heap_mebibytes.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/quiet.hpp"
@@ -23,7 +23,8 @@ void count(format::cell& cell, std::size_t counter, std::uint64_t amount) noexce
 
 bool is_sampled() noexcept { return header().interval != 0; }
 
-// Times what only few blocks need. Where each block is counted, that takes little longer than to time it would.
+// Times the work that only sampled blocks need. With --full each block needs it, and reading the clock would take as
+// long as the work itself, so it is not timed.
 class sample_timer {
  public:
   sample_timer() noexcept {
@@ -49,7 +50,7 @@ class sample_timer {
   return is_due;
 }
 
-allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) noexcept {
+allocation_record record_of_block(thread& self, std::uint32_t site, std::size_t bytes) noexcept {
   return {.weight = 1,
           .site = site,
           .owner = self.number(),
@@ -59,35 +60,35 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
 }
 
 [[gnu::noinline]] bool note_sample(thread& self, format::cell& cell, const void* block, std::size_t bytes,
-                                   allocation_record born) noexcept {
-  born.weight = self.samples.weight(bytes);
-  born.time = clock_ticks();
-  if (!note_sampled(block, born)) return false;
-  note_heap_place(block, bytes);
-  const std::uint64_t weight = born.weight;
+                                   allocation_record record) noexcept {
+  record.weight = self.samples.weight(bytes);
+  record.time = clock_ticks();
+  if (!note_sampled(block, record)) return false;
+  note_heap_range(block, bytes);
+  const std::uint64_t weight = record.weight;
   keep_peak(cell);
   count(cell, counter::blocks, weight);
   count(cell, counter::bytes, bytes * weight);
   change_in_use(self, static_cast<std::int64_t>(bytes * weight));
   count(cell, counter::size_buckets + format::size_bucket(bytes), weight);
-  if (born.is_early) count(cell, counter::early_blocks, weight);
+  if (record.is_early) count(cell, counter::early_blocks, weight);
   count(cell, counter::spread, weight * (weight - 1));
   return true;
 }
 
 [[gnu::always_inline]] inline bool note_each(thread& self, format::cell& cell, const void* block, std::size_t bytes,
-                                             const allocation_record& born) noexcept {
-  if (!live_blocks::add(block, born)) [[unlikely]]
+                                             const allocation_record& record) noexcept {
+  if (!live_blocks::add(block, record)) [[unlikely]]
     return false;
   // The mebibyte of a small block is noted with the table's leaf for it.
   if (constexpr std::size_t large = 65536; bytes >= large) [[unlikely]]
-    note_heap_place(block, bytes);
+    note_heap_range(block, bytes);
   keep_peak(cell);
   count(cell, counter::blocks, 1);
   count(cell, counter::bytes, bytes);
   change_in_use(self, static_cast<std::int64_t>(bytes));
   count(cell, counter::size_buckets + format::size_bucket(bytes), 1);
-  if (born.is_early) count(cell, counter::early_blocks, 1);
+  if (record.is_early) count(cell, counter::early_blocks, 1);
   return true;
 }
 
@@ -107,40 +108,40 @@ allocation_record birth_of(thread& self, std::uint32_t site, std::size_t bytes) 
     self.trace.note(format::excerpt_kind::allocate, block, bytes, site);
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
-  const allocation_record born = birth_of(self, site, bytes);
+  const allocation_record record = record_of_block(self, site, bytes);
   const bool is_noted =
-      is_sampling ? note_sample(self, *cell, block, bytes, born) : note_each(self, *cell, block, bytes, born);
+      is_sampling ? note_sample(self, *cell, block, bytes, record) : note_each(self, *cell, block, bytes, record);
   if (!is_noted) [[unlikely]]
     self.count_dropped();
 }
 
-[[gnu::always_inline]] inline allocation_record take_birth(const void* block) noexcept {
+[[gnu::always_inline]] inline allocation_record take_record(const void* block) noexcept {
   return is_sampled() ? take_sampled(block) : live_blocks::take(block);
 }
-bool note_birth(const void* block, const allocation_record& born) noexcept {
-  return is_sampled() ? note_sampled(block, born) : live_blocks::add(block, born);
+bool note_record(const void* block, const allocation_record& record) noexcept {
+  return is_sampled() ? note_sampled(block, record) : live_blocks::add(block, record);
 }
 
-[[gnu::always_inline]] inline void count_free(thread& self, const allocation_record& born) noexcept {
-  format::cell* const cell = self.cell_of(born.site, born.owner);
+[[gnu::always_inline]] inline void count_free(thread& self, const allocation_record& record) noexcept {
+  format::cell* const cell = self.cell_of(record.site, record.owner);
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
-  const std::uint64_t weight = born.weight;
+  const std::uint64_t weight = record.weight;
   keep_peak(*cell);
   count(*cell, counter::frees, weight);
-  count(*cell, counter::freed_bytes, born.bytes * weight);
-  change_in_use(self, -static_cast<std::int64_t>(born.bytes * weight));
-  if (born.owner == self.number()) {
+  count(*cell, counter::freed_bytes, record.bytes * weight);
+  change_in_use(self, -static_cast<std::int64_t>(record.bytes * weight));
+  if (record.owner == self.number()) {
     const std::uint64_t allocations =
-        (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
+        (self.counts().allocations.load(std::memory_order_relaxed) - record.sequence) & sequence_mask;
     count(*cell, counter::life_buckets + format::life_bucket(allocations), weight);
   }
-  if (born.time != 0) count(*cell, counter::time_buckets + format::time_bucket(clock_ticks() - born.time), weight);
-  if (born.is_early) {
+  if (record.time != 0) count(*cell, counter::time_buckets + format::time_bucket(clock_ticks() - record.time), weight);
+  if (record.is_early) {
     if (threads_so_far() == 1) {
-      count(*cell, counter::early_gone, weight);
+      count(*cell, counter::early_frees_alone, weight);
     } else if (threads_running() > 1) {
-      count(*cell, counter::early_busy, weight);
+      count(*cell, counter::early_frees_threaded, weight);
     }
   }
 }
@@ -164,9 +165,9 @@ bool note_birth(const void* block, const allocation_record& born) noexcept {
   add(guard.self().counts().frees, 1);
   if (guard.self().trace.is_open()) [[unlikely]]
     guard.self().trace.note_release(block);
-  const allocation_record born = take_birth(block);
-  if (born.weight != 0) {
-    count_free(guard.self(), born);
+  const allocation_record record = take_record(block);
+  if (record.weight != 0) {
+    count_free(guard.self(), record);
   } else if (!is_sampled()) {
     guard.self().count_unknown();
   }
@@ -181,7 +182,7 @@ void allocated(const void* block, std::size_t bytes, const caller& caller, charg
       thread& self = guard.self();
       add(self.counts().allocations, 1);
       const auto [site, cell] = heap_site(self, caller);
-      if (cell == nullptr || !note_each(self, *cell, block, bytes, birth_of(self, site, bytes))) [[unlikely]]
+      if (cell == nullptr || !note_each(self, *cell, block, bytes, record_of_block(self, site, bytes))) [[unlikely]]
         self.count_dropped();
       return;
     }
@@ -195,9 +196,9 @@ void freed(const void* block) noexcept {
     if (guard && block != nullptr) [[likely]] {
       thread& self = guard.self();
       add(self.counts().frees, 1);
-      const allocation_record born = live_blocks::take(block);
-      if (born.weight != 0) [[likely]] {
-        count_free(self, born);
+      const allocation_record record = live_blocks::take(block);
+      if (record.weight != 0) [[likely]] {
+        count_free(self, record);
       } else {
         self.count_unknown();
       }
@@ -210,10 +211,10 @@ void freed(const void* block) noexcept {
 allocation_record before_resize(const void* block) noexcept {
   if (!records()) return {};
   const entry guard;
-  return take_birth(block);
+  return take_record(block);
 }
 
-void after_resize(const allocation_record& born, const void* block, const void* new_block, std::size_t old_bytes,
+void after_resize(const allocation_record& record, const void* block, const void* new_block, std::size_t old_bytes,
                   std::size_t bytes, const caller& caller, charged charge) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
@@ -221,20 +222,20 @@ void after_resize(const allocation_record& born, const void* block, const void* 
   entry guard;
   if (!guard) return;
   if (new_block == nullptr) {
-    if (born.weight != 0) (void)note_birth(block, born);
+    if (record.weight != 0) (void)note_record(block, record);
     return;
   }
   thread& self = guard.self();
   add(self.counts().frees, 1);
   if (self.trace.is_open()) [[unlikely]]
     self.trace.note(format::excerpt_kind::resize, block, old_bytes, 0);
-  if (born.weight != 0) {
-    count_free(self, born);
-    if (format::cell* const cell = self.cell_of(born.site, born.owner)) {
-      count(*cell, counter::reallocs, born.weight);
+  if (record.weight != 0) {
+    count_free(self, record);
+    if (format::cell* const cell = self.cell_of(record.site, record.owner)) {
+      count(*cell, counter::reallocs, record.weight);
       if (new_block != block) {
-        count(*cell, counter::moved, born.weight);
-        count(*cell, counter::copied, (old_bytes < bytes ? old_bytes : bytes) * born.weight);
+        count(*cell, counter::moved, record.weight);
+        count(*cell, counter::copied, (old_bytes < bytes ? old_bytes : bytes) * record.weight);
       }
     }
   } else if (!is_sampled()) {

@@ -25,7 +25,7 @@ inline bool passes(std::size_t bytes) noexcept {
 }
 
 // Counts a block that was just allocated; does nothing when `block` is null. `charged::yes` means that a passes()
-// that returned false has subtracted the cost already; otherwise allocated() does what passes() does.
+// that returned false has subtracted the cost already; otherwise allocated() subtracts it.
 enum class charged : bool { no, yes };
 void allocated(const void* block, std::size_t bytes, const caller& caller, charged charge) noexcept;
 // Returns `yes` when a passes() that returns false has subtracted the cost. Ask before the allocator is called.
@@ -38,7 +38,7 @@ void freed(const void* block) noexcept;
 // thread may get the address as soon as the allocator has it. `after_resize` counts a free of the old block and an
 // allocation of the new one, or restores the record when `new_block` is null.
 allocation_record before_resize(const void* block) noexcept;
-void after_resize(const allocation_record& born, const void* block, const void* new_block, std::size_t old_bytes,
+void after_resize(const allocation_record& record, const void* block, const void* new_block, std::size_t old_bytes,
                   std::size_t bytes, const caller& caller, charged charge) noexcept;
 
 }  // namespace tarn::preload

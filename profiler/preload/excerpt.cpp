@@ -10,7 +10,7 @@
 namespace tarn::preload {
 
 void trace_excerpt::begin(format::thread_record& counts) noexcept {
-  due_ = ++count_ < format::max_excerpts ? due_ * 4 : never;
+  due_ = ++count_ < format::max_excerpts ? due_ * 4 : not_due;
   if (open_ != nullptr) return;  // the previous excerpt is not full yet
   const format::offset offset = hand_out(sizeof(format::excerpt_record));
   if (offset == 0) return;

@@ -13,7 +13,7 @@ namespace tarn::preload {
 class trace_excerpt {
  public:
   void set_up(std::uint32_t thread) noexcept {
-    due_ = thread < format::max_excerpted ? format::excerpt_capacity : never;
+    due_ = thread < format::max_excerpted ? format::excerpt_capacity : not_due;
   }
 
   // Returns true when the next excerpt begins now.
@@ -29,7 +29,7 @@ class trace_excerpt {
   void note_release(const void* block) noexcept;
 
  private:
-  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  static constexpr std::uint64_t not_due = ~std::uint64_t{0};
 
   format::excerpt_record* open_ = nullptr;
   std::atomic<format::offset>* end_ = nullptr;  // where the next excerpt's offset is written

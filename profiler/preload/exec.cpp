@@ -1,6 +1,6 @@
 // Wraps the exec family. A recorded process that becomes another program stays recorded: the variables that this
-// takes are added to the next program's environment where the program has left them out (`env -i`). The region is
-// handed on as a descriptor, as the next program may not be able to open it (another user, another PID namespace).
+// takes are added to the next program's environment if the program has left them out (`env -i`). The region is
+// passed on as a descriptor, because the next program may be unable to open it (another user or PID namespace).
 // Children keep the environment that they are given. Also wraps unshare(), for the same reason.
 #include <elf.h>
 #include <fcntl.h>
@@ -123,9 +123,10 @@ bool is_named(const char* variable, const char* name) noexcept {
 }
 
 // Prepares an exec of this process and holds the environment that the exec hands on.
-class going_on {
+class continued_recording {
  public:
-  going_on(const char* path, char* const* environment, bool is_searched = false) noexcept : environment_(environment) {
+  continued_recording(const char* path, char* const* environment, bool is_searched = false) noexcept
+      : environment_(environment) {
     // A child of vfork shares its parent's memory, but has another process number.
     is_own_ = detail::has_started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
               process_number() == raw_call(SYS_getpid);
@@ -157,10 +158,10 @@ class going_on {
     pointers_[count] = nullptr;
     environment_ = const_cast<char* const*>(pointers_);
   }
-  going_on(const going_on&) = delete;
-  going_on& operator=(const going_on&) = delete;
+  continued_recording(const continued_recording&) = delete;
+  continued_recording& operator=(const continued_recording&) = delete;
   // Runs only when the exec has failed.
-  ~going_on() {
+  ~continued_recording() {
     const int before = errno;
     if (is_own_) exec_failed();
     if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
@@ -185,15 +186,15 @@ using namespace tarn::preload;
 extern "C" {
 
 TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  const going_on now(path, environment);
+  const continued_recording now(path, environment);
   return next_execve()(path, arguments, now.environment());
 }
 TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  const going_on now(file, environment, true);
+  const continued_recording now(file, environment, true);
   return next_execvpe()(file, arguments, now.environment());
 }
 TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
-  const going_on now(arguments[0] != nullptr ? arguments[0] : "", environment);
+  const continued_recording now(arguments[0] != nullptr ? arguments[0] : "", environment);
   return next_fexecve()(file, arguments, now.environment());
 }
 TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }

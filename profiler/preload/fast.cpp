@@ -1,6 +1,5 @@
 // Handles the calls that are not sampled, at the cost of some instructions on top of the allocator's own. This file
-// is compiled without frame pointers and with jumps for last calls, so that malloc_counted sees our caller's
-// registers.
+// is compiled without frame pointers and with tail calls, so that malloc_counted sees our caller's registers.
 #include "profiler/preload/fast.hpp"
 
 #include <cerrno>

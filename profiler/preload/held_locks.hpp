@@ -18,14 +18,14 @@ struct alignas(16) held_lock {  // 64 bytes, so that an index is a shift
   std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded
   std::uint16_t type;            // format::lock_type
   bool is_shared;                // held as one of several readers
-  bool counts_once;              // whatever its weight is, because it waited or another thread waited for it
+  bool counts_once;              // although its weight is larger: it waited, or another thread waited for it
 };
 
 // The held locks of one thread. Locks beyond the limit are not timed. A signal's handler may take and release locks in
 // between: `count_` is the larger of its values around each change, so the handler's locks come on top.
 class held_locks {
  public:
-  // Returns the place of one more lock, for the caller to fill; null when there is none.
+  // Adds a lock, which the caller then describes. Returns null when there is no room.
   [[gnu::always_inline]] held_lock* push() noexcept {
     if (count_ == limit) [[unlikely]]
       return nullptr;
@@ -47,8 +47,8 @@ class held_locks {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --count_;
   }
-  void remove(const held_lock* which) noexcept {
-    for (auto index = static_cast<std::size_t>(which - locks_); index + 1 < count_; ++index)
+  void remove(const held_lock* removed) noexcept {
+    for (auto index = static_cast<std::size_t>(removed - locks_); index + 1 < count_; ++index)
       locks_[index] = locks_[index + 1];
     pop();
   }

@@ -1,6 +1,6 @@
 // Wraps the functions of the C library that make system calls. hooked_functions.S has those that only end a step
-// (windows.hpp). The others are here: what they tell the kernel about signals may have to be changed, so that a call
-// can be dispatched later. They are dispatched themselves for that, and substitute.cpp changes them.
+// (windows.hpp). This file has those that set signals: their arguments may have to be changed so that later calls can
+// still be dispatched. For that their own calls are dispatched, and substitute.cpp changes the arguments.
 #include <sched.h>
 #include <signal.h>
 

@@ -14,12 +14,12 @@ struct lending {
 // Returns true where the calling thread may be such a child, or its parent in the instructions around the call.
 bool is_lent() noexcept;
 
-// Call these before the calling thread lends its memory, and when it has it back; `before` is what begin_lending()
-// returned. Children may lend it further.
+// Call these before and after the calling thread lends its memory; `before` is the result of begin_lending(). A child
+// may lend the memory to a child of its own.
 lending begin_lending() noexcept;
 void end_lending(lending before) noexcept;
 
-// Lets nothing of the calling thread count until its memory is no longer lent, or the second is called.
+// The first stops counting for the calling thread until its memory is no longer lent, or until the second is called.
 void restrict_child() noexcept;
 void unrestrict_child() noexcept;
 

@@ -4,7 +4,7 @@
 #include <gnu/libc-version.h>
 
 #include "profiler/preload/base/memory.hpp"
-#include "profiler/preload/heap_places.hpp"
+#include "profiler/preload/heap_mebibytes.hpp"
 #include "profiler/preload/next.hpp"
 
 extern "C" {
@@ -40,7 +40,7 @@ constinit std::atomic<live_blocks::word*>* live_blocks::table = nullptr;
 live_blocks::word* live_blocks::make_leaf(std::atomic<word*>& leaf_pointer, const void* block) noexcept {
   auto* const leaf = static_cast<word*>(map(leaf_bytes));
   if (leaf == nullptr) return nullptr;
-  note_heap_place(block, 1);
+  note_heap_range(block, 1);
   word* other_leaf = nullptr;
   // Two threads may get here at once. The leaf of the loser stays mapped but untouched, which costs only addresses.
   return leaf_pointer.compare_exchange_strong(other_leaf, leaf, std::memory_order_acq_rel) ? leaf : other_leaf;

@@ -32,7 +32,7 @@ class live_blocks {
   static bool set_up() noexcept;
 
   // Returns false when there is no memory for a leaf. The caller must be the only thread that has the block.
-  static bool add(const void* block, const allocation_record& born) noexcept {
+  static bool add(const void* block, const allocation_record& record) noexcept {
     std::atomic<word*>& leaf_pointer = leaf_of(block);
     word* leaf = leaf_pointer.load(std::memory_order_acquire);
     if (leaf == nullptr) [[unlikely]] {
@@ -41,12 +41,12 @@ class live_blocks {
     }
     packed packed_record;
     packed_record.is_used = 1;
-    packed_record.is_early = born.is_early ? 1 : 0;
-    packed_record.site = born.site & (format::max_sites - 1);
-    packed_record.owner = born.owner & format::max_threads;
-    packed_record.sequence = born.sequence & ((1U << 28) - 1);
+    packed_record.is_early = record.is_early ? 1 : 0;
+    packed_record.site = record.site & (format::max_sites - 1);
+    packed_record.owner = record.owner & format::max_threads;
+    packed_record.sequence = record.sequence & ((1U << 28) - 1);
     leaf[index_of(block)].store(std::bit_cast<std::uint64_t>(packed_record), std::memory_order_relaxed);
-    store_size(size_of_block(leaf, block), born.bytes);
+    store_size(size_of_block(leaf, block), record.bytes);
     return true;
   }
 
@@ -55,8 +55,8 @@ class live_blocks {
     return leaf != nullptr && leaf[index_of(block)].load(std::memory_order_relaxed) != 0;
   }
 
-  // The bytes of address space in which a block may begin; in each of them at most one does, or one at an odd multiple
-  // of 8 and one at another address.
+  // The size of a granule of address space. In each granule at most one block begins, or one at an odd multiple of 8
+  // and one at another address.
   static std::uint32_t granule() noexcept { return 1U << granule_shift; }
 
   // Calls take(address, bytes, site) for each block of a mebibyte of addresses, with the address rounded down to the

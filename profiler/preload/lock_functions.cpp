@@ -32,8 +32,8 @@ struct c11 {
   static bool is_late(int result) { return result == thrd_timedout; }
 };
 
-// Returns true when the lock is free and nobody can take it before the caller does. The C library locks it without an
-// atomic operation then, in a quarter of the time that it takes to try it.
+// Returns true when the lock is free and no other thread can take it first. The C library then locks it without an
+// atomic operation, in a quarter of the time of a try.
 bool is_free_for_sure(const pthread_mutex_t* lock) noexcept {
   return __libc_single_threaded != 0 && lock->__data.__kind == PTHREAD_MUTEX_NORMAL && lock->__data.__lock == 0;
 }

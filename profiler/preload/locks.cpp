@@ -17,16 +17,16 @@ constinit std::atomic<std::uint16_t> waiting[std::size_t{1} << waiting_bits] = {
 
 namespace {
 
-// A table with open addressing. An address stays once entered, as a lock that ends is mostly followed by another one
-// at the same address. An entry is written under `adding` and published by its address.
+// A table with open addressing. An address is never removed, because a lock that ends is mostly followed by another
+// one at the same address. An entry is written under `adding` and published by its address.
 constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
 constinit lock adding;
 constinit std::atomic<lock_entry*> table = nullptr;
 constinit std::size_t used_entries = 0;
 constinit lock_entry others = {};  // shared by the locks beyond the limit
 
-// A holder is its site and thread plus one, so that 0 means nobody.
-constexpr std::uint64_t nobody = 0;
+// A holder is encoded as its site and thread plus one, so that 0 means that there is none.
+constexpr std::uint64_t no_holder = 0;
 
 std::size_t home_of(const void* address) noexcept {
   return (reinterpret_cast<std::uintptr_t>(address) >> 3) * 0x9e3779b97f4a7c15ULL >> 47;
@@ -99,11 +99,11 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
 
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
 
-// Stands for the place of a hold that `tarn record` does not see.
+// Stands for the record of a hold that `tarn record` does not see.
 constinit format::open_use no_use = {};
 
-// Gives a lock that was acquired unnoticed its site and its counters: the place of the acquisition, and of the frames
-// that called this hook those that have lasted since. Frames in between have ended, and are not known.
+// Gives a lock that was acquired unrecorded its site and its counters. The stack has the frame of the acquisition and
+// those frames of the current stack that have existed since then. Frames in between have returned and are unknown.
 void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   if (hold.cell != nullptr) return;
   std::uintptr_t frames[format::max_frames], lasting[format::max_frames];
@@ -135,11 +135,11 @@ void count_once(held_lock& hold) noexcept {
   if (hold.counts_once) return;
   hold.counts_once = true;
   const std::uint64_t weight = hold.weight, surplus = weight - 1;  // may be -1
-  const auto subtract = [&](format::lock_counter which, std::uint64_t amount) {
-    add(hold.cell->value[which], std::uint64_t{0} - amount);
+  const auto subtract = [&](format::lock_counter counter, std::uint64_t amount) {
+    add(hold.cell->value[counter], std::uint64_t{0} - amount);
   };
   subtract(format::acquisitions, surplus);
-  if (hold.is_shared) subtract(format::shared_ones, surplus);
+  if (hold.is_shared) subtract(format::reader_acquisitions, surplus);
   subtract(format::lock_spread, weight * surplus);
 }
 
@@ -227,7 +227,7 @@ void acquisition::waits() noexcept {
   if (entry_ == nullptr) return;
   weight_ = 1;  // all waits are recorded
   if (type_ != format::lock_type::condition) {
-    // The mark is there before the thread begins to wait, so a holder that releases the lock to it has seen the mark.
+    // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
     waiting_for(address_).fetch_add(1, std::memory_order_seq_cst);
     if (header().interval == 0 || lock_samples::has_recorded_all())
       holder_ = entry_->holder.load(std::memory_order_relaxed);
@@ -256,7 +256,7 @@ void acquisition::wakes() noexcept {
   if (thread* const self = thread::current()) close(self->counts().wait);
 }
 
-void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
+void acquisition::count_orders(thread& self, format::order_counter counter, std::uint64_t amount) noexcept {
   held_locks& locks = self.locks;
   if (locks.count() == 0) [[likely]]
     return;
@@ -276,7 +276,7 @@ void acquisition::count_orders(thread& self, format::order_counter which, std::u
     const std::uint64_t held_key = locks[index].cell->key.load(std::memory_order_relaxed);
     format::order_cell* const cell = self.order_cell_of(key, held_key, index == 0 ? 0 : gate);
     if (cell == nullptr) return self.count_dropped();
-    add(cell->value[which], amount);
+    add(cell->value[counter], amount);
   }
 }
 
@@ -299,7 +299,7 @@ void acquisition::count_wait(thread& self) noexcept {
     }
   }
   // Where nobody has released it meanwhile, all of the wait was for the one that held it at the begin.
-  if (!has_holder && holder_ != nobody) has_holder = add_wait(self, holder_, 1, ticks);
+  if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, 1, ticks);
   if (!has_holder) return;  // a condition, or acquired before the recording
   count_orders(self, format::order_waits, 1);
   count_orders(self, format::order_ticks, ticks);
@@ -316,8 +316,8 @@ bool acquisition::add_wait(thread& self, std::uint64_t holder, std::uint64_t cou
   return true;
 }
 
-void acquisition::count(format::lock_counter which) noexcept {
-  add(cell_->value[which], weight_);
+void acquisition::count(format::lock_counter counter) noexcept {
+  add(cell_->value[counter], weight_);
   if (weight_ > 1) add(cell_->value[format::lock_spread], std::uint64_t{weight_} * (weight_ - 1U));
 }
 
@@ -330,7 +330,7 @@ void acquisition::succeeded(bool is_shared) noexcept {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
   count(format::acquisitions);
-  if (is_shared) add(cell_->value[format::shared_ones], weight_);
+  if (is_shared) add(cell_->value[format::reader_acquisitions], weight_);
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
     count_wait(self);

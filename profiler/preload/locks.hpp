@@ -1,5 +1,5 @@
-// Counts what the program's threads do with its locks. Each function is called beside the C library's, from any
-// thread, where records(lock_kind).
+// Counts the acquisitions, waits and releases of the program's locks. Each function is called beside the C library's,
+// from any thread, where records(lock_kind).
 #pragma once
 
 #include <atomic>
@@ -80,7 +80,7 @@ class acquisition {
   acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until = wait_limit::timed,
               bool is_busy = false) noexcept;
 
-  // Notes that it has to wait. Then the end of the wait, however it ends, unless it is a wait for a condition.
+  // These note the begin of a wait, and its end with or without success, except for a wait for a condition.
   void waits() noexcept;
   void wakes() noexcept;
   // Notes that it has the lock; `is_shared` means as one of several readers.
@@ -91,11 +91,11 @@ class acquisition {
   void waited(bool was_woken) noexcept;
 
  private:
-  void count(format::lock_counter which) noexcept;
+  void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
   void count_wait(thread& self) noexcept;
   bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;
-  void count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept;
+  void count_orders(thread& self, format::order_counter counter, std::uint64_t amount) noexcept;
 
   const void* address_;
   caller caller_;

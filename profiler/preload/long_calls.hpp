@@ -1,9 +1,9 @@
-// Counts each long system call of the functions of the C library that wait, whatever the windows are (windows.hpp).
+// Counts each long system call of the C library's waiting functions, inside and outside of windows (windows.hpp).
 //
 // A window sees few of the calls that a thread makes while its weight is large. One wait may take longer than all other
 // calls of a thread, so an estimate of the time would say little. The wrappers of these functions read the clock before
-// and after the call (waiting_functions.cpp). A call that was long counts once, and its time, in a window or not. All
-// others count by the windows alone. So both counts stay unbiased.
+// and after the call (waiting_functions.cpp). A long call counts once, with its time, inside and outside of windows.
+// All other calls count through windows only. So both counts stay unbiased.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tarn::preload {
 // A call of so many ticks of the processor's clock is long: 0.7 ms at 3 GHz.
 constexpr std::uint64_t long_ticks = std::uint64_t{1} << 21;
 
-// The call that the wrapper around the calling thread waits for, and what a window has seen of it.
+// The call that the wrapper on the calling thread's stack is making, and the parts of it that a window has counted.
 struct awaited_call {
   static constexpr std::uint32_t no_call = ~std::uint32_t{0};
   std::uint32_t number = no_call;  // of the system call

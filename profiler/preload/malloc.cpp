@@ -102,9 +102,9 @@ void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
     return allocator->realloc(block, bytes);
   }
   const std::size_t old_bytes = allocator->malloc_usable_size == nullptr ? bytes : allocator->malloc_usable_size(block);
-  const allocation_record born = before_resize(block);
+  const allocation_record record = before_resize(block);
   void* const new_block = allocator->realloc(block, bytes);
-  after_resize(born, block, new_block, old_bytes, bytes, TARN_CALLER(), charge);
+  after_resize(record, block, new_block, old_bytes, bytes, TARN_CALLER(), charge);
   return new_block;
 }
 

@@ -24,18 +24,18 @@ using namespace tarn::preload;
 
 namespace {
 
-// Tells how the next operator allocates. `by_hook`: it calls malloc or free (as the C++ library's does), or another
-// operator, which is ours (as an array's or a sized one often does), and that call is counted. `by_itself`: it does
-// not (as a drop-in's does).
-enum class way : int { unknown, by_hook, by_itself };
+// Tells where the next operator gets its memory. `hooked_malloc`: it calls malloc or free (as the C++ library's does),
+// or another operator, which is ours (as an array's or a sized one often does), and that call is counted. `own_memory`:
+// it calls neither (as a drop-in's does not).
+enum class memory_source : int { unknown, hooked_malloc, own_memory };
 
 // The next operator behind ours. It is looked up before the program begins, as a look-up takes the loader's lock.
 template <class Function>
 class next_operator {
  public:
   constexpr explicit next_operator(const char* name) noexcept : name_(name) {}
-  // The first call finds this; every thread finds the same.
-  std::atomic<way> known_way = way::unknown;
+  // The first call finds this; every thread finds the same value.
+  std::atomic<memory_source> known_source = memory_source::unknown;
   // Returns null before find(), and where no library defines the operator.
   Function* current() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
   // Returns null where no library defines the operator.
@@ -57,12 +57,12 @@ std::uint64_t allocations_so_far() noexcept {
   return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
 }
 
-// Returns `by_hook` when `call` calls a function of ours that counts.
+// Returns `hooked_malloc` when `call` calls a function of ours that counts.
 template <class Call>
-way way_of(Call call) noexcept {
+memory_source source_of(Call call) noexcept {
   was_called = false;
   call();
-  return was_called ? way::by_hook : way::by_itself;
+  return was_called ? memory_source::hooked_malloc : memory_source::own_memory;
 }
 // Tries one new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
@@ -70,18 +70,19 @@ void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) n
   if (operator_new.current() == nullptr || !records_anything()) return;
   const hidden_thread now;
   void* block = nullptr;
-  operator_new.known_way.store(way_of([&] { block = make(operator_new.current()); }), std::memory_order_relaxed);
+  operator_new.known_source.store(source_of([&] { block = make(operator_new.current()); }), std::memory_order_relaxed);
   if (operator_delete.current() == nullptr || block == nullptr) return;
-  operator_delete.known_way.store(way_of([&] { drop(operator_delete.current(), block); }), std::memory_order_relaxed);
+  operator_delete.known_source.store(source_of([&] { drop(operator_delete.current(), block); }),
+                                     std::memory_order_relaxed);
 }
 
-// Finds the way after a first operator new, before which `before` blocks had been counted.
-void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::uint64_t before,
-              const caller& caller) noexcept {
+// Finds the source after a first operator new, before which `before` blocks had been counted.
+void find_source(std::atomic<memory_source>& known_source, void* block, std::size_t bytes, std::uint64_t before,
+                 const caller& caller) noexcept {
   const bool was_counted = allocations_so_far() != before;
   if (!was_counted) allocated(block, bytes, caller, charged::no);
   if (known_counts == nullptr) return;  // nothing is counted here, or not yet
-  known_way.store(was_counted ? way::by_hook : way::by_itself, std::memory_order_relaxed);
+  known_source.store(was_counted ? memory_source::hooked_malloc : memory_source::own_memory, std::memory_order_relaxed);
 }
 
 // Returns true when an operator that allocates by itself has passed this call on to malloc, which has counted it.
@@ -101,51 +102,52 @@ void count_delete(const void* block) noexcept {
 // Each macro defines one operator from its parameters, its call of the next one, and its stand-in. These are macros,
 // as each operator has to find its caller's registers itself. Where malloc counts, the operator jumps to the next
 // one; otherwise it jumps to the slow path, which then sees the operator's caller.
-#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                     \
-  static constinit next_operator<type> next_##name(symbol);                                                         \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                              \
-  [[gnu::noinline]] static void* name##_counted parameters {                                                        \
-    auto* const call = next_##name.find();                                                                          \
-    was_called = true;                                                                                              \
-    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                                  \
-      const std::uint64_t before = allocations_so_far();                                                            \
-      void* const block = call != nullptr ? call arguments : stand_in;                                              \
-      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());         \
-      return block;                                                                                                 \
-    }                                                                                                               \
-    const std::uint64_t before = allocations_so_far();                                                              \
-    void* const block = call != nullptr ? call arguments : stand_in;                                                \
-    find_way(next_##name.known_way, block, n, before, TARN_CALLER());                                               \
-    return block;                                                                                                   \
-  }                                                                                                                 \
-  TARN_EXPORT void* declared {                                                                                      \
-    auto* const call = next_##name.current();                                                                       \
-    if (call == nullptr ||                                                                                          \
-        (next_##name.known_way.load(std::memory_order_relaxed) != way::by_hook && !is_heap_ignored())) [[unlikely]] \
-      return name##_counted arguments;                                                                              \
-    return call arguments;                                                                                          \
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                             \
+  static constinit next_operator<type> next_##name(symbol);                                                 \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                      \
+  [[gnu::noinline]] static void* name##_counted parameters {                                                \
+    auto* const call = next_##name.find();                                                                  \
+    was_called = true;                                                                                      \
+    if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {            \
+      const std::uint64_t before = allocations_so_far();                                                    \
+      void* const block = call != nullptr ? call arguments : stand_in;                                      \
+      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged()); \
+      return block;                                                                                         \
+    }                                                                                                       \
+    const std::uint64_t before = allocations_so_far();                                                      \
+    void* const block = call != nullptr ? call arguments : stand_in;                                        \
+    find_source(next_##name.known_source, block, n, before, TARN_CALLER());                                 \
+    return block;                                                                                           \
+  }                                                                                                         \
+  TARN_EXPORT void* declared {                                                                              \
+    auto* const call = next_##name.current();                                                               \
+    if (call == nullptr ||                                                                                  \
+        (next_##name.known_source.load(std::memory_order_relaxed) != memory_source::hooked_malloc &&        \
+         !is_heap_ignored())) [[unlikely]]                                                                  \
+      return name##_counted arguments;                                                                      \
+    return call arguments;                                                                                  \
   }
-#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                              \
-  static constinit next_operator<type> next_##name(symbol);                                                           \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                                \
-  [[gnu::noinline]] static void name##_counted parameters noexcept {                                                  \
-    auto* const call = next_##name.find();                                                                            \
-    was_called = true;                                                                                                \
-    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                                    \
-      if (is_in_region()) count_heap_violation(TARN_CALLER());                                                        \
-      count_delete(p);                                                                                                \
-      const hidden_thread now; /* it may come to free */                                                              \
-      if (call != nullptr) return call arguments;                                                                     \
-    }                                                                                                                 \
-    if (call != nullptr) return call arguments;                                                                       \
-    if (const allocator* const allocator = next()) allocator->free(p);                                                \
-  }                                                                                                                   \
-  TARN_EXPORT void declared noexcept {                                                                                \
-    auto* const call = next_##name.current();                                                                         \
-    if (call == nullptr ||                                                                                            \
-        (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself && !is_heap_ignored())) [[unlikely]] \
-      return name##_counted arguments;                                                                                \
-    return call arguments;                                                                                            \
+#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                             \
+  static constinit next_operator<type> next_##name(symbol);                                                          \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                               \
+  [[gnu::noinline]] static void name##_counted parameters noexcept {                                                 \
+    auto* const call = next_##name.find();                                                                           \
+    was_called = true;                                                                                               \
+    if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {                     \
+      if (is_in_region()) count_heap_violation(TARN_CALLER());                                                       \
+      count_delete(p);                                                                                               \
+      const hidden_thread now; /* it may come to free */                                                             \
+      if (call != nullptr) return call arguments;                                                                    \
+    }                                                                                                                \
+    if (call != nullptr) return call arguments;                                                                      \
+    if (const allocator* const allocator = next()) allocator->free(p);                                               \
+  }                                                                                                                  \
+  TARN_EXPORT void declared noexcept {                                                                               \
+    auto* const call = next_##name.current();                                                                        \
+    if (call == nullptr || (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory && \
+                            !is_heap_ignored())) [[unlikely]]                                                        \
+      return name##_counted arguments;                                                                               \
+    return call arguments;                                                                                           \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)

@@ -26,8 +26,8 @@ constinit std::atomic<std::size_t> early_used = 0;
 
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], _end[];
 
-// Returns where to look for the functions behind ours: after this library if it is preloaded, else in the scope of the
-// program, which has run without it. A preloaded library's functions are the ones that the program finds.
+// Returns the handle for looking up the functions behind ours: after this library if it is preloaded, else in the scope
+// of the program, which began without it. If this library is preloaded, the program finds our functions first.
 void* scope_behind() noexcept {
   static constinit std::atomic<void*> scope = RTLD_DEFAULT;  // not known yet
   void* handle = scope.load(std::memory_order_relaxed);

@@ -39,7 +39,7 @@ void* next_function(const char* name) noexcept;
 // Returns memory from a small pool for those first calls, or null when the pool is used up. It is never given back.
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 bool is_early(const void* block) noexcept;
-// Early blocks begin at few addresses, so that free can know them. early_place() returns null after the last one.
+// Early blocks begin at few addresses, so that free can know them. early_block() returns null after the last one.
 constexpr std::size_t early_step = 256;
 const void* early_block(std::size_t number) noexcept;
 std::size_t early_left(const void* block) noexcept;  // the bytes from there that may be read

@@ -13,8 +13,8 @@ template <class Result, class... Arguments>
 class next_library_function {
  public:
   using function = Result (*)(Arguments...);
-  // `like` is the function of that name; it only gives the type.
-  constexpr next_library_function(const char* name, function like) noexcept : name_(name) { (void)like; }
+  // `prototype` is the function of that name; it only gives the type.
+  constexpr next_library_function(const char* name, function prototype) noexcept : name_(name) { (void)prototype; }
   // Returns null where no library defines the function.
   function operator()() noexcept {
     void* const cached = function_.load(std::memory_order_relaxed);

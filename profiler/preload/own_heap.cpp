@@ -18,8 +18,8 @@ const void* module_of(const void* function) noexcept {
   return is_found ? object.dlfo_link_map : nullptr;
 }
 
-// Returns false for an undefined symbol: a program that is not position-independent has one for the entry in its PLT
-// that leads to ours.
+// Returns false for an undefined symbol. A program that is not position-independent has one for each entry of its PLT,
+// which leads to our function.
 bool is_defined_there(const void* function) noexcept {
   Dl_info facts;
   const ElfW(Sym)* symbol = nullptr;
@@ -29,7 +29,7 @@ bool is_defined_there(const void* function) noexcept {
 }
 
 // Returns the function that the program calls by that name; null when it is ours, or there is none.
-const void* others(const char* name) noexcept {
+const void* foreign_function(const char* name) noexcept {
   const void* const function = ::dlsym(RTLD_DEFAULT, name);
   const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
   const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_defined_there(function);
@@ -37,8 +37,8 @@ const void* others(const char* name) noexcept {
 }
 
 // Returns the function of the name that the program's own file defines; null if it has none.
-const void* of_program(const char* name) noexcept {
-  const void* const function = others(name);
+const void* program_function(const char* name) noexcept {
+  const void* const function = foreign_function(name);
   dl_find_object object;
   const bool is_found = function != nullptr && ::_dl_find_object(const_cast<void*>(function), &object) == 0;
   return is_found && object.dlfo_link_map->l_name[0] == '\0' ? function : nullptr;
@@ -48,8 +48,8 @@ const void* of_program(const char* name) noexcept {
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
   const hidden_thread now;
-  own_malloc = others("malloc");
-  own_new = others("_Znwm");
+  own_malloc = foreign_function("malloc");
+  own_new = foreign_function("_Znwm");
   note_own_heap_anew();
 }
 
@@ -57,8 +57,8 @@ const void* of_program(const char* name) noexcept {
 
 void note_own_heap_of_program() noexcept {
   const hidden_thread now;
-  own_malloc = of_program("malloc");
-  own_new = of_program("_Znwm");
+  own_malloc = program_function("malloc");
+  own_new = program_function("_Znwm");
   note_own_heap_anew();
 }
 

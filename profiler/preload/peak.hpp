@@ -1,7 +1,8 @@
-// Keeps what each cell had in use when the process had the most bytes in use, at the cost of a comparison an event.
+// Keeps each cell's blocks and bytes in use at the time when the process had the most bytes in use. Costs one
+// comparison for each event.
 //
-// Each new peak has a number. A cell that is about to change for the first time since the newest peak notes what it has
-// in use, because that is what it had at the peak. With several threads an event may count before or after a peak that
+// Each new peak has a number. Before its first change since the newest peak, a cell notes its blocks and bytes in use,
+// which are still those at the peak. With several threads an event may count before or after a peak that
 // another thread reaches meanwhile, so a peak is exact to 4 KiB for each of these threads.
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace tarn::preload {
 
-// Call this before each change of what the cell has in use. Only the cell's own thread calls it.
+// Call this before each change of the cell's blocks or bytes in use. Only the cell's own thread calls it.
 [[gnu::always_inline]] inline void keep_peak(format::cell& cell) noexcept {
   const std::uint64_t newest = header().peaks.load(std::memory_order_relaxed);
   if (cell.peak.load(std::memory_order_relaxed) == newest) return;
@@ -39,9 +40,9 @@ inline void note_peak(std::int64_t bytes) noexcept {
   if (bytes >> exact_to != highest >> exact_to) header().peak_ticks.store(clock_ticks(), std::memory_order_relaxed);
 }
 
-// Call this after each change of a cell, with what the process has more in use than before. A thread collects small
-// changes, so that threads seldom write the same line of memory; an atomic addition for each event would be most of its
-// cost. One that runs alone knows the sum nevertheless, and sends each new peak.
+// Call this after each change of a cell, with the bytes by which the process's bytes in use have grown. A thread
+// collects small changes, so that threads seldom write the same line of memory; an atomic addition for each event would
+// be most of its cost. One that runs alone knows the sum nevertheless, and sends each new peak.
 [[gnu::always_inline]] inline void change_in_use(thread& self, std::int64_t bytes) noexcept {
   constexpr std::int64_t max_unsent = 4096;
   const std::int64_t unsent = self.unsent_bytes += bytes;

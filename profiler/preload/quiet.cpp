@@ -26,8 +26,8 @@ constinit thread_local nested regions = {};
 
 constexpr std::size_t longest_name = 200;
 
-// Regions with the same name are one. A number is looked up without the lock, as an entry is written before it is
-// counted.
+// Regions with the same name count as one. A number is looked up without the lock, because an entry is complete before
+// the count includes it.
 constinit lock adding;
 constinit std::array<const format::quiet_record*, format::max_quiet_regions> region_records = {};
 

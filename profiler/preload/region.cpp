@@ -105,10 +105,10 @@ void note_words() noexcept {
   own_region->arguments.store(offset, std::memory_order_release);
 }
 
-// The region's file stays open for the program that this process becomes, as that one may have another user, another
-// /proc, or another root. The descriptor is far above the numbers that programs count on; in a process that has threads
-// already it is below 64, where the kernel's table has room: it would wait for all processors before it makes the table
-// larger, some tens of milliseconds.
+// The region's file stays open for the program that this process becomes by exec, because that program may have another
+// user, another /proc, or another root. The descriptor is far above the numbers that programs rely on. In a process
+// that has threads already it is below 64, so that the kernel need not enlarge its table: it would wait some tens of
+// milliseconds for all processors.
 struct kept_descriptor {
   long number = -1;
   std::uint64_t inode = 0;
@@ -136,8 +136,8 @@ std::size_t region_bytes(long file) noexcept {
   return may_be ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
-// Forgets the places of the heap of an earlier image. A page of the set that holds nothing is not touched.
-void forget_places() noexcept {
+// Forgets where the heap of an earlier image was. A page of the set that holds nothing is not touched.
+void forget_heap_mebibytes() noexcept {
   for (std::atomic<std::uint32_t>& word : own_region->heap_mebibytes) {
     if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
   }
@@ -164,7 +164,7 @@ bool map_region(long file, void* address) noexcept {
   own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
   if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
     own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
-  if (own_image != 0) forget_places();
+  if (own_image != 0) forget_heap_mebibytes();
   note_ranges_in(own_region->own_ranges);
   own_region->bytes_in_use.store(0, std::memory_order_relaxed);  // the blocks of an earlier image ended with it
   note_words();
@@ -248,8 +248,8 @@ bool map_spare(const char* path, void* address) noexcept {
   return map_region(file, address);
 }
 
-// Holds a copy, as the environment may have changed when a child needs it. The command's paths are short; a longer
-// one is not ours.
+// Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
+// short; a longer one is not ours.
 constinit char first_path[64] = {};
 
 // Maps the region that this process had before its exec, and that was handed on to it.

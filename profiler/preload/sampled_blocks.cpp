@@ -12,7 +12,7 @@ namespace {
 
 struct slot {
   const void* block;  // null: the slot is free
-  allocation_record born;
+  allocation_record record;
 };
 
 constexpr std::size_t first_slots = 1024;
@@ -91,7 +91,7 @@ void forget_sampled() noexcept {
   used_slots = 0;
 }
 
-bool note_sampled(const void* block, const allocation_record& born) noexcept {
+bool note_sampled(const void* block, const allocation_record& record) noexcept {
   const holding guard(held_by);
   if (used_slots * 2 >= slots && !grow()) return false;
   const std::size_t index = find(block);
@@ -99,7 +99,7 @@ bool note_sampled(const void* block, const allocation_record& born) noexcept {
     ++used_slots;
     enter_filter(block);
   }
-  table[index] = {block, born};
+  table[index] = {block, record};
   return true;
 }
 
@@ -107,10 +107,10 @@ allocation_record take_sampled(const void* block) noexcept {
   const holding guard(held_by);
   const std::size_t index = find(block);
   if (table[index].block == nullptr) return {};
-  const allocation_record born = table[index].born;
+  const allocation_record record = table[index].record;
   remove(index);
   leave_filter(block);
-  return born;
+  return record;
 }
 
 }  // namespace tarn::preload

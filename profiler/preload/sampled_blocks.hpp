@@ -7,7 +7,7 @@ namespace tarn::preload {
 
 // Returns false when there is no memory for another block. An address that is there already is a block whose free was
 // not seen.
-bool note_sampled(const void* block, const allocation_record& born) noexcept;
+bool note_sampled(const void* block, const allocation_record& record) noexcept;
 
 // Removes the block and returns its record, which has the weight 0 when the block is not known.
 allocation_record take_sampled(const void* block) noexcept;

@@ -1,6 +1,6 @@
 // Wraps prctl() and syscall(), by which programs and libseccomp restrict the system calls of the process. This file
-// is compiled with jumps for last calls: a call given to syscall() may return twice (vfork), and must find nothing of
-// ours on the stack.
+// is compiled with tail calls: a call given to syscall() may return twice (vfork), and must find no frame of ours on
+// the stack.
 #include "profiler/preload/seccomp.hpp"
 
 #include <linux/seccomp.h>
@@ -33,13 +33,13 @@ namespace tarn::preload {
 restriction restriction_by(long number, const long* arguments) noexcept {
   const bool uses_prctl = number == SYS_prctl && arguments[0] == PR_SET_SECCOMP;
   if (number != SYS_seccomp && !uses_prctl) return restriction::unrestricted;
-  const auto is_mode = [&](long of_seccomp, long of_prctl) {
-    return uses_prctl ? arguments[1] == of_prctl : arguments[0] == of_seccomp;
+  const auto is_mode = [&](long seccomp_mode, long prctl_mode) {
+    return uses_prctl ? arguments[1] == prctl_mode : arguments[0] == seccomp_mode;
   };
   if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
   if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
   keep_memory_of_ended_threads();
-  // The handler of SIGSYS asks what it may read and ends with a call; a new thread asks to be dispatched.
+  // The handler of SIGSYS makes a call to find readable memory, and one to return; a new thread turns its dispatch on.
   if (!filter_allows(arguments[2],
                      {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
     return restriction::all_calls;

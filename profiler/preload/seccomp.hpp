@@ -10,8 +10,9 @@ enum class restriction { unrestricted, own_calls, all_calls, strict };
 // Returns how a call restricts all further ones. `arguments` are its arguments.
 restriction restriction_by(long number, const long* arguments) noexcept;
 
-// Call these before such a call, and after one that failed. A restricted recorder makes no system call of its own,
-// and records the program's only where the filter allows what that takes. In strict mode its clock stands still.
+// Call these before such a call, and after one that failed. A restricted recorder makes no system call of its own. It
+// records the program's system calls only if the filter allows the calls that dispatching needs. In strict mode its
+// clock stands still.
 void calls_are_restricted(restriction restriction) noexcept;
 void calls_are_not_restricted() noexcept;
 

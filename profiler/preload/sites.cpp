@@ -21,9 +21,8 @@ struct slot {
   std::atomic<std::uint64_t> hash;
   std::atomic<std::uint32_t> site;
 };
-// The table grows by being replaced, as the pages that a hash touches are spread over all of it. The old one gives
-// back its pages except the first, but not its addresses: a thread that still reads there finds zeroes, and so no
-// site.
+// The table grows by being replaced, because hashes touch pages all over it. The old table's pages except the first go
+// back to the system, but its addresses stay reserved: a thread that still reads there finds zeroes, and so no site.
 struct slots {
   std::size_t count;  // a power of two; the slots follow this header
   std::size_t reserved;

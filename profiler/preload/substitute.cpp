@@ -13,9 +13,8 @@ namespace {
 
 constexpr std::uint64_t ours = signal_bit(SIGSYS);
 
-// Each call that is being made and needs a substitution takes one; more than one is in use where signal handlers make
-// such calls. A handler that jumps out of a call leaves its substitution used; when none is free, the oldest are used
-// again.
+// Each call in progress that needs a substitution uses one. More than one is in use when signal handlers make such
+// calls. A handler that jumps out of a call leaves its substitution in use; when none is free, the oldest is reused.
 constinit thread_local substitution pool[8] = {};
 constinit thread_local unsigned next_of_pool = 0;
 
@@ -34,8 +33,8 @@ struct kernel_stack {
 constinit thread_local void* large_stack = nullptr;
 constinit thread_local kernel_stack programs_stack = {}, wanted_stack = {};
 
-// Those of threads that no longer use theirs, each with the address of the next one in its first word. A thread that
-// fork copies in the middle of a change finds a whole list, as a change ends with one store.
+// The unused signal stacks, as a list: the first word of each has the address of the next one. Each change is one
+// store, so a child of fork always finds an intact list.
 constinit lock keeping_stacks;
 constinit void* unused_stacks = nullptr;
 

@@ -27,16 +27,17 @@ constexpr std::uintptr_t is_substitution = 1;
 constexpr unsigned weight_bits_at = 52;
 constexpr std::uintptr_t address_bits = (std::uintptr_t{1} << weight_bits_at) - 2;
 
-inline std::uintptr_t carried_value(counted_call call, const substitution* instead = nullptr) noexcept {
-  const std::uintptr_t address = instead == nullptr ? reinterpret_cast<std::uintptr_t>(call.cell)
-                                                    : reinterpret_cast<std::uintptr_t>(instead) | is_substitution;
+inline std::uintptr_t carried_value(counted_call call, const substitution* replacement = nullptr) noexcept {
+  const std::uintptr_t address = replacement == nullptr
+                                     ? reinterpret_cast<std::uintptr_t>(call.cell)
+                                     : reinterpret_cast<std::uintptr_t>(replacement) | is_substitution;
   return address | std::uintptr_t{call.weight} << weight_bits_at;
 }
 inline substitution* substitution_of(std::uintptr_t carried) noexcept {
   return (carried & is_substitution) == 0 ? nullptr : reinterpret_cast<substitution*>(carried & address_bits);
 }
 inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
-  if (const substitution* const instead = substitution_of(carried)) return instead->cell;
+  if (const substitution* const replacement = substitution_of(carried)) return replacement->cell;
   return reinterpret_cast<format::call_cell*>(carried & address_bits);
 }
 inline std::uint64_t weight_of(std::uintptr_t carried) noexcept { return carried >> weight_bits_at; }
@@ -50,7 +51,7 @@ void restore(substitution& substitution, long number, long* arguments, long resu
 // Resets the lock in a child of fork.
 void begin_substitutions_anew() noexcept;
 
-// Returns true when the call is answered here instead of by the kernel; `result` is then what it returns.
+// Returns true if this function answers the call instead of the kernel; `result` is then the result of the call.
 bool answer(long number, const long* arguments, long& result) noexcept;
 
 // Unblocks SIGSYS in the mask that the end of a handler restores.
@@ -59,8 +60,8 @@ void unblock(ucontext_t& frame) noexcept;
 // Smaller signal stacks are replaced, as the handler of SIGSYS uses them too.
 constexpr std::uint64_t enough_signal_stack = 32 << 10;
 
-// Takes back what replaces the calling thread's signal stack, for further threads. The thread is about to end: it then
-// has no signal stack.
+// Takes back the replacement of the calling thread's signal stack, for other threads. The thread is about to end and
+// then has no signal stack.
 void give_back_signal_stack() noexcept;
 
 // Takes an action for SIGSYS as the program's, which pass_on() follows.

@@ -2,8 +2,8 @@
 // begins.
 //
 // A thread cannot ask for them later, in the middle of an allocation: pthread_getattr_np() holds the thread's lock
-// while it allocates, so a hook of realloc() that calls it would wait for itself. This file is compiled with jumps
-// for last calls, so the program's function stays the outermost one of the thread.
+// while it allocates, so a hook of realloc() that calls it would wait for itself. This file is compiled with tail
+// calls, so the program's function stays the outermost one of the thread.
 #include <pthread.h>
 #include <threads.h>
 

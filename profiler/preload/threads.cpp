@@ -170,7 +170,7 @@ void thread::note_begin(const stack_limits& limits) noexcept {
   if (!is_attached() || !is_recorded()) return;
   const std::uint64_t number = header().started_threads.fetch_add(1, std::memory_order_relaxed);
   format::thread_stack& stack = header().thread_stacks[number % format::max_stacks];
-  // A reader that comes between these takes some pages of this moment for other ones.
+  // A reader between these stores may take other memory for a part of this stack, or the reverse.
   stack.low.store(limits.low, std::memory_order_relaxed);
   stack.high.store(limits.high, std::memory_order_relaxed);
   stack.id.store(own_id(), std::memory_order_relaxed);
@@ -275,8 +275,8 @@ bool thread::set_up(std::uint32_t number) noexcept {
   number_ = number;
   record_ = record_at<format::thread_record>(made_at);
   record_->image = image();
-  // Each thread begins with a distance of its own, so that many threads that allocate little are sampled like one
-  // that allocates much.
+  // Each thread draws its first distance, so that many threads that allocate little are sampled as often as one that
+  // allocates much.
   if (const std::uint64_t interval = header().interval; interval != 0) {
     samples.set_up(interval, clock_ticks() + number);
     const std::int64_t first = samples.next();
@@ -297,14 +297,14 @@ format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number
                             [&](format::call_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
-format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept {
-  const std::uint64_t key = format::cell_key(site, of_lock);
+format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t lock_number) noexcept {
+  const std::uint64_t key = format::cell_key(site, lock_number);
   return locks_.find_or_add(key, record_->cells[format::lock_kind],
                             [&](format::lock_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
-format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
-  const std::uint64_t key = format::cell_key(site, of_lock);
+format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t lock_number, std::uint64_t holder) noexcept {
+  const std::uint64_t key = format::cell_key(site, lock_number);
   // The key is 64 bits that are mixed from 128; they tell two cells apart.
   const std::uint64_t mixed = (key ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
   return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {

@@ -58,7 +58,7 @@ class thread {
   held_locks locks;     // the locks that it holds
   lock_samples samples_of_locks;
   pending_calls pending;
-  std::int64_t unsent_bytes = 0;  // what it has more in use than the process's sum says (peak.hpp)
+  std::int64_t unsent_bytes = 0;  // the part of its bytes in use that the process's sum lacks (peak.hpp)
 
   // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
@@ -67,8 +67,8 @@ class thread {
                               [&](format::cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
   }
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
-  format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
-  format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
+  format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t lock_number) noexcept;
+  format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t lock_number, std::uint64_t holder) noexcept;
   // `key` and `held_key` are site << 32 | lock; `gate` is a lock.
   format::order_cell* order_cell_of(std::uint64_t key, std::uint64_t held_key, std::uint32_t gate) noexcept;
   format::violation_cell* violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
@@ -129,19 +129,18 @@ inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexc
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
-// Prepares what later threads need of the C library, and notes the stack of this one. The process's first thread
-// calls it once.
+// Makes the preparations in the C library that later threads need, and notes the stack of this thread. The process's
+// first thread calls it once.
 void prepare_threads() noexcept;
 
 // These start afresh in a child of fork: its one thread is a new one, and there is no other.
 void begin_threads_anew() noexcept;
 void begin_thread_starts_anew() noexcept;
 
-// Gives the memory of ended threads to no further ones: the program may have forbidden the call that tells whether they
-// have gone.
+// Stops reusing the memory of ended threads: the program may have forbidden the call that tells whether they are gone.
 void keep_memory_of_ended_threads() noexcept;
 
-// These return the number of threads of this image that had an event, and of those of them that have not ended.
+// These return the number of threads of this image that had an event, and how many of these have not ended.
 std::uint32_t threads_so_far() noexcept;
 std::uint32_t threads_running() noexcept;
 

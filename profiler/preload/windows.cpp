@@ -24,8 +24,8 @@ namespace tarn::preload {
 
 constinit thread_local call_window own_window = {};
 
-// A child of vfork shares its parent's memory and thread, but not the dispatch. One that was made by an instruction of
-// the program's own is known by its number alone.
+// A child of vfork shares its parent's memory and thread, but not the dispatch. If the program made it by an
+// instruction of its own, only its process number tells it from the parent.
 bool is_own_process() noexcept {
   if (is_lent()) return false;
   const long number = own_call(SYS_getpid);
@@ -35,7 +35,7 @@ bool is_own_process() noexcept {
 namespace {
 
 constexpr std::uint64_t min_steps = 4, max_steps = 256, calls_of_block = 4;
-// A thread asks again after so many steps where it has nothing to decide.
+// A thread that has nothing to decide asks again after this many steps.
 constexpr std::int32_t many_steps = 1 << 16;
 constexpr std::uint32_t max_weight = 2048;
 constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight doubles
@@ -181,7 +181,8 @@ void begin_thread() noexcept {
   begin_gap(weight);
 }
 
-// Returns true where a recording has ended, and this thread may still say so to the kernel.
+// Returns true if this thread's calls are still dispatched after a recording of system calls has ended, and the thread
+// may turn the dispatch off.
 bool is_dispatched_in_vain() noexcept {
   return own_window.is_dispatched && detail::has_started.load(std::memory_order_acquire) && is_recorded() &&
          (header().sources & format::source_bit(format::call_kind)) == 0 && !is_restricted() &&
@@ -280,9 +281,9 @@ void release_window() noexcept {
 
 void tarn_next_window() noexcept {
   using namespace tarn::preload;
-  // The hook of a signal handler may interrupt a decision, which then continues as if there had been no hook. A handler
-  // that jumps out leaves a decision whose frame is no longer in use: below this one, or on another stack. There it
-  // looks like an interrupted one, so some hooks wait for it. If a handler makes more of them, one block of the
+  // A signal handler's hook may interrupt a decision, which then continues as if there had been no hook. A handler that
+  // jumps out leaves a decision unfinished, with a frame below this one or on another stack. On another stack it looks
+  // like an interrupted decision, so some hooks wait for it. If a handler calls more hooks than that, one block of the
   // estimate is wrong.
   constexpr std::uintptr_t max_distance = std::uintptr_t{8} << 20;
   constexpr std::uint32_t max_waits = 32;

@@ -2,8 +2,8 @@
 //
 // A thread's run is cut into steps: a step ends where the thread calls one of the hooked functions (hooked_functions.S
 // and the wrappers). Some steps, four or more, are a block. Each block is dispatched with the probability 1 / W,
-// independently of all others, and a call in it counts W times. So the counts are unbiased estimates, whatever the
-// program does (Horvitz and Thompson), and the sum of W (W - 1) y² over the dispatched blocks, where y calls of a cell
+// independently of all others, and a call in it counts W times. So the counts are unbiased estimates for any program
+// (Horvitz and Thompson), and the sum of W (W - 1) y² over the dispatched blocks, where y calls of a cell
 // are in a block, is an unbiased estimate of the variance. Outside of these blocks the dispatch is off, and calls run
 // as without the recorder.
 //
@@ -12,7 +12,7 @@
 // The first calls of a process all count. With `--full` (no samples of the heap) all calls count, and these functions
 // do nothing.
 //
-// A thread turns its own dispatch on and off, in a hook. So that takes no other thread or process, and no signal that
+// A thread turns its own dispatch on and off, in a hook. So no other thread or process is needed, and no signal, which
 // would interrupt a call of the program.
 #pragma once
 
@@ -62,7 +62,7 @@ struct call_window {
   random_numbers random;
   std::uint32_t steps;                  // of this block
   std::uint64_t closed_at, opened_at;   // processor time of the thread, in nanoseconds
-  std::uint64_t plain_ns, plain_steps;  // what steps take that are not dispatched; decaying sums, as are the next two
+  std::uint64_t plain_ns, plain_steps;  // the time of steps that are not dispatched; decaying sums, as the next two
   std::uint64_t open_calls, open_steps;
   std::uint64_t last_call;  // the cell_key of the last dispatched call
 };

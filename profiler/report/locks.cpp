@@ -25,7 +25,7 @@ std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
                         : fmt::format("{}, {} in all", count_text(contended, "wait"), duration_text(waited_ns));
 }
 
-// `is_only` leaves out what the line of the lock says already.
+// `is_only` leaves out the figures that the lock's own line has.
 void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only) {
   if (!is_only) {
     fmt::print("   {}: {}; held {}\n", estimated(site.sums[format::acquisitions], site.error, "time"),
@@ -186,7 +186,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"error", group.error},
                      {"contended", group.sums[format::contended]},
                      {"refused", group.sums[format::refused]},
-                     {"shared", group.sums[format::shared_ones]},
+                     {"shared", group.sums[format::reader_acquisitions]},
                      {"waited_ns", group.sums[format::wait_ticks]},
                      {"longest_wait_ns", group.sums[format::longest_wait]},
                      {"held", group.sums[format::holds]},

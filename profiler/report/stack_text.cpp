@@ -21,7 +21,7 @@ void print_stack(analyse::analysis& analysis, std::uint32_t site) {
   const std::size_t first = analyse::own_frame_index(stack);
   std::size_t printed_frames = 0;
   for (std::size_t index = first; index < stack.size() && printed_frames < shown_frames; ++index) {
-    if (index != first && analyse::is_runtime_code(stack[index])) continue;  // such as what starts a thread
+    if (index != first && analyse::is_runtime_code(stack[index])) continue;  // such as the code that starts a thread
     fmt::print("   {} {}\n", index == first ? "at" : "by", location_text(stack[index], text_width - 6));
     ++printed_frames;
   }

@@ -112,7 +112,7 @@ void print_callers(const analyse::site_view& view, const paint& style) {
   if (view.callers.size() < 2) {
     std::size_t printed_callers = 0;
     for (std::size_t up = view.frame_index + 1; up < view.stack.size() && printed_callers < shown_callers; ++up) {
-      if (analyse::is_runtime_code(view.stack[up])) continue;  // such as what starts a thread
+      if (analyse::is_runtime_code(view.stack[up])) continue;  // such as the code that starts a thread
       fmt::print("   {}\n", style.faint("by " + location_text(view.stack[up], text_width - 6)));
       ++printed_callers;
     }

@@ -97,7 +97,7 @@ void edit_check::onEndOfTranslationUnit() {
       result.notes = {{"each instantiation of the template shares this code", first->key}};
     }
     first = last;
-    if (result.level == certainty::none_at_all || (result.level == certainty::no_edit && !has_sites())) continue;
+    if (result.level == certainty::silent || (result.level == certainty::no_edit && !has_sites())) continue;
     // Two lines of one loop may lead to the same edit.
     const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict* earlier) {
       return earlier->text == result.text && is_same(*earlier, result);

@@ -18,11 +18,11 @@ struct obstacle {
   clang::SourceLocation location;
 };
 
-enum class certainty { none_at_all, no_edit, review, proven };
+enum class certainty { silent, no_edit, review, proven };
 
 // The verdict of a check on one location.
 struct verdict {
-  certainty level = certainty::none_at_all;
+  certainty level = certainty::silent;
   clang::SourceLocation location;  // of the diagnostic
   std::string text;
   std::vector<clang::FixItHint> edits;

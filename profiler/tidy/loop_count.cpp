@@ -71,8 +71,8 @@ bool has_inner_name(clang::ASTContext& context, const clang::Expr& expression, c
   return is_found;
 }
 
-// Returns what an expression names if evaluating it before the loop has no effect: a variable, or a chain of members
-// that starts at one or at this object. Nothing of it is declared inside of the loop.
+// Returns the declaration that an expression names if evaluating it before the loop has no effect: a variable, or a
+// chain of members that starts at one or at this object. Nothing of it is declared inside of the loop.
 const clang::ValueDecl* named_by(clang::ASTContext& context, const clang::Expr* expression, const clang::Stmt& loop) {
   expression = expression->IgnoreParenImpCasts();
   if (const auto* reference = dyn_cast<clang::DeclRefExpr>(expression)) {
@@ -142,7 +142,7 @@ std::optional<loop_count> bound_of(clang::ASTContext& context, const clang::Expr
   if (bound->EvaluateAsInt(value, context)) {
     const llvm::APSInt& number = value.Val.getInt();
     if (number.isNegative() || number.getActiveBits() > 32) return std::nullopt;
-    // The text stays, because a constant may change: unless it names what only the loop declares.
+    // Keeps the text, because a constant may change, unless it names something that only the loop declares.
     std::string text = has_inner_name(context, *bound, loop) ? std::to_string(number.getZExtValue())
                                                              : text_at(context, bound->getSourceRange());
     if (text.empty()) return std::nullopt;

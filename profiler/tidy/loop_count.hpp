@@ -25,7 +25,7 @@ std::optional<loop_count> count_of(clang::ASTContext& context, const clang::Stmt
 // Returns whether something in a statement leaves it early or skips a part of it: break, continue, return, throw.
 bool can_leave_early(const clang::Stmt& statement);
 
-// Returns whether a statement calls what may throw for a reason other than missing memory, as parsers do.
+// Returns whether a statement calls a function that may throw for a reason other than missing memory, as parsers do.
 bool may_reject_input(const clang::Stmt& statement);
 
 }  // namespace tarn::tidy

@@ -73,7 +73,7 @@ const clang::ValueDecl* pattern_of(const clang::ValueDecl& declaration) {
   return finder.declaration_at_location;
 }
 
-// Returns the type of what a name reaches, through a reference or a pointer.
+// Returns the type that a name refers to, through a reference or a pointer.
 clang::QualType object_type(clang::QualType type) {
   type = type.getNonReferenceType();
   const clang::QualType pointee = type->getPointeeType();

@@ -43,7 +43,7 @@ std::string new_line_at(const clang::ASTContext& context, clang::SourceLocation 
 // Returns whether a range is written out, neither by a macro nor in a header of the system.
 bool is_editable(const clang::ASTContext& context, clang::SourceRange range);
 
-// Returns whether a type, or what it refers to, is a class of namespace std with one of these names.
+// Returns whether a type, or the type that it refers to, is a class of namespace std with one of these names.
 bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
 
 // Returns whether it is by the pattern of the template as well, so that every instantiation has such a type. A

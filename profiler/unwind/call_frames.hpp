@@ -27,7 +27,7 @@ struct row {
 static_assert(sizeof(row) == 8);
 
 // `header` is the .eh_frame_hdr of the module that contains `address`. Nothing outside of `begin` to `end` is read,
-// whatever the bytes between them say; both hold the .eh_frame_hdr and the .eh_frame.
+// for any bytes between them; both hold the .eh_frame_hdr and the .eh_frame.
 row row_in(const unsigned char* begin, const unsigned char* end, const unsigned char* header,
            std::uintptr_t address) noexcept;
 

@@ -105,12 +105,12 @@ void analyse_all(const recording& examined) {
   for (const analyse::site& site : analysis.heap().sites) blocks_of_sites += site.sums[blocks];
   for (const analyse::site& site : analysis.grouped_sites()) blocks_of_groups += site.sums[blocks];
   check(blocks_of_sites == blocks_of_groups, "sites that were put together and do not add up");
-  const std::vector<analyse::location_sums> places = analyse::sums_by_location(views);
-  check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
+  const std::vector<analyse::location_sums> locations = analyse::sums_by_location(views);
+  check(analyse::compare(locations, locations).changes.empty(), "a recording that differs from itself");
   const auto checks =
       analyse::check_limits({analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %"),
                              analyse::limit_of("peak <= 1 MiB"), analyse::limit_of("never freed <= 0")},
-                            {.places = places, .by_category = {}}, {1, 1, 1}, 1);
+                            {.locations = locations, .by_category = {}}, {1, 1, 1}, 1);
   check(checks.size() == 4, "a limit that was not checked");
   analyse::symbols symbols(examined);
   for (const analyse::lock_group& group : analyse::find_locks(examined).groups) {

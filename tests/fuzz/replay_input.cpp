@@ -20,9 +20,9 @@ using analyse::replay_job;
 using format::excerpt_event;
 using format::excerpt_kind;
 
-void check(bool is_true, const char* otherwise, way tested_way) {
+void check(bool is_true, const char* otherwise, replay_method method) {
   if (is_true) return;
-  std::fprintf(stderr, "way %zu: %s\n", static_cast<std::size_t>(tested_way), otherwise);
+  std::fprintf(stderr, "method %zu: %s\n", static_cast<std::size_t>(method), otherwise);
   std::abort();
 }
 
@@ -55,49 +55,50 @@ format::excerpt_facts excerpt_from(std::string_view input) {
   return excerpt;
 }
 
-enum class allocator { nobody, library, library_new, text, pool, arena };
+enum class allocator { no_allocator, library, library_new, text, pool, arena };
 
 // Does what a player would do, and tracks the blocks.
 class auditor {
  public:
-  auditor(way tested_way, std::size_t places) : way_(tested_way), blocks_(places) {}
+  auditor(replay_method method, std::size_t places) : method_(method), blocks_(places) {}
 
   void run(const std::vector<action>& actions) {
     for (const action& step : actions) follow(step);
   }
   void end() const {
     for (const block& tracked : blocks_)
-      check(tracked.owner == allocator::nobody || tracked.owner == allocator::arena, "a block is never released", way_);
+      check(tracked.owner == allocator::no_allocator || tracked.owner == allocator::arena, "a block is never released",
+            method_);
   }
 
  private:
   struct block {
-    allocator owner = allocator::nobody;
+    allocator owner = allocator::no_allocator;
     std::uint32_t bytes = 0;
   };
 
   void make(const action& now, allocator owner) {
-    check(now.bytes != 0 || owner == allocator::text, "a block without a byte is touched", way_);
+    check(now.bytes != 0 || owner == allocator::text, "a block without a byte is touched", method_);
     block& slot = blocks_[now.slot];
-    check(slot.owner == allocator::nobody, "a block is forgotten", way_);
+    check(slot.owner == allocator::no_allocator, "a block is forgotten", method_);
     slot = {owner, now.bytes};
   }
   void end(const action& now, std::uint32_t number, allocator owner) {
-    check(blocks_[number].owner == owner, "a block is released by another allocator, or twice", way_);
-    if (owner == allocator::pool) check(blocks_[number].bytes == now.bytes, "a pooled block has another size", way_);
+    check(blocks_[number].owner == owner, "a block is released by another allocator, or twice", method_);
+    if (owner == allocator::pool) check(blocks_[number].bytes == now.bytes, "a pooled block has another size", method_);
     blocks_[number] = {};
   }
   void copy(const action& now) {
     const block& old = blocks_[now.source];
-    check(old.owner != allocator::nobody && old.owner != allocator::text, "what is copied is no block", way_);
-    check(now.old_bytes <= old.bytes, "more is copied than there is", way_);
+    check(old.owner != allocator::no_allocator && old.owner != allocator::text, "what is copied is no block", method_);
+    check(now.old_bytes <= old.bytes, "more is copied than there is", method_);
   }
-  void fill(const action& now) { check(blocks_[now.slot].bytes >= now.bytes, "more is filled than there is", way_); }
+  void fill(const action& now) { check(blocks_[now.slot].bytes >= now.bytes, "more is filled than there is", method_); }
 
   void follow(const action& now) {
     const bool is_large = now.bytes > detail::largest_class_size;
     switch (now.does) {
-      case op::nothing:
+      case op::no_op:
       case op::read_text:
       case op::recycle:
       case op::fill_kept: break;
@@ -119,7 +120,7 @@ class auditor {
         break;
       case op::take_over: {
         const block old = blocks_[now.source];
-        check(old.owner != allocator::nobody && old.bytes == now.bytes, "there is nothing to take over", way_);
+        check(old.owner != allocator::no_allocator && old.bytes == now.bytes, "there is nothing to take over", method_);
         blocks_[now.source] = {};
         make(now, old.owner);
         break;
@@ -129,17 +130,17 @@ class auditor {
       case op::fill: fill(now); break;
       case op::allocate_pooled:
       case op::allocate_large:
-        check(is_large == (now.does == op::allocate_large), "a pooled block of the wrong kind", way_);
+        check(is_large == (now.does == op::allocate_large), "a pooled block of the wrong kind", method_);
         make(now, allocator::pool);
         break;
       case op::release_pooled:
       case op::release_large:
-        check(is_large == (now.does == op::release_large), "a pooled block of the wrong kind", way_);
+        check(is_large == (now.does == op::release_large), "a pooled block of the wrong kind", method_);
         end(now, now.slot, allocator::pool);
         break;
       case op::resize_pooled:
         check(blocks_[now.source].owner == allocator::pool && blocks_[now.source].bytes == now.old_bytes,
-              "no pooled block", way_);
+              "no pooled block", method_);
         blocks_[now.source] = {};
         make(now, allocator::pool);
         break;
@@ -154,28 +155,27 @@ class auditor {
     }
   }
 
-  way way_;
+  replay_method method_;
   std::vector<block> blocks_;
 };
 
 void audit(const replay_job& job) {
-  std::array<std::size_t, way_count> actions{};
-  for (std::size_t number = 0; number < way_count; ++number) {
-    const auto tested_way = static_cast<way>(number);
-    if (!has_way(job, tested_way)) continue;
-    const std::vector<script> scripts = scripts_of(job, tested_way);
+  std::array<std::size_t, replay_method_count> actions{};
+  for (std::size_t number = 0; number < replay_method_count; ++number) {
+    const auto method = static_cast<replay_method>(number);
+    if (!has_method(job, method)) continue;
+    const std::vector<script> scripts = scripts_of(job, method);
     for (std::size_t plan = 0; plan < scripts.size(); ++plan) {
-      auditor books(tested_way, job.plans[plan].slots);
+      auditor books(method, job.plans[plan].slots);
       for (const auto* const part : {&scripts[plan].before, &scripts[plan].steps, &scripts[plan].after}) {
         books.run(*part);
         actions[number] += part->size();
       }
       books.end();
     }
-    const bool has_texts = tested_way == way::as_copy || tested_way == way::unmade;  // these fill nothing
-    const way like = has_texts ? way::as_copy : way::as_is;
-    check(actions[number] == actions[static_cast<std::size_t>(like)], "other work than beside the same blocks",
-          tested_way);
+    const bool has_texts = method == replay_method::as_copy || method == replay_method::viewed;  // these fill nothing
+    const replay_method like = has_texts ? replay_method::as_copy : replay_method::as_is;
+    check(actions[number] == actions[static_cast<std::size_t>(like)], "other work than beside the same blocks", method);
   }
 }
 
@@ -193,7 +193,7 @@ void replay_trace(std::string_view input) {
   }
   job.plans.push_back(analyse::plan_of(excerpt_from(input), chosen_numbers));
   analyse::reserve(job, sizes[flags / 16 % sizes.size()]);
-  check(is_playable(job), "the plan contradicts itself", way::as_is);
+  check(is_playable(job), "the plan contradicts itself", replay_method::as_is);
   audit(job);
   rehearse(analyse::decode_jobs(analyse::encode({job})).front());
 }

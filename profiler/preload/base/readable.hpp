@@ -12,8 +12,8 @@ namespace tarn::preload {
 // eight. The kernel copies a mask of signals before it checks how to change the mask, and this call names no valid
 // way, so nothing changes. Returns false when a filter of system calls answers instead. It costs some 100 ns.
 inline bool is_word_readable(std::uintptr_t address) noexcept {
-  constexpr long no_such_way = -1;
-  return own_call(SYS_rt_sigprocmask, no_such_way, address, nullptr, 8) == -EINVAL;
+  constexpr long invalid_operation = -1;
+  return own_call(SYS_rt_sigprocmask, invalid_operation, address, nullptr, 8) == -EINVAL;
 }
 
 }  // namespace tarn::preload

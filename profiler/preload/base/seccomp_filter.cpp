@@ -95,12 +95,12 @@ std::uint32_t run(const sock_filter* code, std::size_t count, const seccomp_data
 
 }  // namespace
 
-bool filter_allows(long address, std::initializer_list<call_to_ask_for> calls) noexcept {
+bool filter_allows(long address, std::initializer_list<tested_call> calls) noexcept {
   if (!is_readable_array(static_cast<std::uintptr_t>(address), sizeof(sock_fprog))) return false;
   const sock_fprog program = *reinterpret_cast<const sock_fprog*>(address);
   if (!is_readable_array(reinterpret_cast<std::uintptr_t>(program.filter), program.len * sizeof(sock_filter)))
     return false;
-  return std::all_of(calls.begin(), calls.end(), [&](const call_to_ask_for& question) {
+  return std::all_of(calls.begin(), calls.end(), [&](const tested_call& question) {
     const seccomp_data call{static_cast<int>(question.number), own_machine, 0, {question.first_argument}};
     const std::uint32_t action = run(program.filter, program.len, call) & SECCOMP_RET_ACTION_FULL;
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;

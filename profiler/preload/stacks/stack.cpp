@@ -33,10 +33,10 @@ stack_limits main_stack() noexcept {
 
 namespace {
 
-// Reads the program's own memory, and notes what the walk depends on. On the thread's own stack the words within its
-// limits can be read, which are known; on any other stack (a fiber's, a signal's) those that the kernel can read.
-// Nothing is remembered from walk to walk, as a fiber's memory may be gone, or smaller, when its addresses are used
-// again.
+// Reads the program's own memory, and notes each word that the walk depends on. On the thread's own stack the words
+// within its limits can be read, which are known; on any other stack (a fiber's, a signal's) those that the kernel can
+// read. Nothing is remembered from walk to walk, as a fiber's memory may be gone, or smaller, when its addresses are
+// used again.
 class live_stack {
  public:
   live_stack(const stack_limits& limits, std::uintptr_t stack, stack_reads& reads) noexcept

@@ -17,7 +17,7 @@ std::string_view lab_template();
 void require_template(std::string_view page = report_template());
 
 // The text is JSON, given in pieces; in the page it is a zlib stream in base64. Threads: one at a time. Each function
-// throws a failure if the file cannot be written, and then removes what was written.
+// throws a failure if the file cannot be written, and then removes the incomplete file.
 class html_file {
  public:
   explicit html_file(const std::string& path, std::string_view page = report_template());

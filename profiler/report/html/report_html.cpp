@@ -68,7 +68,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   if (request.hides_names) redact_whole(document);
   const analyse::lock_findings& locks = analysis.locks();
   const analyse::call_findings& calls = analysis.calls();
-  document["memory"].erase("sites");                                    // each site of the page has what it holds
+  document["memory"].erase("sites");                                    // each site of the page has these figures
   if (document["cpu"].is_object()) document["cpu"].erase("functions");  // their names would not be redacted
   if (document["time"].is_object()) document["time"].erase("sites");
   std::map<std::uint32_t, const analyse::memory_site*> trends;

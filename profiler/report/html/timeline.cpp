@@ -27,9 +27,9 @@ class columns {
     columns_["points"].push_back(points.size());
     json& intervals = columns_["intervals"];
     for (const auto& point : points) intervals.push_back(point.interval);
-    for (std::size_t which = 0; which < Counters; ++which) {
-      json& values = columns_[names[which]];
-      for (const auto& point : points) values.push_back(point.increase[which]);
+    for (std::size_t counter = 0; counter < Counters; ++counter) {
+      json& values = columns_[names[counter]];
+      for (const auto& point : points) values.push_back(point.increase[counter]);
     }
   }
   json take() { return std::move(columns_); }

@@ -22,7 +22,7 @@ lock_counts counts_of(const facts& value) {
   result[format::contended] = value.contended;
   result[format::wait_ticks] = result[format::longest_wait] = 2 * value.wait_ns;
   result[format::held_ticks] = 2 * value.held_ns;
-  result[format::shared_ones] = value.shared;
+  result[format::reader_acquisitions] = value.shared;
   return result;
 }
 

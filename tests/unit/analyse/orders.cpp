@@ -115,7 +115,7 @@ TEST(orders, locks_that_are_only_read_wait_for_nobody) {
   take(recording, {.thread = 0, .held_lock = 1, .lock = 2});
   take(recording, {.thread = 1, .held_lock = 2, .lock = 1});
   recording.acquisitions[{1, 0, 1}][format::acquisitions] = 2;
-  recording.acquisitions[{1, 0, 1}][format::shared_ones] = 2;
+  recording.acquisitions[{1, 0, 1}][format::reader_acquisitions] = 2;
   EXPECT_TRUE(find_orders(recording).inversions.empty());
   recording.acquisitions[{2, 3, 1}][format::acquisitions] = 1;  // one write
   EXPECT_EQ(find_orders(recording).inversions.size(), 1U);

@@ -36,8 +36,8 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
     own_value[format::frees] = site.own_frees;
     own_value[format::life_buckets + format::life_bucket(site.lifetime)] = site.own_frees;
     own_value[format::early_blocks] = site.start_up_blocks;
-    own_value[format::early_gone] = site.start_up_frees;
-    own_value[format::early_busy] = site.busy_start_up_frees;
+    own_value[format::early_frees_alone] = site.start_up_frees;
+    own_value[format::early_frees_threaded] = site.busy_start_up_frees;
     if (site.other_frees != 0) {
       recording.cells[{number, 0, 1}] = format::heap_counts{};
       recording.cells[{number, 0, 1}][format::frees] = site.other_frees;

@@ -38,7 +38,7 @@ class lab_record : public testing::Test {
     result_.forms = experiment_.forms;
     result_.axes = {{5}};
     result_.rows = {{0, 5, "pool, mutex", {1, 2.34567, 3}, {}, {{"calls", {7}}}}};
-    result_.judgement = {holds::partly, "so, so"};
+    result_.judgement = {claim_outcome::partly, "so, so"};
   }
   ~lab_record() override { std::filesystem::remove_all(folder_); }
 

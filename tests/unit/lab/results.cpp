@@ -87,13 +87,13 @@ TEST(lab_result, an_exponent_is_fitted) {
 TEST(lab_result, the_result_says_where_it_is_slower) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
-  EXPECT_EQ(measurement.where_slower(0, "new"), "");
+  EXPECT_EQ(measurement.slowdown_text(0, "new"), "");
   measurement.rows[2].ns = {3.2};
-  EXPECT_EQ(measurement.where_slower(0, "new"), "") << "that is noise";
+  EXPECT_EQ(measurement.slowdown_text(0, "new"), "") << "that is noise";
   measurement.rows[2].ns = {3.6};
-  EXPECT_THAT(measurement.where_slower(0, "new"), testing::EndsWith(" 1.2 times its time."));
+  EXPECT_THAT(measurement.slowdown_text(0, "new"), testing::EndsWith(" 1.2 times its time."));
   measurement.rows[2].ns = {6, 6, 6};
-  EXPECT_EQ(measurement.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
+  EXPECT_EQ(measurement.slowdown_text(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
 }
 
 TEST(lab_result, a_count_is_the_median) {
@@ -118,7 +118,7 @@ TEST(lab_result, numbers_are_short) {
 TEST(lab_json, the_json_has_what_the_schema_says) {
   const experiment definition = two_forms();
   result measurement = measured(definition);
-  measurement.judgement = {holds::partly, "so so"};
+  measurement.judgement = {claim_outcome::partly, "so so"};
   measurement.skipped = {"one is skipped"};
   const auto json = as_json({measurement}, true, {{"cores", "2"}});
   EXPECT_EQ(json.at("format"), json_version);

@@ -29,7 +29,7 @@ class lab_run : public testing::Test {
     n_sweep.name = "n";
     n_sweep.axis = {"n", "", {1, 2}, {1}, 1, 1000, true};
     experiment_.sweeps = {n_sweep};
-    experiment_.judge = [](const result&) { return verdict{holds::yes, "judged"}; };
+    experiment_.judge = [](const result&) { return verdict{claim_outcome::yes, "judged"}; };
   }
   ~lab_run() override { std::filesystem::remove_all(folder_); }
 
@@ -190,7 +190,7 @@ TEST_F(lab_run, an_experiment_without_what_it_needs_is_skipped) {
   const result measurement = run_it();
   EXPECT_EQ(measurement.failure, "");
   EXPECT_THAT(measurement.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
-  EXPECT_EQ(measurement.judgement.outcome, holds::unknown);
+  EXPECT_EQ(measurement.judgement.outcome, claim_outcome::unknown);
   EXPECT_EQ(measurement.judgement.text, "It was not run.");
 }
 
@@ -252,7 +252,7 @@ TEST(lab_table, each_experiment_is_described_completely) {
     result nothing;  // no judge may assume that a value exists
     nothing.definition = &tested;
     for (const sweep& entry : tested.sweeps) nothing.axes.push_back(entry.axis.usual);
-    EXPECT_EQ(tested.judge(nothing).outcome, holds::unknown);
+    EXPECT_EQ(tested.judge(nothing).outcome, claim_outcome::unknown);
   }
 }
 

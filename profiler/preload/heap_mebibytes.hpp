@@ -23,7 +23,7 @@ inline bool note_heap_mebibyte(std::uint32_t number) noexcept {
   return false;
 }
 
-inline void note_heap_place(const void* block, std::size_t bytes) noexcept {
+inline void note_heap_range(const void* block, std::size_t bytes) noexcept {
   constexpr unsigned shift = 20;
   const auto first = reinterpret_cast<std::uintptr_t>(block);
   const std::uintptr_t last = first + (bytes == 0 ? 0 : bytes - 1);
