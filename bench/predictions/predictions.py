@@ -120,7 +120,7 @@ def of_the_middle(gain, low, high):
 
 def print_drop_in(rows):
     """The same programs, unchanged, on the drop-in."""
-    print("\n| on the drop-in | before | after | gain | predicted | holds | of the middle |")
+    print("\n| on the drop-in | before | after | gain | predicted | holds | gain / middle |")
     print("|---|--:|--:|--:|--:|---|--:|")
     for name, before, after, low, high in rows:
         gain = before - after
@@ -131,7 +131,7 @@ def print_drop_in(rows):
 
 def compare(options):
     table, drop_in = [], []
-    print("| program | remedy | allocations or calls | before | after | gain | predicted | holds | of the middle |")
+    print("| program | remedy | allocations or calls | before | after | gain | predicted | holds | gain / middle |")
     print("|---|---|--:|--:|--:|--:|--:|---|--:|")
     for name, (remedy, _, rounds) in PROGRAMS.items():
         if options.only and name not in options.only:
