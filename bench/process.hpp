@@ -1,4 +1,4 @@
-// Reads what a process can learn about itself, without allocating anything.
+// Reads the system's data about the calling process, without allocating.
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>

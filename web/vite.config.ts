@@ -1,4 +1,4 @@
-// Two pages, by the mode: index.html, of `tarn report`, and lab.html. Each is one file with all in it, and a policy that lets the browser run this file's script and style and nothing else.
+// Builds one of two pages, by the mode: index.html, of `tarn report`, or lab.html. Each is a single file with a policy that allows only the script and the style in this file.
 import {createHash} from 'node:crypto';
 import {defineConfig, type Plugin} from 'vite';
 

@@ -1,4 +1,4 @@
-// Measures what tarn::io costs beside the alternatives, in one interleaved run:
+// Measures the cost of tarn::io and of the alternatives, in one interleaved run:
 //   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]
 //   groups: count pipe lines log memo batch kills
 // --form: only forms whose name has the text, for strace -f -c.

@@ -1,4 +1,4 @@
-// Measures what a log line of about a hundred bytes costs its writer. The names of forms say which of them lose lines
+// Measures the writer's cost of a log line of about a hundred bytes. The names of forms say which of them lose lines
 // in a crash; kills.hpp tests that journals lose none.
 #pragma once
 

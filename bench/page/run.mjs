@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tarn-page-'));
 process.on('exit', () => rmSync(folder, {recursive: true, force: true}));
 const browser = await chromium.launch({executablePath: '/usr/bin/chromium', args: process.getuid() === 0 ? ['--no-sandbox'] : []});
 
-// From what `act` does until the next frame is painted.
+// Returns the time from the call of `act` until the next frame is painted.
 async function timed(page, act) {
   return Math.round(await page.evaluate(async (source) => {
     const began = performance.now();

@@ -1,4 +1,4 @@
-// Programs that only do what a recorder records, ten frames deep. They are built twice, with and without frame
+// Programs that only make events that a recorder records, ten frames deep. They are built twice, with and without frame
 // pointers:
 //   bench-record blocks|locks|calls|threads|tree TIMES [THREADS]
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Measures what each locking category costs beside the alternatives, in one interleaved run:
+// Measures the cost of each locking category and of the alternatives, in one interleaved run:
 //   bench-sync [--rounds N] [--ms N] [--check]
 // In each round every form does every row once, for --ms milliseconds. The figure is the least of the rounds, which
 // keeps other work on the machine out of it; the median is next to it. Unit: ns for each operation of one thread.

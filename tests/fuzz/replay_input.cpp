@@ -57,7 +57,7 @@ format::excerpt_facts excerpt_from(std::string_view input) {
 
 enum class allocator { no_allocator, library, library_new, text, pool, arena };
 
-// Does what a player would do, and tracks the blocks.
+// Follows a script as a player would, and tracks the blocks.
 class auditor {
  public:
   auditor(replay_method method, std::size_t places) : method_(method), blocks_(places) {}

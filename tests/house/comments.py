@@ -1,12 +1,14 @@
-"""Comments in C and C++ are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none. A name
+"""Comments in C, C++ and TypeScript are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none. A name
 in backticks is one that some code has: a name that was changed stays behind in comments otherwise.
 """
 
+import pathlib
 import re
 
 import names
 import tree
 
+SCRIPT = {".ts", ".tsx"}
 FOLDERS = ["include", "src", "profiler", "bench", "examples", "tests"]
 # The parts of a file in which "//" begins no comment come first.
 TOKEN = re.compile(
@@ -36,6 +38,20 @@ def comments(text):
         yield first, " ".join(re.sub(r"^\s*//[/!]?<?\s?", "", line) for line in match["line"].split("\n")).strip()
 
 
+def script_comments(text):
+    """Line and text of each comment of TypeScript that has lines of its own."""
+    for match in re.finditer(r"^[ \t]*//[^\n]*(?:\n[ \t]*//[^\n]*)*", text, re.MULTILINE):
+        lines = match[0].split("\n")
+        yield text.count("\n", 0, match.start()) + 1, " ".join(re.sub(r"^\s*//\s?", "", line) for line in lines)
+
+
+def openings(path, line, text):
+    opening = FRAGMENT.match(text)
+    if opening and "," not in FIRST_SENTENCE.match(text)[0]:
+        yield tree.Finding(path, line, f'a comment opens with "{opening[0]}"',
+                           "write a sentence with a subject and a verb")
+
+
 def check(root):
     findings = []
     texts = {path: tree.read(root, path) for path in tree.files(root, tree.CODE, FOLDERS)}
@@ -46,8 +62,8 @@ def check(root):
                 if name not in in_code:
                     findings.append(tree.Finding(path, line, f"a comment names `{name}`, which no code has",
                                                  "write the name that it has now"))
-            opening = FRAGMENT.match(text)
-            if opening and "," not in FIRST_SENTENCE.match(text)[0]:
-                findings.append(tree.Finding(path, line, f'a comment opens with "{opening[0]}"',
-                                             "write a sentence with a subject and a verb"))
+            findings.extend(openings(path, line, text))
+    for path in tree.files(root, SCRIPT, ["web"]) if (pathlib.Path(root) / "web").is_dir() else []:
+        for line, text in script_comments((pathlib.Path(root) / path).read_text(encoding="utf-8")):
+            findings.extend(openings(path, line, text))
     return findings

@@ -61,6 +61,12 @@ class English(small_tree.SmallTree):
         self.write("src/base/text.cpp", "int count = 0;  // Whether it is\n")
         self.expect("src/base/text.cpp:1:", 'opens with "Whether"')
 
+    def test_fragment_in_typescript(self):
+        self.write("web/src/view.tsx", "const a = 'b';  // what it is\n// Of each node\n// the name\nconst c = 1;\n")
+        self.expect("web/src/view.tsx:2:", 'opens with "Of"')
+        self.write("web/src/view.tsx", "// Returns the name of each node\n// Of this line nothing is an opening.\n")
+        self.assertEqual(self.findings(), [])
+
     def test_subordinate_clause_is_allowed(self):
         self.write("src/base/text.cpp", "// Where it is missing, this is a call.\n")
         self.assertEqual(self.findings(), [])

@@ -24,7 +24,7 @@
 
 namespace {
 
-// What the code says, and what a mutant may change.
+// The memory orders of the code, each of which a mutant may weaken.
 struct memory_orders {
   rl::memory_order post = rl::mo_seq_cst;   // inbox::post
   rl::memory_order empty = rl::mo_seq_cst;  // inbox::empty

@@ -91,7 +91,7 @@ static inline int guarded(void) {
   return filled;
 }
 
-// Returns true when blocks are hardened: their usable size is exactly what was asked for, and no class of Tarn is odd.
+// Returns true when blocks are hardened: their usable size is exactly the requested one, and no class of Tarn is odd.
 static inline int hardened(void) {
   void* blocks[2];
   int exact = !guarded();

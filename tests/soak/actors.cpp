@@ -102,7 +102,7 @@ void use_lane(random& dice, std::uint32_t number) noexcept {
       own_lane.abroad.fetch_sub(1, std::memory_order_relaxed);
     }
   }
-  // acquire: what other threads did with blocks of the heap is complete.
+  // acquire: other threads' work on blocks of the heap is complete.
   if (own_lane.abroad.load(std::memory_order_acquire) == 0) {
     own_lane.heap.release();
     event_counts.releases.fetch_add(1, std::memory_order_relaxed);

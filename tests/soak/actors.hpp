@@ -14,20 +14,20 @@ inline constexpr std::size_t slot_count = 1024;
 extern std::atomic<header*> slots[slot_count];
 extern std::atomic<bool> is_over;
 
-/// Counts what has happened, so that a run can tell that it tried everything.
+/// Counts the events, so that a run can tell that it tried everything.
 struct events {
   std::atomic<std::uint64_t> operations{0}, threads{0}, cancelled{0}, forks{0}, releases{0}, signals{0}, sleeps{0};
 };
 extern events event_counts;
 
-/// Says what an episode may do.
+/// Describes the permitted actions of an episode.
 struct cast_options {
   std::uint64_t seed = 1;
   bool may_fork = true;       ///< the kernel and its limits allow children
   bool sends_signals = true;  ///< a timer sends a signal each millisecond
 };
 
-/// Lets the C library load what a thread's early end needs: without the memory for it, it ends the process.
+/// Lets the C library load the code for a thread's early end: without memory for it, it ends the process.
 void load_unwinder();
 /// Starts all actors; fewer where the system refuses threads. The caller is none of them.
 void start_actors(const cast_options& options);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-// Visits the first bytes and a byte of each page, so that what is left of a block that shrinks can be checked.
+// Visits the first bytes and a byte of each page, so that the rest of a block that shrinks can be checked.
 template <class Visit>
 void for_contents(header* block, std::size_t bytes, Visit visit) noexcept {
   auto* const start = reinterpret_cast<unsigned char*>(block);
@@ -72,7 +72,7 @@ header* finish_block(void* start, std::size_t bytes, random& dice, source origin
   }
   require(usable >= bytes, "a block is short\n");
   const bool fills_usable =
-      dice.next_below(16) == 0 && usable < 100'000;  // glibc allows a program to use what there is
+      dice.next_below(16) == 0 && usable < 100'000;  // glibc allows a program to use the whole block
   return fill_block(start, fills_usable ? usable : bytes,
                     {0, static_cast<std::uint32_t>(dice.next_below(1 << 20)), origin, lane});
 }

@@ -2,7 +2,7 @@
 // threads, heap objects, forks, signals. One process goes on for the whole time, and its memory must stay flat. Beside
 // it, short episodes begin in new processes under limits, filters and options that cannot be taken back.
 //
-//   soak SECONDS [SEED]     prints what it did; the first failure ends it and names the command that repeats the part
+//   soak SECONDS [SEED]     prints the events; the first failure ends it and names the command that repeats the part
 #include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// What the tests of the pages share: a browser, pages in it that report what was refused, and the run of the tests.
+// Shared by the tests of the pages: a browser, pages that report refused requests, and the run of the tests.
 import assert from 'node:assert/strict';
 import {existsSync, mkdtempSync, readFileSync, rmSync, statSync} from 'node:fs';
 import {createRequire} from 'node:module';
@@ -26,7 +26,7 @@ export async function start(build, name) {
   process.on('exit', () => rmSync(folder, {recursive: true, force: true}));
   const browser = await chromium.launch({executablePath: browser_path, args: process.getuid() === 0 ? ['--no-sandbox'] : [], timeout: HANG_MS});
 
-  // A page, ready; what the browser refused or threw is a failure at its end.
+  // Opens a page; requests that the browser refused, and exceptions, are failures at its end.
   async function open(address, {width = 1200, height = 800, scheme = 'light'} = {}) {
     const context = await browser.newContext({viewport: {width, height}, colorScheme: scheme, offline: true, bypassCSP: false});
     const page = await context.newPage();

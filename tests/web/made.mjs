@@ -1,4 +1,4 @@
-// Recordings made by hand, and pages of them: what `tarn report --html` writes, with any content.
+// Recordings made by hand, and their pages, in the form of `tarn report --html`.
 import {readFileSync, writeFileSync} from 'node:fs';
 import {deflateSync} from 'node:zlib';
 

@@ -316,7 +316,7 @@ const tests = {
     assert.deepEqual(marks, marks.map(() => 50), 'in each picture');
     assert.match(await page.innerText('.part'), /from 0 s to 0.5 s of 1 s/);
 
-    // What is even, and nothing of what is odd; in half of the time, as much again a second.
+    // The part has the even sites and none of the odd ones; their rates are of half of the time.
     await page.getByRole('tab', {name: 'Sites'}).click();
     assert.equal(await page.innerText('output'), '12 of 24 sites');
     assert.match(await page.innerText('tr.row >> nth=0'), /^make_0.*\s7\.7 to 14/s);
@@ -465,7 +465,7 @@ const tests = {
     const redacted = await open(`file://${folder}/redacted.html#tab=sites&site=0`);
     const everything = await redacted.evaluate(async () => document.body.innerText);
     for (const secret of ['make_temporaries', 'sites.cpp', 'onclick', folder, '2000 0']) assert.ok(!everything.includes(secret), `${secret} is in ${everything}`);
-    // Nor in what no view shows.
+    // Data that no view shows must not have them, either.
     const packed = readFileSync(`${folder}/redacted.html`, 'utf8').match(/id="recording">([^<]*)</)[1];
     const inside = inflateSync(Buffer.from(packed, 'base64')).toString();
     for (const secret of ['make_temporaries', 'produce', 'sites.cpp', 'onclick', folder, programs, '"2000"', 'std::realloc(made']) assert.ok(!inside.includes(secret), `${secret} is in the redacted page`);

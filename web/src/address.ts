@@ -1,18 +1,18 @@
-// The state of the page is in its address, behind the #, so that who gets the address sees the same.
+// The state of the page is in its address, behind the #, so that everyone with the address sees the same.
 import {useEffect, useState} from 'preact/hooks';
 
 export type State = Record<string, string>;
 
-// Of all that can be set; what is at its default is not in the address.
+// The default of each setting; the address leaves defaults out.
 export const defaults: State = {
   tab: '',
   q: '',          // text that a name must have
   category: '',
   thread: '',
-  remedy: '',     // only sites with one
+  remedy: '',     // only sites with this remedy
   sort: '',
   order: '',
-  site: '',       // the one that is open, in each table
+  site: '',       // the open row, in each table
   metric: 'cost',
   layout: 'icicle',
   zoom: '0',      // nodes
@@ -52,7 +52,7 @@ export function use_address(): [State, Change_state] {
     set((before) => {
       const after = {...before, ...next};
       const address = write_address(after);
-      // Going to a tab or into a frame can be gone back from; typing cannot.
+      // The browser's back button undoes a change of tab or zoom, but not typing.
       const is_step = 'tab' in next || 'zoom' in next;
       if (address !== write_address(before)) history[is_step ? 'pushState' : 'replaceState'](null, '', address);
       return after;

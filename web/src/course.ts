@@ -1,4 +1,4 @@
-// The course of a run: what each interval added to each cell, and the recording that any part of it would be.
+// The course of a run: the additions of each interval to each cell, and the recording of any part of the run.
 import type {Call, Data, Lock, Range, Site} from './recording';
 import {categories, on_purpose, type Metric} from './weights';
 import {middle} from './words';
@@ -6,7 +6,7 @@ import {middle} from './words';
 // Cells with their points, as typed arrays.
 class Cells {
   readonly count: number;
-  private readonly first: Int32Array;  // of each cell, and the end
+  private readonly first: Int32Array;  // the first point of each cell, and the end
   private readonly interval_of: Int32Array;     // intervals of points
   private readonly columns: Map<string, Float64Array>;
 
@@ -27,7 +27,7 @@ class Cells {
     if (!sums) this.columns.set(name, (sums = Float64Array.from(this.table[name] ?? [])));
     return sums;
   }
-  // Of each cell what the intervals of [from, to) added.
+  // Returns for each cell the additions of the intervals [from, to).
   sums(name: string, first: number, end: number): Float64Array {
     const values = this.column(name);
     const sums = new Float64Array(this.count);
@@ -48,7 +48,7 @@ class Cells {
   }
 }
 
-// Of one category, a number for each interval.
+// One category, with a number for each interval.
 export interface Line {
   category: string;
   values: Float64Array;
@@ -63,9 +63,9 @@ const times = ([low, high]: Range = [0, 0], factor: number): Range => [low * fac
 const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0);
 
 export class Course {
-  readonly ends: number[];  // of the intervals, seconds
+  readonly ends: number[];  // the ends of the intervals, in seconds
   readonly resident: number[];
-  readonly processor: number[];  // of each interval, in processors
+  readonly processor: number[];  // the processors used in each interval
   private readonly heap: Cells;
   private readonly locks: Cells;
   private readonly waits: Cells;
@@ -92,12 +92,12 @@ export class Course {
     return this.ends[this.ends.length - 1];
   }
 
-  // The intervals that hold the time between two texts of seconds; null where they are all, or the texts mean nothing.
+  // Returns the intervals that contain the time between two texts of seconds; null for the whole run or invalid texts.
   part(begin: string, finish: string): Part | null {
     const low = begin === '' ? 0 : Number(begin);
     const high = finish === '' ? this.whole : Number(finish);
     if (!(low < high) || low >= this.whole || high <= 0) return null;
-    const rounding = 6e-4;  // of what the address has
+    const rounding = 6e-4;  // the address has rounded seconds
     let first = 0;
     while (first + 1 < this.ends.length && this.ends[first] <= low + rounding) ++first;
     let end = this.ends.length;
@@ -105,7 +105,7 @@ export class Course {
     return first === 0 && end === this.ends.length ? null : {first, end};
   }
 
-  // By category; of what is allocated, called or waited for in an interval.
+  // Returns the allocations, calls or waits of each interval, by category.
   lines(table: Exclude<Metric['table'], 'cpu' | 'time'>, column: string): Line[] {
     const [cells, key, rows] = {
       sites: [this.heap, 'site', this.data.sites],
@@ -118,7 +118,7 @@ export class Course {
     });
   }
 
-  // Bytes in use at the end of each interval, by category.
+  // Returns the bytes in use at the end of each interval, by category.
   in_use(): Line[] {
     const sites = this.data.sites ?? [];
     const site_of = this.heap.key('site');
@@ -150,7 +150,7 @@ export class Course {
     return [...lines].map(([category, values]) => ({category, values})).sort((a, b) => order.indexOf(a.category) - order.indexOf(b.category));
   }
 
-  // The recording as if the part was all. Rows keep their places; categories, histograms and words are of the whole run.
+  // Returns the recording of a part. Rows keep their order; categories, histograms and texts are those of the whole run.
   restrict({first, end}: Part): Data {
     const {data} = this;
     const wall_us = (this.ends[end - 1] - this.begin(first)) * 1e6;
@@ -187,7 +187,7 @@ export class Course {
   private sites_in(first: number, end: number, faster: number): {sites: Site[]; crossings: [number, number, number][]; costs: number} {
     const [site_of, node_of, owner_of, actor_of] = ['site', 'node', 'owner', 'actor'].map((key) => this.heap.key(key));
     const [blocks, bytes, frees] = ['blocks', 'bytes', 'frees'].map((column) => this.heap.sums(column, first, end));
-    // What is in use at the end of the part was allocated and freed since the program's start.
+    // The blocks in use at the end of the part may have been allocated before it, so all intervals up to its end count.
     const [all_blocks, all_frees, all_bytes, freed_bytes] =
       ['blocks', 'frees', 'bytes', 'freed_bytes'].map((column) => this.heap.sums(column, 0, end));
     const whole = this.data.sites ?? [];
@@ -279,7 +279,7 @@ export class Course {
     }
     locks.forEach((lock, index) => {
       lock.threads = threads.get(index)?.size ?? 0;
-      // No longer than all of it.
+      // Is at most the whole wait.
       lock.longest_wait_ns = Math.min(lock.longest_wait_ns ?? 0, lock.waited_ns!);
       lock.longest_held_ns = Math.min(lock.longest_held_ns ?? 0, lock.held_ns!);
       for (const site of lock.sites ?? []) site.waits = site.waits?.filter((wait) => wait.waits);
@@ -313,7 +313,7 @@ export class Course {
   }
 }
 
-// Of which nothing happened.
+// Returns whether nothing of it happened in the part.
 const idle = (site: Site): Site => ({
   ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, live_at_end: 0, live_bytes_at_end: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], pairs: [], threads: 0,
 });

@@ -2,7 +2,7 @@ declare module '*.css';
 declare module 'd3-selection' {
   export function select(element: Element): {
     datum(data: unknown): {call(flame: unknown): void};
-    selectAll(selector: string): {interrupt(): void};  // by d3-transition, which the flame graph brings
+    selectAll(selector: string): {interrupt(): void};  // from d3-transition, a dependency of the flame graph
   };
 }
 declare module 'd3-flame-graph' {

@@ -55,7 +55,7 @@ function Theme({state, change}: {state: State; change: Change_state}): JSX.Eleme
   );
 }
 
-// Without the folder of the program.
+// Leaves out the program's folder.
 const command_words = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
 
 function Difference_page({difference, redacted}: {difference: Difference; redacted?: boolean}): JSX.Element {
@@ -86,7 +86,7 @@ function Page({data}: {data: Data}): JSX.Element {
   useEffect(() => {
     document.title = `${tab.label} – ${program_words(view)} – Tarn`;
   }, [tab]);
-  // Filters that mean something else elsewhere do not come along.
+  // Filters that have another meaning on the next tab are reset.
   const go = (name: string) => change({tab: name, category: '', sort: '', order: '', site: ''});
   const key = (event: KeyboardEvent) => {
     const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];

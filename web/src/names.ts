@@ -3,13 +3,13 @@ import type {Data} from './recording';
 import {cut, short_function, shown} from './words';
 
 const longest_label = 120;
-const library = /^\/(usr|lib).*\.so(\.|$)/;  // not the program itself, wherever it lies
+const library = /^\/(usr|lib).*\.so(\.|$)/;  // does not match the program itself, in any folder
 const system_header = /^\/usr\//;
 
 export class Names {
   readonly parent: Int32Array;
   readonly location: Int32Array;
-  private readonly base: string;  // what the program's own files have in common
+  private readonly base: string;  // the common folder of the program's own files
   private lower?: string[];
   private searched?: {text: string; nodes: Uint8Array};
   private inner?: {first: Int32Array; nodes: Int32Array};
@@ -21,19 +21,19 @@ export class Names {
     this.base = this.common_folder();
   }
 
-  // Of the outermost 0 to `node`, innermost first; without the root.
+  // Returns the frames of a stack, innermost first, without the root.
   stack(node = 0): number[] {
     const nodes: number[] = [];
     for (let index = node; index !== 0 && nodes.length < 4096; index = this.parent[index]) nodes.push(index);
     return nodes;
   }
-  // The node that is `up` frames above the innermost.
+  // Returns the node `up` frames above the innermost.
   above(node = 0, up = 0): number {
     for (; up > 0 && node !== 0; --up) node = this.parent[node];
     return node;
   }
 
-  // The innermost frame that is of the program itself; the innermost of all where there is none.
+  // Returns the innermost frame of the program itself; if there is none, the innermost of all.
   node_of(node = 0): number {
     return this.stack(node).find((frame) => !this.is_installed(this.location[frame])) ?? node;
   }
@@ -54,14 +54,14 @@ export class Names {
     return library.test(this.module_of(location)) || system_header.test(this.file_of(location));
   }
 
-  // pages.cpp:30; libc.so.6+0x1234 where there is no debug information.
+  // Returns "pages.cpp:30"; without debug information "libc.so.6+0x1234".
   location_text(location: number): string {
     const file = this.file_of(location);
     const line = this.data.locations.line[location];
     const base = (path: string) => cut(shown(path.slice(path.lastIndexOf('/') + 1)), longest_label);
     return file ? `${base(file)}:${line}` : `${base(this.module_of(location))}+0x${(line ?? 0).toString(16)}`;
   }
-  // The same with the folders below what all have in common.
+  // Returns the same with the folders below the common one.
   path(location: number): string {
     const file = this.file_of(location);
     if (!file) return this.location_text(location);
@@ -78,7 +78,7 @@ export class Names {
     }
     return label;
   }
-  // With the line where the name alone says little.
+  // Returns the name, with the line if the name alone is not enough.
   frame(node: number): string {
     const label = this.label(node);
     return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.location_text(this.location[node])}` : label;
@@ -88,7 +88,7 @@ export class Names {
     return shown(name) || this.label(node);
   }
 
-  // Of each node, whether a frame of its stack has the text in a name, in whatever case; null where any has.
+  // Returns for each node whether a frame of its stack has the text in a name, in any case; null if all have.
   with_text(text: string): Uint8Array | null {
     if (text === '') return null;
     if (this.searched?.text === text) return this.searched.nodes;
@@ -105,7 +105,7 @@ export class Names {
     return nodes;
   }
 
-  // Those of each node lie from first[node] to first[node + 1].
+  // The children of a node are those from first[node] to first[node + 1].
   get children(): {first: Int32Array; nodes: Int32Array} {
     if (this.inner) return this.inner;
     const {parent} = this;
@@ -134,8 +134,8 @@ export class Names {
   }
 }
 
-// The name that the program gave; else the function that it runs; several of one name are numbered: worker #2. Where
-// neither is known, thread 1234. A thread without a name of its own has the program's.
+// Returns the name that the program gave to a thread; a thread without one has the program's name. Else it is the
+// function that the thread runs, else "thread 1234". Threads of one name are numbered: worker #2.
 export function thread_names(data: Data): string[] {
   const threads = data.threads ?? [];
   const path = data.program?.arguments?.[0] ?? '';

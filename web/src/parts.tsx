@@ -6,7 +6,7 @@ import type {Names} from './names';
 import type {Range} from './recording';
 import {grouped} from './words';
 
-// Colours go by a category's position in its list (weights.ts); the word always stands beside.
+// Colours follow a category's position in its list (weights.ts); its name is always beside the colour.
 export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category))})`;
 
 export function Kind({kinds, category}: {kinds: string[]; category: string}): JSX.Element {

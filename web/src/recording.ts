@@ -1,4 +1,4 @@
-// The recording in the page: its schema (docs/reference/page-data.md), and how it is unpacked. What is 0 or empty is absent.
+// The recording in the page: its schema (docs/reference/page-data.md), and how it is unpacked. Members that are 0 or empty are absent.
 
 export type Range = [number, number];
 
@@ -47,10 +47,10 @@ export interface Site {
   predicted: {now_ns: Range; share: Range; reasons?: string[]; remedies?: Remedy[]};
 }
 
-// Of a stack of a site: node, blocks, bytes, bytes at the peak, bytes in use at the end.
+// A stack of a site: node, blocks, bytes, bytes at the peak, bytes in use at the end.
 export type Site_weight = [number, number, number, number, number];
 
-// Of a stack, by one thread: node, how often, nanoseconds, thread.
+// A stack of one thread: node, count, nanoseconds, thread.
 export type Stack_weight = [number, number, number, number];
 
 export interface LockSite {
@@ -85,14 +85,14 @@ export interface Ordered_lock {
 }
 type Somewhere = {stack?: number};
 
-// Locks that are taken in a circle: each step holds what the one before takes.
+// Locks that are taken in a circle: each step holds the lock that the previous step takes.
 export interface Inversion {
   steps?: {lock?: Ordered_lock; times?: number; threads?: number[]; held_from?: Somewhere; takes_at?: Somewhere}[];
   by_one_thread?: boolean;
   similar_cycles?: number;
 }
 
-// Each holder waits for the next.
+// A wait chain: each holder waits for the next one.
 export interface Chain {
   waited_ns?: number;
   links?: {lock?: Ordered_lock; thread?: number; waits?: number; waited_ns?: number; waits_at?: Somewhere; holder?: number; held_from?: Somewhere}[];
@@ -217,7 +217,7 @@ export interface Data {
   timeline?: Timeline;
 }
 
-// Of each interval its end, and what the program had and took; of each table the cells with their points, in columns.
+// The end, memory and processor time of each interval, and the cells of each table with their points, in columns.
 export interface Timeline {
   to_ns: number[];
   resident_bytes: number[];

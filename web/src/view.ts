@@ -1,4 +1,4 @@
-// What every view is given.
+// The data that every view gets.
 import type {Change_state, State} from './address';
 import type {Course, Part} from './course';
 import {Names, thread_names} from './names';
@@ -10,15 +10,15 @@ export interface View {
   names: Names;
   threads: string[];
   course: Course | null;
-  part: Part | null;  // of the run, which `data` is; null: all of it
+  part: Part | null;  // the part of the run that `data` describes; null: all of it
   state: State;
   change: Change_state;
-  unit: string;                             // of costs: "% of CPU" if the program's processor time is known, else "CPU-ms"
+  unit: string;                             // the unit of costs: "% of CPU" if the program's processor time is known, else "CPU-ms"
   timed: (ns: Range | number) => Range;     // a cost in that unit
   cost_words: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
   cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
   gain_words: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
-  wait_share: (ns: number) => string;       // of time that threads wait: "12 % of one thread", as of all of the run
+  wait_share: (ns: number) => string;       // a share of waiting time, such as "12 % of one thread", for the whole run
 }
 
 export interface Gain {
@@ -28,7 +28,7 @@ export interface Gain {
 
 type Fixed = Omit<View, 'state' | 'change' | 'course' | 'part'>;
 
-// `whole`: of the recording of which `data` is a part.
+// `whole` is the recording of which `data` is a part.
 export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const wall_s = (data.end?.wall_us ?? 0) / 1e6;
   const cpu = data.recorder?.overhead?.program_cpu_ns ?? [0, 0];
@@ -37,7 +37,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const timed = (ns: Range | number): Range => {
     const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
     if (!is_share) return [low * 1e-6, high * 1e-6];
-    // A brief program's processor time, by the kernel's clock, may be less than what its heap took.
+    // The kernel's processor time of a brief program may be less than the cost of its heap.
     return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
   };
   const ends = is_share ? ' %' : '';

@@ -1,4 +1,4 @@
-// What a flame graph shows: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
+// The data of a flame graph: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
 import type {Call, Data, Lock, Site, Site_weight} from './recording';
 import type {Names} from './names';
 import {bytes_words, count_words, duration_words, middle} from './words';
@@ -24,10 +24,10 @@ export const metrics: Metric[] = [
   {name: 'calls', label: 'System calls: number', table: 'syscalls', words: count_words},
 ];
 
-// What is there to be waited for: shown only where it is asked for by name.
+// Waits on purpose (condition variables, epoll_wait): shown only if their category is selected.
 export const on_purpose = new Set(['condition', 'waits']);
 
-// The same order everywhere, and the place of each category's colour.
+// The categories in their order in all views, which also selects their colours.
 export const categories: Record<Metric['table'], string[]> = {
   sites: ['same-thread', 'cross-thread', 'start-up', 'kept'],
   locks: ['contended', 'uncontended', 'one thread', 'condition'],
@@ -124,7 +124,7 @@ export class Tree {
     for (const share of this.shares) for (let node = 0; node < count; ++node) this.total[node] += share[node];
   }
 
-  // With at least `least`, the largest first.
+  // Returns the nodes with at least `least`, the largest first.
   children_of(node: number, least: number): number[] {
     const children: number[] = [];
     const {first, nodes} = this.names.children;
@@ -134,7 +134,7 @@ export class Tree {
     return children.sort((a, b) => this.total[b] - this.total[a]);
   }
 
-  // The category that most of it is of.
+  // Returns the category with most of the weight.
   kind_of(node: number): string {
     let best = 0;
     for (let index = 1; index < this.kinds.length; ++index) if (this.shares[index][node] > this.shares[best][node]) best = index;

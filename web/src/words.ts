@@ -1,4 +1,4 @@
-// Numbers and names as a person reads them.
+// Formats numbers and names for people.
 import type {Range} from './recording';
 
 const digits = (value: number) => {
@@ -20,7 +20,7 @@ export function count_words(value = 0): string {
   return grouped(value);
 }
 
-// The error of an estimate, behind its count; empty if all were counted.
+// Returns the error of an estimate, to stand behind its count; empty if all were counted.
 export function error_words(error = 0): string {
   return error ? ` ± ${Math.ceil(error * 100)} %` : '';
 }
@@ -35,7 +35,8 @@ export function bytes_words(bytes = 0): string {
   return `${index === 0 ? grouped(bytes) : digits(bytes)} ${units[index]}`;
 }
 
-// Whether a range is more than one figure; and an estimate with the range that holds the true bytes; without a range the bytes are exact.
+// The first returns whether a range has more than one figure. The second formats an estimate with its range; without a
+// range the bytes are exact.
 export const is_estimate = (range?: Range) => !!range && range[0] < range[1];
 export function estimate_words(bytes = 0, range?: Range): string {
   if (!range || !is_estimate(range)) return bytes_words(bytes);
@@ -54,16 +55,16 @@ export function range_words([low, high]: Range): string {
   return low_words === high_words ? low_words : `${low_words} to ${high_words}`;
 }
 
-// One figure first, and its range behind: "about 4 % of CPU (2–7 %)".
+// Returns one figure and then its range: "about 4 % of CPU (2–7 %)".
 export function guess_words(range: Range, unit: string, end: string): string {
   const [figure, ends] = guess_parts(range, unit, end);
   return ends ? `${figure} (${ends})` : figure;
 }
 
-// The same in two parts; the second is empty where the range has but one value.
+// Returns the same in two parts; the second is empty if the range has a single value.
 export function guess_parts([low, high]: Range, unit: string, end: string): [string, string] {
   if (digits(low) === digits(high)) return [`${digits(high)}${unit}`, ''];
-  // A third of the range's width: finer digits would claim what nobody knows.
+  // Digits finer than a third of the range's width would claim too much precision.
   const decimals = Math.min(2, Math.max(0, Math.ceil(-Math.log10((high - low) / 3))));
   const words = (value: number) => {
     const size = Math.abs(value);
@@ -77,7 +78,7 @@ export function guess_parts([low, high]: Range, unit: string, end: string): [str
 export const middle = ([low, high]: Range) => (low + high) / 2;
 export const plural = (count: number, word: string) => `${count_words(count)} ${word}${count === 1 ? '' : 's'}`;
 
-// What would not be seen, or would turn the text around, is shown by its number: ⟨202e⟩.
+// Shows invisible characters, and those that reverse the text, by their numbers: ⟨202e⟩.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 export const shown = (text = '') => text.replace(unseen, (letter) => `⟨${letter.codePointAt(0)!.toString(16)}⟩`);
 
@@ -87,8 +88,8 @@ export function cut(text: string, length: number): string {
 
 // `shared_ptr::reset` of `void std::shared_ptr<T>::reset<U>(U*)`: no arguments, no template arguments, no result.
 export function short_function(name: string): string {
-  if (/^function \d+$/.test(name)) return name;  // of a page without names
-  if (/^(lambda|function object) at /.test(name)) return name;  // that has none
+  if (/^function \d+$/.test(name)) return name;  // in a redacted page
+  if (/^(lambda|function object) at /.test(name)) return name;  // these have no arguments
   let depth = 0;
   let kept = '';
   const text = cut(name, 2000).replace(/\(anonymous namespace\)::|__cxx11::|__n4861::|\[abi:\w+\]/g, '');

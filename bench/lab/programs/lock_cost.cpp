@@ -48,7 +48,7 @@ struct locked_pool {
   }
 };
 
-/// Does what the locked pool does, without a lock. All its blocks are made beforehand.
+/// Does the work of the locked pool without a lock. All its blocks are made in advance.
 struct lock_free_pool {
   struct block {
     alignas(8) char bytes[block_bytes];

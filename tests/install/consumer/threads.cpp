@@ -248,7 +248,7 @@ int main(int count, char** arguments) {
   free_blocks_of_others();
   leave_heaps_to_later_threads();
   share_under_locks();
-  for (int round = 0; round < 2; ++round) {  // the second round uses what the threads of the first left
+  for (int round = 0; round < 2; ++round) {  // the second round reuses the memory of the first round's threads
     replace_what_others_read();
     share_pools();
     grow_pools_together();

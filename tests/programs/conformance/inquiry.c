@@ -4,7 +4,7 @@
 
 #include "../cases.h"
 
-// malloc_usable_size is at least what was asked for, 0 for null, and all of it may be written.
+// malloc_usable_size is at least the requested size, 0 for null, and all of it may be written.
 //@ broken-by usable_large usable_null malloc_overlap
 CASE(usable_size) {
   enum { count = 600 };
@@ -47,7 +47,7 @@ static size_t in_use(void) {
   return info.uordblks + info.hblkhd;
 }
 
-// mallinfo2 and mallinfo follow what is in use: up with 128 MiB of blocks, down when they are freed.
+// mallinfo2 and mallinfo follow the memory in use: up with 128 MiB of blocks, down when they are freed.
 //@ broken-by mallinfo_empty
 CASE(mallinfo) {
   enum { count = 131072 };

@@ -5,7 +5,7 @@
 
 #include "../cases.h"
 
-// Blocks of many sizes live side by side and keep what is written to them.
+// Blocks of many sizes live side by side and keep their content.
 //@ broken-by malloc_short malloc_overlap
 CASE(malloc_writes) {
   enum { count = 400 };
@@ -263,7 +263,7 @@ static void* work(void* argument) {
   return NULL;
 }
 
-// Four threads swap blocks through shared slots: any thread frees or grows what another made.
+// Four threads swap blocks through shared slots: any thread frees or grows blocks of another.
 //@ broken-by malloc_overlap realloc_drops
 CASE(churn_threads) {
   pthread_t threads[4];

@@ -1,4 +1,4 @@
-// new, delete, and what allocates by them.
+// new, delete, and library code that allocates by them.
 #include <sys/resource.h>
 #include <deque>
 #include <exception>
@@ -80,7 +80,7 @@ static void handled(Function allocate) {
   }
 }
 
-// The new handler is called until it gives up; what it throws passes through every throwing form.
+// The new handler is called until it gives up; its exception passes through every throwing form.
 //@ broken-by handler_ignored
 CASE(new_handler) {
   volatile std::size_t absurd = static_cast<std::size_t>(PTRDIFF_MAX) + 1;

@@ -1,4 +1,4 @@
-// The drop-in in a static program names what is free already, like the shared one.
+// The drop-in in a static program names blocks that are free already, like the shared one.
 //@ no-preload
 //@ broken-by text
 //@ signal ABRT

@@ -27,7 +27,7 @@ static void free_much(void) {
 
 static int has_helper(void) {
 #ifdef __x86_64__
-  return thread_count() > 1 || guarded();  // a quarantine keeps what was freed
+  return thread_count() > 1 || guarded();  // a quarantine keeps freed blocks
 #else
   return 1;  // elsewhere none starts
 #endif

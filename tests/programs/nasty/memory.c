@@ -32,7 +32,7 @@ static void use_tables(void) {
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
 CASE(idle_gives_back) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   sigset_t signals;
   sigfillset(&signals);
   CHECK(sigprocmask(SIG_SETMASK, &signals, NULL) == 0);  // a helper needs no signal, and takes none
@@ -50,7 +50,7 @@ CASE(idle_gives_back) {
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by TARN_BACKGROUND_PURGE=1
 CASE(idle_keeps_when_told) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   for (int wave = 0; wave < 5; ++wave) {
     free(memset(malloc(25 << 20), 1, 25 << 20));
     CHECK(thread_count() == 1);
@@ -107,7 +107,7 @@ static void* allocate_and_sleep(void* unused) {
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
 CASE(idle_reaches_sleepers) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   free(malloc(1));
   memset(small_block, 0, sizeof small_block);
   const size_t peak_resident = resident_kib() + 8 * 1024;  // of 80 MB
@@ -158,7 +158,7 @@ static void* free_and_sleep(void* argument) {
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
 CASE(idle_reaches_many_sleepers) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   pthread_t threads[sleepers];
   memset(slept_on, 0, sizeof slept_on);
   const size_t peak_resident = resident_kib() + 8 * 1024 + sleepers * 160;  // of 150 MB
@@ -224,7 +224,7 @@ static void expect_of_threads(int threads, int classes, int pairs, int mixed, si
   const size_t before = resident_kib();
   pthread_barrier_wait(&all_turn);
   pthread_barrier_wait(&all_turn);
-  // Nothing of what is in use goes back later.
+  // No memory in use goes back later.
   wait_for_small(before + 1024 + (size_t)threads * kib_of_thread, mixed ? hang_seconds() : 1);
   pthread_barrier_wait(&all_turn);
   for (int i = 0; i < threads; ++i) CHECK(pthread_join(handles[i], NULL) == 0);
@@ -261,7 +261,7 @@ static char* wave_block[wave_blocks];
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
 CASE(idle_gives_records_back) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   free(malloc(1));
   memset(wave_block, 0, sizeof wave_block);
   const size_t peak_resident = resident_kib() + 5 * 1024;
@@ -284,7 +284,7 @@ static char* trimmed[trimmed_blocks];
 //@ tarn-only
 //@ broken-by free_leaks
 CASE(trim_is_complete) {
-  if (guarded()) return;  // a quarantine keeps what was freed
+  if (guarded()) return;  // a quarantine keeps freed blocks
   size_t before = resident_bytes();
   for (int i = 0; i < trimmed_blocks; ++i) {
     trimmed[i] = malloc(trimmed_size);
@@ -297,7 +297,7 @@ CASE(trim_is_complete) {
   CHECK(malloc_trim(0) == 1);
   CHECK(resident_bytes() - before < 6 * (size_t)trimmed_blocks / step * trimmed_size + (4 << 20));
   for (int i = 0; i < trimmed_blocks; i += step) CHECK(is_filled(trimmed[i], trimmed_size, (unsigned)i));
-  for (int round = 0; round < 2; ++round) {  // what was given back serves again
+  for (int round = 0; round < 2; ++round) {  // memory that was given back serves again
     for (int i = 0; i < trimmed_blocks; ++i) {
       if (i % step == 0) continue;
       trimmed[i] = malloc(trimmed_size);
@@ -347,7 +347,7 @@ static char* take_all_mappings(void) {
 //@ broken-by TARN_LIMIT=1M
 CASE(realloc_at_the_limit_of_mappings) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  char* block = malloc(moved_bytes);  // what lies behind a block hinders it to grow where it is
+  char* block = malloc(moved_bytes);  // a neighbour keeps a block from growing in place
   CHECK(block != NULL);
   free(block);
   char* hog = take_all_mappings();

@@ -11,7 +11,7 @@ static __thread char storage[1 << 20] = "not zero, so that it is part of the fil
 enum { count = 12, block_bytes = 1 << 20 };
 
 int main(void) {
-  if (guarded()) return 0;  // a quarantine keeps what was freed
+  if (guarded()) return 0;  // a quarantine keeps freed blocks
   storage[sizeof storage - 1] = 1;
   void* blocks[count];
   for (int i = 0; i < count; ++i) {

@@ -37,7 +37,7 @@ int main(void) {
   for (int kind = 0; kind <= 10; ++kind) {
     free_much();
 #ifdef __x86_64__
-    CHECK(thread_count() > 1 || guarded());  // a quarantine keeps what was freed
+    CHECK(thread_count() > 1 || guarded());  // a quarantine keeps freed blocks
 #endif
     CHECK(change_identity(kind) == 0);
     CHECK(thread_count() == 1);

@@ -1,4 +1,4 @@
-// A static C++ program on libtarn-malloc.a: operator new throws, although nothing else refers to what throws.
+// A static C++ program on libtarn-malloc.a: operator new throws, although nothing else refers to the throwing code.
 //@ no-preload
 //@ tarn-only
 //@ broken-by text

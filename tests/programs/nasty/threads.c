@@ -57,7 +57,7 @@ static void* consume(void* argument) {
   }
 }
 
-// A thread that never allocates frees what another makes: the memory goes round, it does not grow.
+// A thread that never allocates frees another thread's blocks: the memory circulates and does not grow.
 //@ broken-by cross_free_lost
 CASE(free_only_thread) {
   pthread_t thread;
@@ -254,7 +254,7 @@ CASE(stats_unread) {
   CHECK(dup2(ends[1], 2) == 2);
   pthread_t reporting, user;
   CHECK(pthread_create(&reporting, NULL, report, NULL) == 0);
-  usleep(100000);  // lets the report come to its write; what is checked holds whether it has or not
+  usleep(100000);  // lets the report reach its write; the check holds in any case
   alarm(hang_seconds());
   for (int i = 0; i < 3; ++i) {  // each needs a heap
     CHECK(pthread_create(&user, NULL, use, NULL) == 0 && pthread_join(user, NULL) == 0);
@@ -275,7 +275,7 @@ CASE(stats_cancelled) {
   CHECK(dup2(ends[1], 2) == 2);
   pthread_t reporting, user;
   CHECK(pthread_create(&reporting, NULL, report, NULL) == 0);
-  usleep(100000);  // lets the report come to its write; what is checked holds whether it has or not
+  usleep(100000);  // lets the report reach its write; the check holds in any case
   alarm(hang_seconds());
   CHECK(pthread_cancel(reporting) == 0);
   while (pthread_tryjoin_np(reporting, NULL) != 0) {

@@ -1,4 +1,4 @@
-// Compares two recordings: which sites are the same, what changed, and whether it was predicted.
+// Tests the comparison of two recordings: matching sites, changes, and predictions.
 #include "profiler/advise/difference.hpp"
 
 #include <gtest/gtest.h>

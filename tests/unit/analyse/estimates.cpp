@@ -1,4 +1,4 @@
-// Tests what samples say of programs whose truth is known: the recorder's sampling is repeated with many seeds.
+// Tests estimates against known counts: the recorder's sampling is repeated with many seeds.
 #include "profiler/findings/estimates.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests what a recording says about memory: the moments and the trends.
+// Tests the findings about memory: the peak, the end and the trends.
 #include "profiler/findings/memory.hpp"
 
 #include <gtest/gtest.h>

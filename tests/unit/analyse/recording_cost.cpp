@@ -1,4 +1,4 @@
-// Tests what recording cost, from counts and prices.
+// Tests the cost of recording, computed from counts and prices.
 #include "profiler/predict/recording_cost.hpp"
 
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ TEST(advice, the_largest_heap_gets_there_in_four_steps) {
   EXPECT_LT(result.initial + 4 * result.increment, 101_MiB + 4_MiB);
 }
 
-// The advice covers as many heaps as it says, whatever the peaks are.
+// The advice covers as many heaps as it says, for any peaks.
 TEST(advice, initial_covers_three_quarters) {
   EXPECT_EQ(advice_for({1_MiB, 1_MiB, 101_MiB, 101_MiB}).initial, 101_MiB);
   for (std::uint64_t heaps = 1; heaps < 40; ++heaps) {

@@ -198,7 +198,7 @@ TEST_F(failing, is_survived_when_all_requests_from_one_on_fail) {
   ASSERT_EQ(scene(), 0);
 }
 
-// The system has a memory budget: it serves what fits and refuses the rest.
+// The system has a memory budget: it serves requests that fit and refuses the others.
 TEST_F(failing, is_survived_within_every_budget) {
   for (std::size_t budget = 0; budget < 200_MiB; budget += budget < 10_MiB ? 700'000 : 13_MiB) {
     fake::set_budget(at_rest() + budget);

@@ -27,7 +27,7 @@ using support::worker;
 /// Returns everything that the calling thread and the process heap have cached.
 inline void settle() {
   tarn::heaps::heap& process = *tarn::threads::process_heap();
-  for (int round = 0; round < 2; ++round) {  // each round collects what the other side sent
+  for (int round = 0; round < 2; ++round) {  // each round collects the other side's blocks
     tarn::api::trim();
     const platform::locked hold(process.mutex);
     process.send_all();

@@ -1,4 +1,4 @@
-// Tests what the pages of a process are said to be for, by made lists of mappings.
+// Tests the attribution of a process's pages, with made lists of mappings.
 #include "profiler/collect/residence.hpp"
 
 #include <gtest/gtest.h>

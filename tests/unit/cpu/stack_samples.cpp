@@ -1,4 +1,4 @@
-// Tests what is made of the kernel's records, which are made by hand here.
+// Tests the evaluation of the kernel's records, which are made by hand here.
 #include "profiler/cpu/stack_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class records {
     append(zeroes.data(), 8 - characters.size() % 8);
     return *this;
   }
-  // Adds the record that was built, with what the kernel puts behind each: process, thread and time.
+  // Adds the record, with the kernel's trailer: process, thread and time.
   void end(std::uint32_t type, std::uint16_t misc, std::uint64_t at_ns, pid_t thread = 0) {
     if (type != PERF_RECORD_SAMPLE) word(thread == 0 ? 0 : process, thread, at_ns);
     perf_event_header header{type, misc, static_cast<std::uint16_t>(content_.size() + sizeof header)};

@@ -1,4 +1,4 @@
-// Tests that the reader returns what was written: at once, in steps, and up to where a file was cut off.
+// Tests that the reader returns the written recording: at once, in steps, and up to where a file was cut off.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -101,7 +101,7 @@ class heap_test : public testing::Test {
   }
 
   static void* allocate(heap& owner, size_class index) { return detail::allocate(&owner, index); }
-  /// Frees the block in the thread of `self`, whoever owns it.
+  /// Frees the block in the thread of `self`, for any owner.
   static void give(heap& self, void* block) { detail::deallocate(&self, block); }
 
   /// Makes calls of the slow path that change nothing, until the clock has been read.
@@ -114,7 +114,7 @@ class heap_test : public testing::Test {
 
   static constexpr std::size_t magazine_count() { return heaps::capacity_of(class_of(64)); }
 
-  /// Flushes all free blocks to the slabs, so that the heap has in use exactly what the program has.
+  /// Flushes all free blocks to the slabs, so that the heap has exactly the program's blocks in use.
   static void expect_in_use(heap& tested, std::size_t bytes) {
     tested.collect();
     tested.flush_all();

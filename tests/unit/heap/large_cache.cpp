@@ -253,7 +253,7 @@ TEST_F(large_cache, serves_before_memory_is_short) {
   heap& helper = start();
   pair(keeper, 20_MiB);
   fake::set_budget(platform::mapped_bytes());
-  // All further blocks lie in what is mapped now.
+  // All further blocks fit into the present mappings.
   std::vector<void*> blocks;
   while (void* const block = helper.allocate_large(10_MiB, 16, nullptr)) {
     blocks.push_back(block);

@@ -81,7 +81,7 @@ TEST_F(heap_test, a_class_that_only_frees_keeps_little_in_front) {
   }
 }
 
-// A class that needs again what it gave up gets a magazine of full size, so that few calls take the slow path.
+// A class that needs its returned blocks again gets a magazine of full size, so that few calls take the slow path.
 TEST_F(heap_test, a_class_that_needs_its_blocks_again_gets_a_full_magazine) {
   heap& tested = make();
   const std::size_t rounds = 10;

@@ -26,7 +26,8 @@
 
 namespace tarn::io {
 
-// Prints what tells the ways apart into the names of the tests. The bytes of the structure differ from build to build.
+// Prints the differences of the ways into the names of the tests. The bytes of the structure differ from build to
+// build.
 static void PrintTo(const batch_options& options, std::ostream* output) {
   *output << (options.way == batch_way::plain ? "plain" : "best") << "_" << options.at_once << "_at_once_"
           << options.threads << "_threads";

@@ -314,7 +314,8 @@ TEST(journal, a_forked_child_must_open_its_own) {
   EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"parent", "parent again"}));
 }
 
-// The child may destroy what it inherited, and its own journal needs another path while the parent has the first one.
+// The child may destroy its inherited journal, and its own journal needs another path while the parent has the first
+// one.
 TEST(journal, a_forked_child_leaves_the_inherited_one_to_its_parent) {
   const io_test::folder folder;
   auto log = std::make_unique<journal>(folder.path("log"), small);

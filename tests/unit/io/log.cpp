@@ -368,7 +368,7 @@ TEST_F(log_test, a_cut_ends_between_characters) {
   }
 }
 
-// The time that is counted stays between two looks at the system's clock, but for what the clock is corrected by.
+// The counted time stays between two readings of the system's clock, except for the clock's corrections.
 TEST_F(log_test, the_time_is_that_of_the_system) {
   const auto system_ns = [] {
     timespec now;

@@ -1,4 +1,4 @@
-// Questions that a memo is asking: who joins them, what overtakes them, loaders that ask, and forks meanwhile.
+// Loads of a memo in progress: threads that join them, changes that overtake them, nested loads, and forks.
 #include <tarn/io/memo.hpp>
 
 #include <gtest/gtest.h>

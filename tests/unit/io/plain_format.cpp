@@ -1,4 +1,4 @@
-// The quick path of formatted lines gives what {fmt} gives, byte by byte.
+// The quick path of formatted lines gives the same bytes as {fmt}.
 #include <tarn/io/plain_format.hpp>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Checks that the sampled acquisitions of locks are counted right in the mean, with the error that is stated, and that
-// the rules which need no luck hold: what is first seen is recorded, and held locks are found.
+// the rules which need no luck hold: a first acquisition is recorded, and held locks are found.
 #include "profiler/preload/lock_samples.hpp"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ export interface Series {
   points: Map<number, {y: number; low?: number; high?: number}>;
 }
 
-// By Okabe and Ito, dark enough on white; ours and what the originals printed have their own.
+// The colours of Okabe and Ito, dark enough on white. Tarn's forms and the printed originals have colours of their own.
 const peer_colours = ['#b35900', '#3b7fb0', '#00805c', '#a0527f', '#7d6b00', '#6b6b6b', '#8a4fbf', '#c0392b'];
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const then_dashes = [[3, 5], [1, 3], [9, 6], [9, 4, 1, 4]];
@@ -23,7 +23,7 @@ function style_of(series: Series[], index: number, accent: string, ink: string):
   return {stroke: peer_colours[before % peer_colours.length], width: 1.5, dash: dashes[Math.floor(before / peer_colours.length) % dashes.length]};
 }
 
-// Quartiles, where they are given.
+// Draws the quartiles, where they are given.
 function draw_spreads(shown: Series[], strokes: string[]) {
   return (chart: Chart) => {
     const {ctx} = chart;
@@ -47,7 +47,7 @@ function draw_spreads(shown: Series[], strokes: string[]) {
 const whole_decades = (low: number, high: number): [number, number] => [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
 const bounds = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
 
-// Powers of ten; below a decade also two and five of each.
+// Returns powers of ten; for less than a decade also twice and five times each.
 function ticks(low: number, high: number): number[] {
   const values: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
@@ -85,7 +85,7 @@ export function Curves({series, x_label, y_label, label}: {series: Series[]; x_l
       const positive = seen.filter((value) => value > 0);
       return positive.length ? whole_decades(...bounds(positive)) : [1, 10] as [number, number];
     };
-    // uPlot would leave out most labels of a logarithmic axis.
+    // Without this, uPlot leaves out most labels of a logarithmic axis.
     const axis = {filter: (_: Chart, splits: number[]) => splits, stroke: ink, font: '12px system-ui', labelFont: '12px system-ui', labelSize: 20, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
     const drawing = new Chart({
       width: Math.max(220, box.current!.clientWidth),

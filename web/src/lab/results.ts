@@ -67,7 +67,7 @@ export async function unpack(text: string): Promise<Results> {
   return (await new Response(plain).json()) as Results;
 }
 
-// Two digits that tell; thousands grouped.
+// Formats with two significant digits, and groups thousands.
 export function digits(value: number): string {
   const size = Math.abs(value);
   if (size >= 99.5) return Math.round(value).toLocaleString('en');
@@ -82,7 +82,7 @@ export function geometric_mean(values: number[]): number {
 
 export const x_name = (sweep: Sweep, x: number): string => sweep.names[x - 1] ?? x.toLocaleString('en');
 
-// The forms that a sweep has, and the rows of each by x.
+// Returns the forms of a sweep, and the rows of each by x.
 export function rows_of(experiment: Experiment, sweep: Sweep): Map<string, Map<number, Row>> {
   const rows = new Map<string, Map<number, Row>>();
   for (const form of experiment.forms) {

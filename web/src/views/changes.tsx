@@ -1,4 +1,4 @@
-// Two recordings of one program, before and after a change: what changed, predicted beside achieved.
+// Two recordings of one program, before and after a change: the changed sites, with predicted and achieved savings.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {Change_state, State} from '../address';

@@ -1,5 +1,5 @@
-// Stacks as a flame graph or icicle. d3-flame-graph draws what is wide enough to be seen; which that is, zoom, filters and
-// the keyboard are ours, so that millions of nodes cost as little as a thousand.
+// Stacks as a flame graph or icicle. d3-flame-graph draws the frames that are wide enough to be seen. This code selects
+// them and handles zoom, filters and keyboard, so that millions of nodes cost as little as a thousand.
 import flamegraph, {type Frame} from 'd3-flame-graph';
 import {select} from 'd3-selection';
 import type {JSX} from 'preact';
@@ -23,18 +23,18 @@ const min_px = 3;
 const cell_px = 22;
 const fold_from = 4;       // rows
 const all_of_it = 0.995;
-const deepest = 300;  // rows: a recursion of thousands is no picture
+const deepest = 300;  // rows: deeper recursions would not be readable
 
 function data_of(tree: Tree, view: View, zoom: number, width: number): Datum {
   const least = (tree.total[zoom] * min_px) / width;
   const datum = (node: number, fade: boolean, children: Datum[], label?: string): Datum => {
     const children_sum = children.reduce((sum, child) => sum + child.value, 0);
-    // What is above the focus has its width.
+    // Frames above the focus have its width.
     return {name: label ?? view.names.frame(node), value: fade ? children_sum : tree.total[node], node, fade, kind: tree.kind_of(node), children};
   };
   const inner = (node: number, depth: number): Datum =>
     datum(node, false, depth > deepest ? [] : tree.children_of(node, least).map((child) => inner(child, depth + 1)));
-  // What all stacks have in common at their outer end is one row.
+  // The outer frames that all stacks have in common become one row.
   const common: number[] = [];
   for (let index = zoom; ;) {
     const next = tree.children_of(index, least);
@@ -96,12 +96,12 @@ export function Flame({view}: {view: View}): JSX.Element {
       .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.location_text(names.location[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
       .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
-    // The library moves widths and labels in; here they are there at once.
+    // Ends the library's animation at once.
     select(graph).selectAll('*').interrupt();
     const frames = [...graph.querySelectorAll<SVGGElement & {__data__: Frame<Datum>}>('g.frame')];
     const svg = graph.querySelector('svg')!;
     svg.setAttribute('role', 'presentation');
-    svg.setAttribute('viewBox', `0 0 ${width} ${svg.getAttribute('height')}`);  // to be printed on any paper
+    svg.setAttribute('viewBox', `0 0 ${width} ${svg.getAttribute('height')}`);  // scales when printed
     const focus = frames.find((frame) => frame.__data__.data.node === (pin || zoom)) ?? frames.find((frame) => frame.__data__.data.node === zoom);
     for (const frame of frames) {
       const {data: {node, name}, x0, x1} = frame.__data__;
@@ -158,7 +158,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     event.preventDefault();
     acts[event.key]();
   };
-  // After zooming by keyboard the focus stays in the picture.
+  // Keeps the focus in the picture after zooming by keyboard.
   useEffect(() => {
     if (document.activeElement === document.body && state.zoom !== '0') focus(zoom);
   }, [zoom]);

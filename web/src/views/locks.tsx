@@ -1,4 +1,4 @@
-// Locks: who waits for whom, and where it is held then.
+// Locks: the waiting threads, the holders, and where the holders acquired the lock.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import {Choice, Kind, Code_location, Search, Stack} from '../parts';

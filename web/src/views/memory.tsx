@@ -1,4 +1,4 @@
-// Where memory is: what each site had in use at the peak, at the end, and whether it grows.
+// The memory of each site at the peak and at the end, and whether it grows.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import {Choice, Code_location, Search} from '../parts';

@@ -1,4 +1,4 @@
-// In which order locks are taken: what could deadlock, and who waited for a holder that waited itself.
+// Orders of locks: possible deadlocks, and chains of waiting holders.
 import type {JSX} from 'preact';
 import {Code_location, Stack} from '../parts';
 import type {Chain, Inversion, Ordered_lock} from '../recording';
@@ -64,7 +64,7 @@ function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
   );
 }
 
-// Nothing where there is nothing to say.
+// Renders nothing without inversions and chains.
 export function Orders({view}: {view: View}): JSX.Element | null {
   const {inversions = [], chains = [], unattributed = 0} = view.data.lock_orders ?? {};
   if (inversions.length + chains.length + unattributed === 0) return null;

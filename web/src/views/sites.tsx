@@ -1,4 +1,4 @@
-// The table of allocation sites, and what is known of one.
+// The table of allocation sites, and the details of one.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
@@ -19,7 +19,7 @@ interface Row {
 const powers = (count: number, word: (index: number) => string) => Array.from({length: count}, (_, index) => word(index));
 const size_labels = powers(16, (index) => (index === 15 ? '> 256K' : index < 6 ? `${16 << index}` : `${1 << (index - 6)}K`));
 const lifetime_labels = powers(12, (index) => (index === 0 ? '0' : index < 6 ? `< ${4 ** index}` : index === 11 ? '> 1M' : `< ${4 ** index / 1024}K`));
-// A tick is a third of a nanosecond or so.
+// A tick is about a third of a nanosecond.
 const time_labels = powers(12, (index) => ['< 0.3µs', '3µs', '20µs', '0.2ms', '1ms', '10ms', '90ms', '0.7s', '6s', '50s', '6min', 'more'][index]);
 
 export const remedy_name = (name = '') => ({drop_in: 'tarn run', shared_pool: 'shared_pool<T>', pooled: 'pooled<T>', recycle: 'recycle<T>()'})[name] ?? name;

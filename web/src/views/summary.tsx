@@ -1,4 +1,4 @@
-// The first screen: where the threads wait, how much, what to do about it, and what to leave alone.
+// The first screen: where and how long threads wait, the best remedies, and the sites to leave alone.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
@@ -11,7 +11,7 @@ import {bytes_words, count_words, cut, duration_words, error_words, estimate_wor
 interface Best {
   saved: Range;  // ns
   at_least?: boolean;
-  waited?: string;  // for a lock, which takes time and no processor
+  waited?: string;  // only for a lock, whose waits take time but no processor
   is_unknown?: boolean;
   location: JSX.Element;
   words: string;
@@ -58,7 +58,7 @@ function best_remedies(view: View): Best[] {
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
 }
 
-// In words, what is not worth anybody's time.
+// Names the sites that are not worth the effort.
 function leave_alone(view: View): string[] {
   const {data} = view;
   const lines: string[] = [];
@@ -99,7 +99,7 @@ function Source_card({title, amount, detail, range, longest, missing, open}:
 function cpu_detail({data, names}: View): string {
   const samples = weights(data, {metric: metrics.find((metric) => metric.name === 'cpu')!, category: '', thread: '', text: ''});
   const total = samples.reduce((sum, {value}) => sum + value, 0);
-  // A function is the same on several stacks.
+  // Several stacks may have the same function.
   const by_function = new Map<string, number>();
   for (const {node, value} of samples) by_function.set(names.label(node), (by_function.get(names.label(node)) ?? 0) + value);
   const [label, value] = [...by_function].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ['', 0]);

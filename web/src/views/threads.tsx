@@ -1,11 +1,11 @@
-// Which threads free what others allocated.
+// Threads that free blocks of other threads.
 import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {Choice, Code_location} from '../parts';
 import type {View} from '../view';
 import {count_words, grouped} from '../words';
 
-const max_rows = 24;  // more are shown by what the threads do
+const max_rows = 24;  // more threads are grouped by their function
 
 export function Threads({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;

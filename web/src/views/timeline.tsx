@@ -1,4 +1,4 @@
-// The course of the run: memory, allocations, waits and calls in time. What is chosen with the mouse restricts everything else.
+// The course of the run: memory, allocations, waits and calls in time. A selection by mouse restricts all other views.
 import type {JSX} from 'preact';
 import {useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
 import Chart from 'uplot';
@@ -12,8 +12,8 @@ import {bytes_words, count_words, duration_words, number_words} from '../words';
 interface Picture {
   name: string;
   title: string;
-  lines: Line[];           // one upon the other
-  table?: Metric['table'];  // of its categories; none: a line without
+  lines: Line[];           // stacked
+  table?: Metric['table'];  // the table of its categories; none: a line without categories
   words: (value: number) => string;
   steps?: number[];  // of the axis
 }
@@ -27,7 +27,7 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
   const chart = useRef<Chart>();
   const [width, set_width] = useState(0);
   const {lines, words, table} = picture;
-  // What is chosen is marked in each picture.
+  // The selection is marked in each picture.
   const mark = () => {
     const u = chart.current;
     if (!u) return;
@@ -49,7 +49,7 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
     const ink = style.getPropertyValue('--faint');
     const colour = (category: string) =>
       style.getPropertyValue(table ? colour_of(categories[table], category).slice(4, -1) : '--accent-faint');
-    // The lowest is drawn last, over what stands behind it.
+    // The lowest line is drawn last, over the others.
     const count = course.ends.length;
     const stacked: number[][] = [];
     const sums = new Float64Array(count);
