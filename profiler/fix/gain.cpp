@@ -47,12 +47,12 @@ double rank_test(const std::vector<double>& plain, const std::vector<double>& pa
         ways[patched_count][count] += ways[patched_count - 1][count - plain_count];
     }
   }
-  double total = 0, as_small = 0;
+  double total = 0, small_statistics = 0;
   for (std::size_t count = 0; count <= pairs; ++count) {
     total += ways.back()[count];
-    if (static_cast<double>(count) <= statistic) as_small += ways.back()[count];
+    if (static_cast<double>(count) <= statistic) small_statistics += ways.back()[count];
   }
-  return as_small / total;
+  return small_statistics / total;
 }
 
 gain gain_of(const std::vector<double>& plain, const std::vector<double>& patched, double predicted_share) {

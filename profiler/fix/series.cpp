@@ -34,9 +34,9 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return std::move(result.output);
 }
 
-std::string setting(const std::string& root, const char* name, const char* otherwise) {
+std::string setting(const std::string& root, const char* name, const char* fallback) {
   const std::string value = first_line(run_helper({"git", "-C", root, "config", name}, "", false).output);
-  return std::string(name) + "=" + (value.empty() ? otherwise : value);
+  return std::string(name) + "=" + (value.empty() ? fallback : value);
 }
 
 // Returns whether the project has a style for a file: a .clang-format beside it or above it.

@@ -38,7 +38,7 @@ region_sizes sizes_within_limits(bool counts_all, bool follows_children) {
     sizes.spare = std::min(sizes.first, std::max(min_region_bytes, std::bit_floor(addresses / (part * part))));
     sizes.spares = std::min<std::size_t>(sizes.spares, addresses / 4 / sizes.spare);
   }
-  const larger_files now;
+  const larger_files allowed;
   if (const std::uint64_t bytes = limit_of(RLIMIT_FSIZE); bytes != RLIM_INFINITY) {
     if (bytes < min_region_bytes) {
       fail(exit_code::no_memory,

@@ -189,15 +189,15 @@ void for_each_module(Take take) noexcept {
   } state{take, true};
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& now = *static_cast<walk_state*>(data);
+        auto& walk = *static_cast<walk_state*>(data);
         module object = module_of(*info);
-        object.is_program = now.is_first;
-        now.is_first = false;
+        object.is_program = walk.is_first;
+        walk.is_first = false;
         const char* const slash = info->dlpi_name == nullptr ? nullptr : std::strrchr(info->dlpi_name, '/');
         const bool is_loader = slash != nullptr && std::strncmp(slash, "/ld-", 4) == 0;
         const auto image_start = reinterpret_cast<address>(__ehdr_start);
         const bool is_own = image_start >= object.low && image_start < object.high;
-        if (!is_loader && !is_own && object.symbols != nullptr && object.strings != nullptr) now.take(object, *info);
+        if (!is_loader && !is_own && object.symbols != nullptr && object.strings != nullptr) walk.take(object, *info);
         return 0;
       },
       &state);
@@ -254,7 +254,7 @@ long change_addresses(Choose choose) noexcept {
       is_needed = is_needed || choose(function, value, is_unresolved) != value;
     });
     if (!is_needed) return;
-    const writable_addresses now(object);
+    const writable_addresses writable(object);
     for_each_address(
         object, symbols, [&](const attached_function& function, auto& pointer, address value, bool is_unresolved) {
           const address target = choose(function, value, is_unresolved);
@@ -341,7 +341,7 @@ TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) no
 // May take the loader's lock, because the program has just called a function of the loader, which takes it, too.
 TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcept {
   if (is_inside()) return;
-  const hidden_thread now;
+  const hidden_thread hidden;
   unsigned long long loads = 0;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
@@ -361,7 +361,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
   if (library_file >= 0) raw_call(SYS_close, library_file);
   if (tarn_attached_state != 0) return -EALREADY;
   {
-    const hidden_thread now;
+    const hidden_thread hidden;
     if (file >= 0) {
       if (const long problem = begin_once(file); problem != 0) return problem;
     } else {
@@ -384,7 +384,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
 // Restores all addresses. Returns 0, or an errno as its negative if nothing is recorded.
 TARN_EXPORT long tarn_recorder_detach() noexcept {
   if (tarn_attached_state == 0) return -EALREADY;
-  const hidden_thread now;
+  const hidden_thread hidden;
   const holding guard(patching);
   restore_addresses();
   __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);

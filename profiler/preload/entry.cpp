@@ -66,7 +66,7 @@ bool start() noexcept {
   return true;
 }
 void begin(int, char**, char** environment) noexcept {
-  const hidden_thread now;
+  const hidden_thread hidden;
   (void)next();
   if (!attach(environment) || !start() || !has(format::heap_kind))
     detail::is_heap_off.store(true, std::memory_order_relaxed);

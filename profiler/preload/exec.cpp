@@ -186,16 +186,16 @@ using namespace tarn::preload;
 extern "C" {
 
 TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording now(path, environment);
-  return next_execve()(path, arguments, now.environment());
+  const continued_recording continued(path, environment);
+  return next_execve()(path, arguments, continued.environment());
 }
 TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
   const continued_recording now(file, environment, true);
   return next_execvpe()(file, arguments, now.environment());
 }
 TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording now(arguments[0] != nullptr ? arguments[0] : "", environment);
-  return next_fexecve()(file, arguments, now.environment());
+  const continued_recording continued(arguments[0] != nullptr ? arguments[0] : "", environment);
+  return next_fexecve()(file, arguments, continued.environment());
 }
 TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }
 TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {

@@ -61,14 +61,14 @@ TARN_EXPORT int sigaction(int number, const struct sigaction* action, struct sig
   if (number != SIGSYS && (action == nullptr || (action->sa_mask.__val[0] & signal_bit(SIGSYS)) == 0)) {
     return next_sigaction()(number, action, old);
   }
-  const dispatched_calls now;
+  const dispatched_calls dispatched;
   return next_sigaction()(number, action, old);
 }
 
 TARN_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   take_step();
   if (number != SIGSYS) return next_signal()(number, handler);
-  const dispatched_calls now;
+  const dispatched_calls dispatched;
   return next_signal()(number, handler);
 }
 
@@ -93,7 +93,7 @@ TARN_EXPORT int clone(int (*first)(void*), void* stack, int flags, void* argumen
 
 TARN_EXPORT int sigaltstack(const stack_t* new_stack, stack_t* old) noexcept {
   take_step();
-  const dispatched_calls now;
+  const dispatched_calls dispatched;
   return next_sigaltstack()(new_stack, old);
 }
 

@@ -1,6 +1,6 @@
-// Wraps the C library's locks: each call of the program goes to the C library and is counted. A lock is tried first;
-// when that succeeds, no thread had to wait. The functions return the C library's results, so robust, recursive and
-// error-checking mutexes work as before.
+// Wraps the C library's locks: each call of the program goes to the C library and is counted. A lock is tried
+// first; when that succeeds, no thread had to wait. The functions return the C library's results, so robust, recursive
+// and error-checking mutexes work as before.
 #include <pthread.h>
 #include <sys/single_threaded.h>
 #include <threads.h>
@@ -43,16 +43,16 @@ bool is_free_for_sure(const volatile void*) noexcept { return false; }
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::noinline]] int acquire_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
                                       Wait wait, acquisition::wait_limit until, bool is_busy) {
-  acquisition now(lock, type, caller, until, is_busy);
+  acquisition current(lock, type, caller, until, is_busy);
   int result = is_busy ? 0 : attempt(lock);
   if (is_busy || Result::is_busy(result)) {
     take_step();  // a wait is a system call, and a lock that is free is none
-    now.waits();
+    current.waits();
     result = wait(lock);
-    now.wakes();
-    if (Result::is_late(result)) now.failed();
+    current.wakes();
+    if (Result::is_late(result)) current.failed();
   }
-  if (Result::is_acquired(result)) now.succeeded(is_shared);
+  if (Result::is_acquired(result)) current.succeeded(is_shared);
   return result;
 }
 
@@ -76,10 +76,10 @@ template <class Result, class Lock, class Try, class Wait>
 
 template <class Result, class Lock, class Try>
 [[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt) {
-  acquisition now(lock, type, caller);
+  acquisition current(lock, type, caller);
   const int result = attempt(lock);
-  if (Result::is_busy(result)) now.failed();
-  if (Result::is_acquired(result)) now.succeeded(is_shared);
+  if (Result::is_busy(result)) current.failed();
+  if (Result::is_acquired(result)) current.succeeded(is_shared);
   return result;
 }
 
@@ -101,9 +101,9 @@ template <class Result, class Lock, class Try>
 
 template <class Result, class Wait>
 int wait_for(const void* condition, const void* mutex, const caller& caller, Wait wait) {
-  condition_wait now(condition, mutex, caller);
+  condition_wait current(condition, mutex, caller);
   const int result = wait();
-  now.finish(!Result::is_late(result));
+  current.finish(!Result::is_late(result));
   return result;
 }
 

@@ -68,7 +68,7 @@ memory_source source_of(Call call) noexcept {
 template <class New, class Make, class Delete, class Drop>
 void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) noexcept {
   if (operator_new.current() == nullptr || !records_anything()) return;
-  const hidden_thread now;
+  const hidden_thread hidden;
   void* block = nullptr;
   operator_new.known_source.store(source_of([&] { block = make(operator_new.current()); }), std::memory_order_relaxed);
   if (operator_delete.current() == nullptr || block == nullptr) return;
@@ -136,7 +136,7 @@ void count_delete(const void* block) noexcept {
     if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {                     \
       if (is_in_region()) count_heap_violation(TARN_CALLER());                                                       \
       count_delete(p);                                                                                               \
-      const hidden_thread now; /* it may come to free */                                                             \
+      const hidden_thread hidden; /* it may come to free */                                                          \
       if (call != nullptr) return call arguments;                                                                    \
     }                                                                                                                \
     if (call != nullptr) return call arguments;                                                                      \

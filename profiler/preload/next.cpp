@@ -78,7 +78,7 @@ const allocator* look_for_next() noexcept {
 }
 
 void* next_function(const char* name) noexcept {
-  const hidden_thread now;  // dlsym allocates a message for a missing name; the next call frees it
+  const hidden_thread hidden;  // dlsym allocates a message for a missing name; the next call frees it
   return ::dlsym(scope_behind(), name);
 }
 

@@ -47,7 +47,7 @@ const void* program_function(const char* name) noexcept {
 // Runs as part of the recorder: otherwise a signal's handler could wait for the lock that is held here.
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
-  const hidden_thread now;
+  const hidden_thread hidden;
   own_malloc = foreign_function("malloc");
   own_new = foreign_function("_Znwm");
   note_own_heap_anew();
@@ -56,7 +56,7 @@ const void* program_function(const char* name) noexcept {
 }  // namespace
 
 void note_own_heap_of_program() noexcept {
-  const hidden_thread now;
+  const hidden_thread hidden;
   own_malloc = program_function("malloc");
   own_new = program_function("_Znwm");
   note_own_heap_anew();

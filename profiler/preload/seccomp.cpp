@@ -112,7 +112,7 @@ auto restrict_by(restriction restriction, Call call) noexcept {
 }
 
 [[gnu::noinline]] long dispatch_syscall(long number, const long* arguments) noexcept {
-  const dispatched_calls now;
+  const dispatched_calls dispatched;
   return next_syscall()(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 }
 
@@ -135,7 +135,7 @@ TARN_EXPORT int prctl(int option, ...) noexcept {
   const auto call = [&] { return next_prctl()(option, arguments[1], arguments[2], arguments[3], arguments[4]); };
   take_step();
   if (option == PR_SET_SYSCALL_USER_DISPATCH) [[unlikely]] {
-    const dispatched_calls now;
+    const dispatched_calls dispatched;
     return call();
   }
   const restriction restriction = restriction_by(SYS_prctl, arguments);
