@@ -141,7 +141,8 @@ class Report(ReportTest):
 
     def test_stacks_of_one_function_are_one_site(self):
         def leaves(report):
-            return [site for site in report["sites"] if "::leaf(" in f"::{site['stack'][site['frame_index']]['function']}("]
+            return [site for site in report["sites"]
+                    if "::leaf(" in f"::{site['stack'][site['frame_index']]['function']}("]
 
         apart = leaves(self.json("--stacks"))
         self.assertEqual([site["callers"] for site in apart], [[], []])
