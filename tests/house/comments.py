@@ -1,5 +1,6 @@
-"""Comments in C, C++ and TypeScript are sentences. One that opens as a fragment ("What …", "Whether …", "Of …") is none. A name
-in backticks is one that some code has: a name that was changed stays behind in comments otherwise.
+"""Comments in C, C++ and TypeScript are sentences. One that opens as a fragment ("What …", "Whether …", "Of …")
+is none. A name in backticks is one that some code has: a name that was changed stays behind in comments
+otherwise.
 """
 
 import pathlib
