@@ -190,8 +190,8 @@ TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* en
   return next_execve()(path, arguments, continued.environment());
 }
 TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording now(file, environment, true);
-  return next_execvpe()(file, arguments, now.environment());
+  const continued_recording continued(file, environment, true);
+  return next_execvpe()(file, arguments, continued.environment());
 }
 TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
   const continued_recording continued(arguments[0] != nullptr ? arguments[0] : "", environment);
