@@ -1,4 +1,5 @@
-// A program of several cases: `PROGRAM CASE [ARGUMENT...]` runs one of them. README.md describes the comments above a case.
+// A program of several cases: `PROGRAM CASE [ARGUMENT...]` runs one of them. README.md describes the comments above a
+// case.
 #ifndef TARN_TESTS_PROGRAMS_CASES_H
 #define TARN_TESTS_PROGRAMS_CASES_H
 
