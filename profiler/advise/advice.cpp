@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <fstream>
 
 #include "profiler/base/quantity_text.hpp"
@@ -14,6 +15,8 @@
 
 namespace tarn::analyse {
 namespace {
+
+constexpr double min_told_bytes = 0x1p18;  // less is no cost
 
 // The standard library's own names of its containers.
 struct container {
@@ -173,12 +176,14 @@ std::string reserved(const allocation_info& allocation, const growth& grown) {
 
 // Returns the line to write before the container grows.
 std::string reserve_text(const allocation_info& allocation, const growth& grown) {
-  const std::string container = container_in(allocation);
-  return container + (container.empty() ? "" : ".") + "reserve(" + reserved(allocation, grown) + ");";
+  std::string container = container_in(allocation);
+  if (!container.empty()) container += ".";
+  if (grown.bytes == 0) return container + "reserve(count);";
+  return "if (" + container + "empty()) " + container + "reserve(" + reserved(allocation, grown) + ");";
 }
 
 std::string growth_text(const growth& grown, bool is_estimate) {
-  if (!is_estimate)
+  if (!is_estimate && grown.is_counted)
     return command::grouped(grown.buffers) + " buffers grew in " + command::grouped(grown.steps) + " steps";
   return "about " + command::roughly(grown.buffers) + " buffers grew in " + command::roughly(grown.steps) + " steps";
 }
@@ -186,6 +191,20 @@ std::string growth_text(const growth& grown, bool is_estimate) {
 bool is_container(allocated_kind kind) {
   return kind == allocated_kind::text || kind == allocated_kind::vector || kind == allocated_kind::deque ||
          kind == allocated_kind::list || kind == allocated_kind::tree || kind == allocated_kind::table;
+}
+
+advice advise_reserve(const allocation_info& allocation, const site& site, const growth& grown) {
+  const std::string text = "reserve: " + growth_text(grown, site.error != 0);
+  const bool is_of_container = is_container(allocation.kind);
+  if (grown.bytes == 0)
+    return {text + "; no fixed size pays, as most stay small",
+            is_of_container ? reserve_text(allocation, grown) : "allocate the final size at once",
+            "only where the code knows the final size before"};
+  return {text + "; " + reserved_size_text(grown, site),
+          is_of_container ? reserve_text(allocation, grown)
+                          : "allocate " + command::grouped(grown.bytes) + " bytes at once",
+          is_of_container ? "at the first element: a call that adds none, which no recording shows, allocates nothing"
+                          : "each buffer takes this size, also where less would do"};
 }
 
 advice advise_hoist(const allocation_info& allocation) {
@@ -259,6 +278,16 @@ advice advise_recycle(const allocation_info& allocation) {
 
 }  // namespace
 
+std::string reserved_size_text(const growth& grown, const site& site) {
+  // A share is not rounded up to all of them.
+  const auto percent = static_cast<std::uint64_t>(std::floor(grown.fitting_share * 100));
+  std::string text = command::grouped(grown.bytes) + " bytes are enough for " + std::to_string(percent) + " % of them";
+  const double spare_bytes = grown.spare_bytes * as_double(site.peak_blocks);
+  if (spare_bytes >= min_told_bytes)
+    text += ", and take about " + command::in_decimals(spare_bytes / 0x1p20, 1) + " MiB more at the peak";
+  return text;
+}
+
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
   bool names_type = false;
@@ -321,12 +350,7 @@ bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation
 
 advice advise(remedy_kind remedy, const allocation_info& allocation, const site& site, const growth& grown) {
   switch (remedy) {
-    case remedy_kind::reserve:
-      return {"reserve: " + growth_text(grown, site.error != 0) + ", 9 of 10 to at most " +
-                  command::grouped(grown.bytes) + " bytes",
-              is_container(allocation.kind) ? reserve_text(allocation, grown)
-                                            : "allocate " + command::grouped(grown.bytes) + " bytes at once",
-              "each buffer takes this size, also where less would do"};
+    case remedy_kind::reserve: return advise_reserve(allocation, site, grown);
     case remedy_kind::hoist: return advise_hoist(allocation);
     case remedy_kind::recycle: return advise_recycle(allocation);
     case remedy_kind::pooled: return advise_pooled(allocation, site.category == heap_category::cross_thread);

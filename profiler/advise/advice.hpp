@@ -54,6 +54,9 @@ struct advice {
 // container, constructors, or moved elements. Then the predicted saving is only a lower bound.
 bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation);
 
+// Returns what the bytes of a reserve are enough for, and what they cost in memory at the peak.
+std::string reserved_size_text(const growth& grown, const site& site);
+
 advice advise(remedy_kind remedy, const allocation_info& allocation, const site& site, const growth& grown);
 
 }  // namespace tarn::analyse

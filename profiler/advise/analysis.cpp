@@ -36,10 +36,11 @@ struct common_change {
 
   void add(const site& site, const site_view& view, const std::vector<code_location>& frames) {
     sites.push_back(&site);
+    sums.number = site.number;
     add_site(sums, view.facts);
     sums.has_grown = sums.has_grown || view.facts.has_grown;
     sums.element_bytes = view.facts.element_bytes;
-    grows_to = std::max(grows_to, growth_of(view.facts).bytes);
+    grows_to = std::max(grows_to, view.grown.bytes);
     site_numbers.push_back(site.number);
     site_numbers.insert(site_numbers.end(), site.merged_sites.begin(), site.merged_sites.end());
     is_copied_text = view.allocation.kind == allocated_kind::text && view.allocation.was_copied;
@@ -47,11 +48,10 @@ struct common_change {
     uses_new = std::any_of(frames.begin(), frames.end(),
                            [](const code_location& location) { return location.function.starts_with("operator new"); });
   }
-  replay_job completed(replay_job job) const {
+  replay_job completed(replay_job job, const growth& buffers) const {
     job.is_copied_text = is_copied_text;
     job.is_filled = is_filled;
     job.uses_new = uses_new;
-    const growth buffers = growth_of(sums);
     reserve(job, buffers.steps == 0 ? grows_to : buffers.bytes);
     return job;
   }
@@ -195,9 +195,9 @@ site_view analysis::view(const site& site) {
   view.facts.has_grown = view.allocation.has_grown;
   view.facts.element_bytes = static_cast<std::uint32_t>(view.allocation.element_bytes);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
-  growth grown = growth_of(view.facts);
-  if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) grown = replayed->second.buffers;
-  view.predicted = predictor_.predict(view.facts, grown);
+  view.grown = predictor_.growth_of(view.facts);
+  if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) view.grown = replayed->second.buffers;
+  view.predicted = predictor_.predict(view.facts, view.grown);
   if (replayed != replayed_.end())
     correct(view.predicted, view.facts, replayed->second.result, misprediction_rate_of(recording_));
   for (prediction& prediction : view.predicted.remedies) {
@@ -216,7 +216,7 @@ site_view analysis::view(const site& site) {
     for (const prediction& prediction : view.predicted.remedies) {
       if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
       if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
-      view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, grown)});
+      view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, view.grown)});
     }
   }
   const auto saves = [&](const offer& offer) {
@@ -275,7 +275,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     std::sort(change.site_numbers.begin(), change.site_numbers.end());
     replay_job job = job_of(recording_, change.site_numbers);
     if (job.plans.empty()) continue;
-    jobs.push_back(change.completed(std::move(job)));
+    jobs.push_back(change.completed(std::move(job), predictor_.growth_of(change.sums)));
     replayed_changes.push_back(&change);
   }
   const std::size_t changed = jobs.size();
@@ -284,7 +284,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
   const std::vector<replayed> results = replay_all(jobs);
   const bool is_complete = results.size() == jobs.size();
   for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
-    const combined_replay result = {results[index], growth_of(replayed_changes[index]->sums)};
+    const combined_replay result = {results[index], predictor_.growth_of(replayed_changes[index]->sums)};
     for (const site* const site : replayed_changes[index]->sites) {
       replayed_[{site->number, site->merged_sites.size()}] = result;
       correct_heap_cost(*site, result.result.now);

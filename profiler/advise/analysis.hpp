@@ -48,6 +48,7 @@ struct site_view {
   std::size_t frame_index = 0;       // index of the function to change in `stack`
   std::vector<caller> callers;       // if the site combines several stacks: the most allocations first; else empty
   allocation_info allocation;
+  analyse::growth grown;  // of the buffers that the site grows, if it does
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
   // The best guess of an offer saves 0.1 % of the processor time, or that time is unknown. If the offer also saves

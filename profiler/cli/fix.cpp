@@ -95,6 +95,17 @@ std::string message_of(const analyse::analysis& analysis, const attempt& attempt
                      analyse::file_name(analysis.recorded().program.arguments.front()));
 }
 
+// Adds to a verdict what a number from the recording costs. If that may be more than it saves, the edit is not proven.
+void judge_recorded_number(fix::verdict& verdict, const fix::proposal& proposal) {
+  constexpr std::string_view origin = ", from the recording";  // as tarn-reserve says it
+  const std::size_t start = verdict.text.find(origin);
+  if (proposal.size_text.empty() || start == std::string::npos) return;
+  verdict.text.insert(start + origin.size(), " of the buffers: " + proposal.size_text);
+  if (proposal.saved_ns.low >= 0 || verdict.level != fix::certainty::proven) return;
+  verdict.level = fix::certainty::review;
+  verdict.text += "; that may cost more than it saves";
+}
+
 // Asks the check about a site, and adds its edit to the series.
 void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::tidy& tidy,
               const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
@@ -124,6 +135,7 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::ti
   }
   fs::create_directory(folder);
   attempt.verdict = tidy.judge(proposal.check, file, proposal.location.line, proposal.bytes, chosen_units, folder);
+  judge_recorded_number(attempt.verdict, proposal);
   using fix::certainty;
   switch (attempt.verdict.level) {
     case certainty::silent: attempt.problem = proposal.silence; return;

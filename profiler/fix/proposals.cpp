@@ -41,7 +41,8 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
   result.check = row->check;
   result.title = row->title;
   result.silence = row->silence;
-  result.bytes = remedy == "reserve" ? analyse::growth_of(view.facts).bytes : 0;
+  if (remedy == "reserve") result.bytes = view.grown.bytes;
+  if (result.bytes != 0) result.size_text = analyse::reserved_size_text(view.grown, view.facts);
   return result;
 }
 

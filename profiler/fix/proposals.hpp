@@ -18,7 +18,8 @@ struct proposal {
   std::string check;                   // empty: no check edits this remedy
   std::string title;                   // of a commit
   std::string silence;                 // the meaning of a check without an answer
-  std::uint64_t bytes = 0;             // enough for nine of ten buffers that grow here
+  std::uint64_t bytes = 0;             // to reserve for each buffer that grows here; 0: no fixed number pays
+  std::string size_text;               // what these bytes are enough for, and what they cost
   analyse::range saved_ns;             // predicted
   bool saves_more = false;             // the edit also saves work that no recording shows
   std::set<std::string> files;         // of the functions around the line, in all stacks

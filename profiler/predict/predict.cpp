@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -69,6 +70,54 @@ range sum_over(const site& site, const Price& price) {
 
 double share_of_steps(const growth& growth) {
   return as_double(growth.steps) / std::max(as_double(growth.blocks), 1.0);
+}
+
+// The time of the first access to a page, with and without a hypervisor (docs/reference/cost-model.md).
+constexpr range page_ns = {250, 3000};
+constexpr double page_bytes = 4096;
+
+// Returns the time of the pages that a reserve adds. They are touched once each if later buffers take the place of
+// earlier ones, else anew by each buffer that lives long.
+range memory_cost_of(const site& site, const growth& grown) {
+  double long_lived = as_double(site.live) + as_double(site.remote_frees);
+  for (std::size_t index = 5; index < format::life_bucket_count; ++index)
+    long_lived += as_double(site.sums[counter::life_buckets + index]);
+  const double buffers =
+      as_double(site.sums[counter::blocks]) * as_double(grown.buffers) / std::max(as_double(grown.blocks), 1.0);
+  const double at_peak = std::min(as_double(site.peak_blocks), buffers);
+  return {at_peak * grown.spare_pages * page_ns.low,
+          std::max(at_peak, std::min(long_lived, buffers)) * grown.spare_pages * page_ns.high};
+}
+
+// Sets what follows from a reserve of the largest size of a bucket.
+void reserve_bucket(growth& growth, const site& site, std::size_t bucket) {
+  growth.bytes = format::size_bucket_end(bucket);
+  growth.saved_shares = {};
+  double buffer_count = 0, fitting = 0, spare = 0, pages = 0;
+  for (const double buffers : growth.ends) buffer_count += buffers;
+  for (std::size_t index = 0; index <= bucket; ++index) {
+    const double blocks = as_double(site.sums[counter::size_buckets + index]);
+    growth.saved_shares[index] = index < bucket ? 1 : 1 - as_double(growth.buffers) / std::max(blocks, 1.0);
+    const double unused = as_double(growth.bytes - format::size_bucket_end(index));
+    fitting += growth.ends[index];
+    spare += growth.ends[index] * unused;
+    pages += growth.ends[index] * std::min(unused, page_bytes) / page_bytes;
+  }
+  buffer_count = std::max(buffer_count, 1.0);
+  growth.fitting_share = fitting / buffer_count;
+  growth.spare_bytes = spare / buffer_count;
+  growth.spare_pages = pages / buffer_count;
+}
+
+// Sets what follows if each buffer reserves as much as it needs.
+void reserve_exactly(growth& growth, const site& site) {
+  growth.bytes = 0;
+  growth.fitting_share = 1;
+  growth.spare_bytes = growth.spare_pages = 0;
+  for (std::size_t index = 0; index < format::size_bucket_count; ++index) {
+    const double blocks = as_double(site.sums[counter::size_buckets + index]);
+    growth.saved_shares[index] = blocks == 0 ? 0 : std::max(1 - growth.ends[index] / blocks, 0.0);
+  }
 }
 
 // Returns the cost of copying: by realloc, and by a growing container, which copies half of the new buffer or more
@@ -160,6 +209,62 @@ std::uint64_t first_blocks_of_a_buffer(const site& site) {
   return is_multiple ? static_cast<std::uint64_t>(nearest) : 1;
 }
 
+// Returns the size of a bucket if a container of single elements doubles from one element on: the largest one in it.
+std::uint64_t doubled_size(std::uint64_t element_bytes, std::size_t bucket) {
+  std::uint64_t size = element_bytes;
+  while (size * 2 <= format::size_bucket_end(bucket)) size *= 2;
+  return size;
+}
+
+// Returns the bytes of the blocks of the first bucket, if all larger ones have doubled sizes; empty if they have not.
+std::optional<std::uint64_t> first_bytes_of(const site& site) {
+  std::uint64_t larger = 0;
+  for (std::size_t index = 1; index < format::size_bucket_count; ++index)
+    larger += site.sums[counter::size_buckets + index] * doubled_size(site.element_bytes, index);
+  if (larger > site.sums[counter::bytes]) return std::nullopt;
+  return site.sums[counter::bytes] - larger;
+}
+
+// Returns whether all blocks of a site have sizes that doubling from one element on gives.
+bool doubles_exactly(const site& site) {
+  return first_bytes_of(site) == site.sums[counter::size_buckets] * doubled_size(site.element_bytes, 0);
+}
+
+// How many buffers end in the first bucket, which has several sizes.
+struct first_sizes {
+  std::uint64_t buffers = 0;
+  bool is_certain = false;  // no other number has as many blocks and bytes
+};
+// Of n sizes that double, a buffer with k of them has k blocks and (2^k - 1) elements. So the blocks and bytes of the
+// bucket are two equations for the buffers with 1, 2 ... n sizes; the fewest and the most buffers that solve them have
+// at most two of these numbers.
+std::optional<first_sizes> first_sizes_of(const site& site, std::uint64_t sizes) {
+  if (site.element_bytes == 0) return std::nullopt;
+  const std::optional<std::uint64_t> bytes = first_bytes_of(site);
+  if (!bytes) return std::nullopt;
+  const auto elements_of = [](std::uint64_t count) { return static_cast<double>((std::uint64_t{1} << count) - 1); };
+  const double larger = as_double(site.sums[counter::size_buckets + 1]);
+  const double blocks = as_double(site.sums[counter::size_buckets]) - larger * static_cast<double>(sizes);
+  const double elements = as_double(*bytes) / site.element_bytes - larger * elements_of(sizes);
+  constexpr double tolerance = 1e-6;
+  range buffers = {std::numeric_limits<double>::max(), -1};
+  for (std::uint64_t small = 1; small <= sizes; ++small) {
+    for (std::uint64_t large = small + 1; large <= sizes; ++large) {
+      const double small_count = static_cast<double>(small), large_count = static_cast<double>(large);
+      const double divisor = small_count * elements_of(large) - large_count * elements_of(small);
+      const double small_buffers = (blocks * elements_of(large) - large_count * elements) / divisor;
+      const double large_buffers = (small_count * elements - blocks * elements_of(small)) / divisor;
+      const double slack = tolerance * std::max(blocks, 1.0);
+      if (small_buffers < -slack || large_buffers < -slack) continue;
+      buffers.low = std::min(buffers.low, small_buffers + large_buffers);
+      buffers.high = std::max(buffers.high, small_buffers + large_buffers);
+    }
+  }
+  if (buffers.high < 0) return std::nullopt;
+  return first_sizes{static_cast<std::uint64_t>(std::llround(std::max(buffers.middle(), 0.0))),
+                     buffers.high - buffers.low < 0.5 && site.error == 0};
+}
+
 }  // namespace
 
 growth growth_of(const site& site) {
@@ -184,16 +289,47 @@ growth growth_of(const site& site) {
   }
   const std::uint64_t by_realloc = blocks - std::min(blocks, site.sums[counter::reallocs]);
   if (site.sums[counter::reallocs] != 0 && by_realloc != 0) buffers = by_realloc;
+  const std::uint64_t first_blocks = first_blocks_of_a_buffer(site);
+  const bool uses_new = site.sums[counter::reallocs] == 0;
+  if (first_blocks > 1 && uses_new) {
+    if (const std::optional<first_sizes> first = first_sizes_of(site, first_blocks)) {
+      buffers = buffers - ends[0] + first->buffers;
+      ends[0] = first->buffers;
+      growth.is_counted = first->is_certain;
+    }
+  } else {
+    growth.is_counted = !uses_new || (site.element_bytes != 0 && doubles_exactly(site));
+  }
   if (buffers == 0 || buffers * 2 > blocks) return growth;  // at most one step each: a reserve would save too little
   std::uint64_t smaller = 0, total = 0;
   for (const std::uint64_t value : ends) total += value;
-  for (std::size_t index = 0; index < format::size_bucket_count && growth.bytes == 0; ++index) {
-    smaller += ends[index];
-    if (is_most(smaller, total)) growth.bytes = format::size_bucket_end(index);
-  }
+  std::transform(ends.begin(), ends.end(), growth.ends.begin(), as_double);
   growth.buffers = buffers;
   growth.steps = blocks - buffers;
+  for (std::size_t index = 0; index < format::size_bucket_count && growth.bytes == 0; ++index) {
+    smaller += ends[index];
+    if (is_most(smaller, total)) reserve_bucket(growth, site, index);
+  }
   return growth;
+}
+
+growth predictor::growth_of(const site& site) const {
+  const growth largest = analyse::growth_of(site);
+  if (largest.steps == 0) return largest;
+  growth best = largest;
+  reserve_exactly(best, site);
+  double max_saved_ns = 0;
+  for (std::size_t bucket = 0; bucket < format::size_bucket_count; ++bucket) {
+    if (format::size_bucket_end(bucket) > largest.bytes) break;
+    if (site.sums[counter::size_buckets + bucket] == 0) continue;
+    growth next = largest;
+    reserve_bucket(next, site, bucket);
+    const double saved_ns = predict_reserve(site, next).saved_ns.middle();
+    if (saved_ns < max_saved_ns) continue;
+    max_saved_ns = saved_ns;
+    best = next;
+  }
+  return best;
 }
 
 predictor::predictor(const format::recording& recording, const cost_model& costs)
@@ -261,6 +397,9 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
       const double hidden = std::max(saved.hidden, 0.0) * as_double(site.sums[counter::blocks]);
       remedy.saved_ns.low = std::min(remedy.saved_ns.low, hidden * (1 - std::max(site.error, prediction_error)));
     }
+    // The excerpts use the memory again that they free.
+    remedy.saved_ns.low -= remedy.memory_ns.high;
+    remedy.saved_ns.high -= remedy.memory_ns.low;
     // The saving may have a wider range than the cost, so that the lower end of one may belong to the upper end of the
     // other.
     remedy.ns = ordered_range(std::max(result.now_ns.low - remedy.saved_ns.low, 0.0),
@@ -271,6 +410,32 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
     result.reasons.emplace_back("how much of the calls overlaps with other work was not recorded");
   result.reasons.emplace_back("what a call costs the code around it is not known");
   if (site.error > 0) result.reasons.emplace_back("the counts are those of samples");
+}
+
+// Returns the prediction without the cost that remains.
+prediction predictor::predict_reserve(const site& site, const growth& grown) const {
+  prediction result;
+  result.remedy = remedy_kind::reserve;
+  const allocator_kind now = allocator_of(site);
+  result.saved_ns = sum_over(site, [&](lifetime_pattern pattern, std::size_t size) {
+    return costs_.pair_ns(now, pattern, size) * grown.saved_shares[size];
+  });
+  // Growth up to the reserved size copies nothing any more.
+  double blocks = 0, bytes = 0, bytes_in_place = 0;
+  for (std::size_t size = 0; size < format::size_bucket_count; ++size) {
+    const double in_bucket = as_double(site.sums[counter::size_buckets + size]);
+    const double in_bytes = in_bucket * as_double(format::size_bucket_end(size));
+    blocks += in_bucket * grown.saved_shares[size];
+    bytes += in_bytes;
+    if (grown.bytes == 0 || format::size_bucket_end(size) <= grown.bytes) bytes_in_place += in_bytes;
+  }
+  result.saved_ns += copying(site, costs_, grown) * (bytes == 0 ? 0 : bytes_in_place / bytes);
+  result.calls_saved = static_cast<std::uint64_t>(std::llround(std::max(blocks, 0.0)));
+  result.memory_ns = memory_cost_of(site, grown);
+  result.saved_ns = {result.saved_ns.low - result.memory_ns.high, result.saved_ns.high - result.memory_ns.low};
+  // Where no fixed number pays, only code that knows the number of elements gains.
+  if (grown.bytes == 0) result.saved_ns.low = std::min(result.saved_ns.low, 0.0);
+  return result;
 }
 
 site_prediction predictor::predict_exactly(const site& site, const growth& grown) const {
@@ -285,13 +450,9 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   const std::uint64_t blocks = site.sums[counter::blocks];
 
   if (grown.steps != 0 && site.category != heap_category::retained) {
-    const double share = share_of_steps(grown);
-    prediction reserve{
-        remedy_kind::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(as_double(blocks) * share))};
-    const range pairs = {result.now_ns.low - copies.low, result.now_ns.high - copies.high};
-    reserve.ns = pairs * (1 - share);
-    reserve.saved_ns = pairs * share;
-    reserve.saved_ns += copies;
+    prediction reserve = predict_reserve(site, grown);
+    reserve.ns = ordered_range(std::max(result.now_ns.low - reserve.saved_ns.low, 0.0),
+                               std::max(result.now_ns.high - reserve.saved_ns.high, 0.0));
     result.remedies.push_back(reserve);
   }
   if (site.category == heap_category::same_thread) {

@@ -1,6 +1,7 @@
 // Predicts the cost of a site, now and with each remedy.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ struct prediction {
   range saved_ns;                 // below 0 if it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
   bool saves_more = false;        // the remedy also saves unmodelled work, so that it may save more than `high`
+  range memory_ns;                // of the pages that it adds; `saved_ns` is less by it
 };
 
 struct site_prediction {
@@ -32,9 +34,17 @@ struct site_prediction {
 struct growth {
   std::uint64_t steps = 0;    // allocations that a reserve would save; 0: nothing grows
   std::uint64_t buffers = 0;  // number of growing buffers
-  std::uint64_t bytes = 0;    // bytes to reserve: enough for nine of ten buffers
+  std::uint64_t bytes = 0;    // bytes to reserve; 0: no fixed number pays
   std::uint64_t blocks = 0;   // all allocations, including the steps
+  bool is_counted = false;    // `steps` and `buffers` are counts; else they follow from the sizes, as far as these tell
+  using by_size = std::array<double, format::size_bucket_count>;
+  by_size ends{};            // the buffers by the size in which they end
+  by_size saved_shares{};    // the share of the blocks of a size that a reserve saves; below 0 if there are more
+  double fitting_share = 1;  // of the buffers, those for which `bytes` are enough
+  double spare_bytes = 0;    // of `bytes`, what an average buffer does not use
+  double spare_pages = 0;    // the pages of these that it touches nevertheless
 };
+// Returns the growth with enough bytes for nine of ten buffers. predictor::growth_of chooses them by their price.
 growth growth_of(const site& site);
 
 // Replaces the predictions of the cost model by the results of repeating the excerpts. `misprediction_rate` is the
@@ -62,6 +72,9 @@ class predictor {
   predictor(const format::recording& recording, const cost_model& costs);
 
   site_prediction predict(const site& site) const { return predict(site, growth_of(site)); }
+  // Returns the growth with the bytes to reserve that save most, at most enough for nine of ten buffers. Short buffers
+  // pay for them: by the price of a larger allocation, and by the pages that they touch.
+  growth growth_of(const site& site) const;
   // `grown` describes the buffers that this site grows, possibly together with other sites.
   site_prediction predict(const site& site, const growth& grown) const;
   // `measured_cpu_ns` is the processor time of the program without a recorder; 0: unknown.
@@ -71,6 +84,7 @@ class predictor {
 
  private:
   allocator_kind allocator_of(const site& site) const;
+  prediction predict_reserve(const site& site, const growth& grown) const;
   site_prediction predict_exactly(const site& site, const growth& grown) const;  // as if its counts were exact
 
   const format::recording& recording_;

@@ -58,7 +58,7 @@ TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
   EXPECT_EQ(allocation.type, "std::vector<int>");
   EXPECT_TRUE(allocation.has_grown);
   EXPECT_EQ(allocation.frame, 3U) << "the function to change is the program's own";
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "reserve(1024);");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "if (empty()) reserve(1024);");
   EXPECT_EQ(code(remedy_kind::pooled, allocation), "std::vector<int, tarn::allocator<int>>");
   EXPECT_EQ(code(remedy_kind::recycle, allocation), "auto kept = tarn::recycle<std::vector<int>>();");
 }
@@ -66,7 +66,7 @@ TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
 TEST(advice, a_vector_of_what_has_no_known_size_is_reserved_by_sizeof) {
   const allocation_info allocation =
       allocation_at(stack({"std::vector<row, std::allocator<row> >::_M_default_append(unsigned long)", "f()"}));
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "reserve(4096 / sizeof(row));");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "if (empty()) reserve(4096 / sizeof(row));");
 }
 
 TEST(advice, reserve_names_the_variable_of_the_line) {
@@ -75,25 +75,40 @@ TEST(advice, reserve_names_the_variable_of_the_line) {
     allocation.source = source;
     return code(remedy_kind::reserve, allocation, {600, 100, 1024});
   };
-  EXPECT_EQ(code_for("for (int k = 0; k < 200; ++k) v.push_back(k);"), "v.reserve(256);");
-  EXPECT_EQ(code_for("page.rows.emplace_back(k);"), "page.rows.reserve(256);");
-  EXPECT_EQ(code_for("if (text.size() < 4) lines_2.insert(at, k);"), "lines_2.reserve(256);");
-  EXPECT_EQ(code_for("pages[3].push_back(k);"), "reserve(256);") << "more than a name";
-  EXPECT_EQ(code_for("that->rows.push_back(k);"), "reserve(256);");
-  EXPECT_EQ(code_for("sum += collect(k);"), "reserve(256);");
-  EXPECT_EQ(code_for(""), "reserve(256);");
+  EXPECT_EQ(code_for("for (int k = 0; k < 200; ++k) v.push_back(k);"), "if (v.empty()) v.reserve(256);");
+  EXPECT_EQ(code_for("page.rows.emplace_back(k);"), "if (page.rows.empty()) page.rows.reserve(256);");
+  EXPECT_EQ(code_for("if (text.size() < 4) lines_2.insert(at, k);"), "if (lines_2.empty()) lines_2.reserve(256);");
+  EXPECT_EQ(code_for("pages[3].push_back(k);"), "if (empty()) reserve(256);") << "more than a name";
+  EXPECT_EQ(code_for("that->rows.push_back(k);"), "if (empty()) reserve(256);");
+  EXPECT_EQ(code_for("sum += collect(k);"), "if (empty()) reserve(256);");
+  EXPECT_EQ(code_for(""), "if (empty()) reserve(256);");
 }
 
 TEST(advice, growth_is_told_in_the_digits_that_are_known) {
   const allocation_info allocation =
       allocation_at(stack({"std::vector<int, x>::_M_realloc_append<int>(int&&)", "f()"}));
   site site;
-  const growth grown = {9'600'123, 1'195'938, 1024};
-  EXPECT_EQ(advise(remedy_kind::reserve, allocation, site, grown).text,
-            "reserve: 1,195,938 buffers grew in 9,600,123 steps, 9 of 10 to at most 1,024 bytes");
+  growth grown = {9'600'123, 1'195'938, 1024};
+  grown.is_counted = true;
+  const auto text = [&] { return advise(remedy_kind::reserve, allocation, site, grown).text; };
+  EXPECT_EQ(text(), "reserve: 1,195,938 buffers grew in 9,600,123 steps; 1,024 bytes are enough for 100 % of them");
+  grown.is_counted = false;
+  grown.fitting_share = 0.999;
+  EXPECT_EQ(text(),
+            "reserve: about 1.2 million buffers grew in 9.6 million steps; 1,024 bytes are enough for 99 % of them")
+      << "the sizes do not tell how many";
+  grown.is_counted = true;
   site.error = 0.01;
-  EXPECT_EQ(advise(remedy_kind::reserve, allocation, site, grown).text,
-            "reserve: about 1.2 million buffers grew in 9.6 million steps, 9 of 10 to at most 1,024 bytes");
+  site.peak_blocks = 100'000;
+  grown.spare_bytes = 857;
+  EXPECT_EQ(
+      text(),
+      "reserve: about 1.2 million buffers grew in 9.6 million steps; 1,024 bytes are enough for 99 % of them, and "
+      "take about 81.7 MiB more at the peak");
+  grown.bytes = 0;
+  EXPECT_EQ(text(),
+            "reserve: about 1.2 million buffers grew in 9.6 million steps; no fixed size pays, as most stay small");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, grown), "reserve(count);");
 }
 
 TEST(advice, a_copied_string_is_viewed) {
@@ -143,7 +158,7 @@ TEST(advice, a_string_that_grows_is_reserved) {
       stack({std::string(text_name) + "::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)",
              std::string(text_name) + "::_M_append(char const*, unsigned long)", "page()"}));
   EXPECT_TRUE(allocation.has_grown);
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 512}), "reserve(512);");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 512}), "if (empty()) reserve(512);");
 }
 
 TEST(advice, a_string_in_a_vector_is_a_string) {

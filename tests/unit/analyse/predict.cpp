@@ -153,6 +153,48 @@ TEST(predict, a_buffer_counts_once_however_many_of_its_sizes_share_a_bucket) {
   EXPECT_EQ(growth_of(growing_vectors(1000, 3000 + 40, 4)).buffers, 1020U) << "some end with one block, two or three";
 }
 
+// Vectors of int: 85 of 100 have three elements, and the others 250. All are in use at the peak, or none.
+site skewed_vectors(std::uint64_t peak_blocks) {
+  constexpr std::uint64_t buffers = 1'000'000, long_ones = 150'000;
+  site site = growing_vectors(long_ones, 3 * buffers, 4);
+  site.category = heap_category::same_thread;
+  site.sums[format::bytes] = buffers * (4 + 8 + 16) + long_ones * (2048 - 32);
+  site.sums[format::life_buckets + 1] = site.sums[format::blocks] - buffers;
+  site.sums[format::life_buckets + (peak_blocks == 0 ? 0 : 10)] += buffers;
+  site.peak_blocks = peak_blocks;
+  return site;
+}
+
+TEST(predict, blocks_and_bytes_tell_how_many_buffers_grew) {
+  const growth growth = growth_of(skewed_vectors(0));
+  EXPECT_EQ(growth.buffers, 1'000'000U) << "each has three blocks in the first bucket";
+  EXPECT_EQ(growth.steps, 2'900'000U);
+  EXPECT_TRUE(growth.is_counted);
+  site site = skewed_vectors(0);
+  site.sums[format::bytes] -= 8'000'000;  // fewer than three blocks each
+  EXPECT_GT(growth_of(site).buffers, 1'000'000U);
+  EXPECT_FALSE(growth_of(site).is_counted) << "several numbers have these blocks and bytes";
+}
+
+TEST(predict, short_buffers_pay_for_the_bytes_to_reserve) {
+  const format::recording recording = recording_of({{.blocks = 0}});
+  const cost_model costs = simple_costs();
+  const predictor predictor(recording, costs);
+  const growth of_the_peak = predictor.growth_of(skewed_vectors(100'000));
+  EXPECT_EQ(of_the_peak.bytes, 16U) << "1,024 bytes for each would touch a quarter of a page more";
+  EXPECT_DOUBLE_EQ(of_the_peak.fitting_share, 0.85);
+  EXPECT_DOUBLE_EQ(of_the_peak.spare_bytes, 0);
+  const prediction* const reserve = find_remedy(predictor.predict(skewed_vectors(100'000)), remedy_kind::reserve);
+  ASSERT_NE(reserve, nullptr);
+  EXPECT_GT(reserve->saved_ns.low, 0);
+  EXPECT_EQ(predictor.growth_of(skewed_vectors(0)).bytes, 1024U) << "one at a time costs no memory";
+  const growth largest = growth_of(skewed_vectors(100'000));
+  EXPECT_EQ(largest.bytes, 1024U) << "enough for nine of ten";
+  EXPECT_DOUBLE_EQ(largest.spare_bytes, 0.85 * 1008);
+  const site_prediction loss = predictor.predict(skewed_vectors(100'000), largest);
+  EXPECT_LT(find_remedy(loss, remedy_kind::reserve)->saved_ns.low, 0);
+}
+
 TEST(predict, containers_of_many_sizes_do_not_grow) {
   format::recording recording = grown_by_realloc();
   format::heap_counts& cell = recording.cells[{1, 0, 0}];
@@ -222,7 +264,8 @@ TEST(predict, sites_that_grow_the_same_buffers_share_the_steps) {
   const site site = find(recording).sites[0];
   EXPECT_EQ(find_remedy(predictor(recording, simple_costs()).predict(site), remedy_kind::reserve), nullptr)
       << "alone, of one size";
-  const growth growth = {.steps = 600, .buffers = 200, .bytes = 1024, .blocks = 800};
+  growth growth = {.steps = 600, .buffers = 200, .bytes = 1024, .blocks = 800};
+  growth.saved_shares.fill(0.75);
   const site_prediction prediction = predictor(recording, simple_costs()).predict(site, growth);
   ASSERT_NE(find_remedy(prediction, remedy_kind::reserve), nullptr);
   EXPECT_EQ(find_remedy(prediction, remedy_kind::reserve)->calls_saved, 150U) << "three of four allocations";
