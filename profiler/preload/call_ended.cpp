@@ -4,6 +4,7 @@
 
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/call_facts.hpp"
+#include "profiler/preload/call_time.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/region.hpp"
@@ -64,7 +65,15 @@ void call_ended(format::call_cell& cell, std::uint64_t weight, std::uint64_t beg
     // Atomic, as a signal's handler may add in between.
     cell.value[counter].fetch_add(weight * amount, std::memory_order_relaxed);
   };
-  add(format::call_ticks, ticks);
+  sampled_call sampled{ticks, weight, ticks};
+  if (weight > 1 && ticks >= long_ticks) {
+    const std::uint64_t other_calls = cell.value[format::calls].load(std::memory_order_relaxed) - weight;
+    if (other_calls != 0)
+      sampled.mean_ticks = cell.value[format::call_ticks].load(std::memory_order_relaxed) / other_calls;
+    sampled.long_calls = note_long_call_in(cell);
+    sampled.is_long = true;
+  }
+  cell.value[format::call_ticks].fetch_add(ticks_of(sampled), std::memory_order_relaxed);
   const call_facts facts = facts_of_call(number);
   if (result < 0 && result > -4096) {
     add(format::errors, 1);

@@ -86,14 +86,32 @@ void note_dispatched_call() noexcept;
 
 // Returns true unless the caller is a child that shares this process's memory.
 bool is_own_process() noexcept;
+// A cell's `last_block` has, from its lowest bit up, the calls in a block, the number of that block, and how many long
+// calls windows have seen.
+constexpr unsigned block_calls_bits = 24, long_calls_at = block_calls_bits + 32;
+constexpr std::uint64_t max_long_calls = 255;
+
+// Counts a call in a block. Returns how many the block had before.
+inline std::uint64_t calls_in_block(format::call_cell& cell, std::uint32_t number) noexcept {
+  constexpr std::uint64_t max_calls = (std::uint64_t{1} << block_calls_bits) - 1;
+  const std::uint64_t long_calls = cell.last_block >> long_calls_at << long_calls_at;
+  const std::uint64_t block = std::uint64_t{number} << block_calls_bits, last = cell.last_block - long_calls;
+  const std::uint64_t calls_before = (last & ~max_calls) == block ? last - block : 0;
+  cell.last_block = long_calls + block + (calls_before < max_calls ? calls_before + 1 : max_calls);
+  return calls_before;
+}
+
+// Counts a long call that a window has seen. Returns how many there were before, at most `max_long_calls`.
+inline std::uint64_t note_long_call_in(format::call_cell& cell) noexcept {
+  const std::uint64_t before = cell.last_block >> long_calls_at;
+  if (before < max_long_calls) cell.last_block += std::uint64_t{1} << long_calls_at;
+  return before;
+}
+
 // Adds W (W - 1) y² to the variance of a cell's count, as the y-th call of a block comes. Threads that were made in one
 // block begin alike, and count as one.
 inline void count_spread(format::call_cell& cell, std::uint64_t weight) noexcept {
-  constexpr unsigned bits = 24;
-  constexpr std::uint64_t max_calls = (std::uint64_t{1} << bits) - 1;
-  const std::uint64_t block = std::uint64_t{own_window.block} << bits, last = cell.last_block;
-  const std::uint64_t calls_before = (last >> bits << bits) == block ? last - block : 0;
-  cell.last_block = block + (calls_before < max_calls ? calls_before + 1 : max_calls);
+  const std::uint64_t calls_before = calls_in_block(cell, own_window.block);
   cell.value[format::call_spread].fetch_add(weight * (weight - 1) * (2 * (calls_before + own_window.siblings) + 1),
                                             std::memory_order_relaxed);
 }
