@@ -303,7 +303,8 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
 /// Does what tarn::with does, but waits for at most this time. Returns what `function` returns, in a std::optional that
 /// is empty when the locks were not free in time; for a function without a result, a bool. Every Mutex needs
 /// try_lock_for(): std::timed_mutex, or std::shared_timed_mutex. As after try_lock_for(), builds with checks watch the
-/// order of the locks that are taken later. Cost: that of tarn::with, and a reading of the clock for each wait.
+/// order of the locks that are taken later. Any thread may call it. Throws only what `function` throws; an object given
+/// twice is a named fault. Cost: that of tarn::with, and a reading of the clock for each wait.
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, Function&& function,
                             std::source_location location = std::source_location::current()) {
@@ -346,7 +347,7 @@ decltype(auto) with_range(Range&& objects, Function&& function,
   return std::invoke(std::forward<Function>(function), range.values());
 }
 /// Does the same, but waits for at most this time. The result is that of with_for(), and so is what it asks of every
-/// Mutex.
+/// Mutex. Any thread may call it. Throws std::bad_alloc before it locks anything, and what `function` throws.
 template <class Rep, class Period, detail::range_of_timed_shared Range, class Function>
 [[nodiscard]] auto with_range_for(std::chrono::duration<Rep, Period> longest, Range&& objects, Function&& function,
                                   std::source_location location = std::source_location::current())

@@ -20,7 +20,7 @@ struct prediction {
   range saved_ns;                 // below 0 if it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
   bool saves_more = false;        // the remedy also saves unmodelled work, so that it may save more than `high`
-  range memory_ns;                // of the pages that it adds; `saved_ns` is less by it
+  range memory_ns = {};           // of the pages that it adds; `saved_ns` is less by it
 };
 
 struct site_prediction {

@@ -8,7 +8,8 @@
 
 namespace tarn::preload {
 
-// A hold of a lock that has ended. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not timed.
+// A hold of a lock that has past_hold. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not
+// timed.
 struct known_hold {
   std::uint64_t holder, acquired_at, released_at;
 };
@@ -35,11 +36,11 @@ class release_log {
   known_hold hold(std::uint64_t number) const noexcept {
     const entry& slot = entries_[number % size];
     if (number == 0 || slot.number.load(std::memory_order_acquire) != number) return {};
-    const known_hold hold = {slot.holder.load(std::memory_order_relaxed),
-                             slot.acquired_at.load(std::memory_order_relaxed),
-                             slot.released_at.load(std::memory_order_relaxed)};
+    const known_hold past_hold = {slot.holder.load(std::memory_order_relaxed),
+                                  slot.acquired_at.load(std::memory_order_relaxed),
+                                  slot.released_at.load(std::memory_order_relaxed)};
     std::atomic_thread_fence(std::memory_order_acquire);
-    return slot.number.load(std::memory_order_relaxed) == number ? hold : known_hold{};
+    return slot.number.load(std::memory_order_relaxed) == number ? past_hold : known_hold{};
   }
 
  private:

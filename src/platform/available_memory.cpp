@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 
 #include "base/text.hpp"
@@ -50,8 +49,16 @@ std::string_view part_of(std::string_view text, std::size_t begin, std::size_t e
 std::size_t number_in(std::string_view text) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() ? number : unknown;
+  bool has_digits = false;
+  for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1)) {
+    // std::from_chars would leave functions of the C++ library in libtarn-malloc.a.
+    if (__builtin_mul_overflow(number, std::size_t{10}, &number) ||
+        __builtin_add_overflow(number, static_cast<std::size_t>(text.front() - '0'), &number)) {
+      return unknown;
+    }
+    has_digits = true;
+  }
+  return has_digits ? number : unknown;
 }
 
 // Returns the number in the line that begins with `name`, or `otherwise`.

@@ -1,5 +1,6 @@
 // Ends all blocks of a heap at once, and makes its record ready for another owner.
 #include <algorithm>
+#include <iterator>
 
 #include "memory/heap/heap.hpp"
 #include "platform/platform.hpp"
@@ -72,7 +73,7 @@ void heap::purge_record() noexcept {
   const std::size_t page = platform::page_bytes();
   char* const begin = base::align_up(reinterpret_cast<char*>(classes), page);
   char* const end = base::align_up(reinterpret_cast<char*>(this + 1), page);
-  TARN_CHECK(std::ranges::all_of(classes, [](const class_state& entry) {
+  TARN_CHECK(std::all_of(std::begin(classes), std::end(classes), [](const class_state& entry) {
     return entry.front == nullptr && entry.behind.count == 0 && entry.available.empty() && entry.seen_top == nullptr &&
            entry.capacity == 0 && entry.allocated.get() == 0 && entry.freed.get() == 0;
   }));

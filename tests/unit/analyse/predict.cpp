@@ -184,7 +184,8 @@ TEST(predict, short_buffers_pay_for_the_bytes_to_reserve) {
   EXPECT_EQ(of_the_peak.bytes, 16U) << "1,024 bytes for each would touch a quarter of a page more";
   EXPECT_DOUBLE_EQ(of_the_peak.fitting_share, 0.85);
   EXPECT_DOUBLE_EQ(of_the_peak.spare_bytes, 0);
-  const prediction* const reserve = find_remedy(predictor.predict(skewed_vectors(100'000)), remedy_kind::reserve);
+  const site_prediction gain = predictor.predict(skewed_vectors(100'000));
+  const prediction* const reserve = find_remedy(gain, remedy_kind::reserve);
   ASSERT_NE(reserve, nullptr);
   EXPECT_GT(reserve->saved_ns.low, 0);
   EXPECT_EQ(predictor.growth_of(skewed_vectors(0)).bytes, 1024U) << "one at a time costs no memory";

@@ -21,6 +21,7 @@ class waiting : public testing::Test {};
 using mutexes = testing::Types<std::mutex, tarn::spin_mutex, std::shared_mutex>;
 TYPED_TEST_SUITE(waiting, mutexes);
 
+#ifndef __SANITIZE_ADDRESS__  // it takes the frames that pthread_cancel unwinds for live ones
 // A thread that pthread_cancel ends while it waits leaves nothing behind that a later change would touch.
 TYPED_TEST(waiting, a_cancelled_thread_leaves_the_list) {
   tarn::shared<int, TypeParam> number(0);
@@ -43,6 +44,7 @@ TYPED_TEST(waiting, a_cancelled_thread_leaves_the_list) {
   EXPECT_EQ(looks, before) << "nobody waits any more";
   EXPECT_EQ(number.copy(), 1);
 }
+#endif
 
 TYPED_TEST(waiting, for_ever_is_not_over_at_once) {
   tarn::shared<int, TypeParam> number(0);
