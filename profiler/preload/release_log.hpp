@@ -8,8 +8,7 @@
 
 namespace tarn::preload {
 
-// A hold of a lock that has past_hold. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not
-// timed.
+// A hold of a lock that has ended. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not timed.
 struct known_hold {
   std::uint64_t holder, acquired_at, released_at;
 };
