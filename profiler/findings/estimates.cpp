@@ -44,12 +44,16 @@ void limit_sum(std::vector<site>& sites, std::uint64_t limit, const std::vector<
   if (sum <= limit) return;
   const double excess = as_double(sum - limit);
   const auto take_off = [&](auto share_of) {
-    std::uint64_t left = sum;
+    std::uint64_t left = 0;
+    for (site& site : sites) left += value(site);
     double wanted_sum = 0, lowered_sum = 0;
     for (std::size_t index = 0; index < sites.size(); ++index) {
-      wanted_sum += share_of(index) * as_double(value(sites[index]));
-      const std::uint64_t less =
-          std::min(static_cast<std::uint64_t>(std::llround(wanted_sum - lowered_sum)), value(sites[index]));
+      const double reduction = share_of(index) * as_double(value(sites[index]));
+      if (reduction == 0) continue;
+      wanted_sum += reduction;
+      // Sites before this one may have been lowered by more than is wanted so far, because of rounding.
+      const long long missing = std::max(std::llround(wanted_sum - lowered_sum), 0LL);
+      const std::uint64_t less = std::min(static_cast<std::uint64_t>(missing), value(sites[index]));
       lowered_sum += as_double(less);
       value(sites[index]) -= less;
       left -= less;
@@ -57,6 +61,14 @@ void limit_sum(std::vector<site>& sites, std::uint64_t limit, const std::vector<
     return left;
   };
   if (variance > 0) sum = take_off([&](std::size_t index) { return std::min(excess * errors[index] / variance, 1.0); });
+  std::uint64_t uncertain_sum = 0;
+  for (std::size_t index = 0; index < sites.size(); ++index) {
+    if (errors[index] > 0) uncertain_sum += value(sites[index]);
+  }
+  if (sum > limit && uncertain_sum > 0) {  // some sites had less than their share, or rounding has left some
+    const double share = std::min(as_double(sum - limit) / as_double(uncertain_sum), 1.0);
+    sum = take_off([&](std::size_t index) { return errors[index] > 0 ? share : 0.0; });
+  }
   if (sum > limit) {
     const double share = as_double(sum - limit) / as_double(sum);
     take_off([&](std::size_t) { return share; });

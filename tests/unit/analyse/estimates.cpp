@@ -203,5 +203,23 @@ TEST(estimates, a_recording_that_is_late_does_not_know_what_is_left) {
   EXPECT_GT(find_memory(recording, heap.sites, {}).end_range.high, 0) << "the frees may be of other blocks";
 }
 
+// A lowered site may be rounded by more than is wanted so far; the sites after it stay as they are then.
+TEST(estimates, rounding_takes_no_block_from_a_site_that_is_known) {
+  std::vector<site> sites(3);
+  const auto set = [](site& site, std::uint64_t blocks, std::uint64_t spread) {
+    site.sums[format::blocks] = blocks;
+    site.sums[format::spread] = spread;
+  };
+  set(sites[0], 3, 6);
+  set(sites[1], 1, 0);
+  set(sites[2], 3, 6);
+  exact_totals totals;
+  totals.allocations = 6;
+  totals.bytes = 1'000'000;
+  reconcile(sites, totals, 0);
+  EXPECT_EQ(sites[1].sums[format::blocks], 1U) << "each of its blocks was sampled";
+  EXPECT_EQ(sites[0].sums[format::blocks] + sites[2].sums[format::blocks], 5U);
+}
+
 }  // namespace
 }  // namespace tarn::analyse
