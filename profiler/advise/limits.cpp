@@ -117,8 +117,9 @@ figure_range range_of(const limit& limit, double value, const location_sums& sam
 figure_range processor_range(const limit& limit, const totals& whole) {
   figure_range share{1, 1};
   if (!limit.function.empty() || !limit.file.empty()) {
+    if (whole.samples == 0) return {0, limit.metric == metric_kind::cpu_share ? 1 : whole.cpu_seconds.high};
     const std::uint64_t samples = whole.samples_at(limit);
-    const double middle = whole.samples == 0 ? 0 : as_double(samples) / as_double(whole.samples);
+    const double middle = as_double(samples) / as_double(whole.samples);
     const double error = share_error(samples, whole.samples);
     share = {std::max(middle - error, 0.0), std::min(middle + error, 1.0)};
   }

@@ -167,12 +167,11 @@ void print_change(const analyse::analysis& before, const change& change, std::si
   }
   fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
   if (const analyse::offer* const offer = change.judged()) {
-    const std::string replacement_text =
-        change.taken_instead
-            ? fmt::format(", replacement_text of {},", analyse::name(change.before->first->predicted.remedy))
-            : "";
+    const std::string replaced_remedy =
+        change.taken_instead ? fmt::format(", instead of {},", analyse::name(change.before->first->predicted.remedy))
+                             : "";
     fmt::print("   {}\n", cut(fmt::format("{}: {}{} was predicted to save {}", verdict(change),
-                                          analyse::name(offer->predicted.remedy), replacement_text,
+                                          analyse::name(offer->predicted.remedy), replaced_remedy,
                                           cost_text(before, offer->predicted.saved_ns)),
                               text_width - 3));
   }

@@ -145,6 +145,15 @@ TEST(limits, processor_time_is_that_of_the_program_or_of_a_place) {
   EXPECT_FALSE(checked_of_processor("cpu time at function parse <= 1 s").is_open());
 }
 
+TEST(limits, no_sample_decides_nothing) {
+  totals whole;
+  whole.cpu_seconds = {0.001, 0.002};
+  const auto check = [&](const char* expression) { return check_limits({limit_of(expression)}, {}, whole, 0).at(0); };
+  EXPECT_TRUE(check("cpu share at function parse <= 1 %").is_open()) << "a run that is too short to be sampled";
+  EXPECT_TRUE(check("cpu time at function parse <= 1 ms").is_open());
+  EXPECT_FALSE(check("cpu time at function parse <= 2 ms").is_open()) << "the program took no more";
+}
+
 TEST(limits, of_the_processor_have_no_category_and_a_share_needs_a_place) {
   for (const char* const wrong :
        {"kept cpu time <= 1 s", "cpu share <= 5 %", "cpu share at function f <= 1 % per request"})
