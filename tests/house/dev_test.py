@@ -214,8 +214,8 @@ class Dev(unittest.TestCase):
             f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix"
             for preset in ["release", "checks"]])
         self.assertIn("install takes one folder", self.dev("install", expect=1))
-        self.assertIn("install takes one folder", self.dev("install", "--help", expect=1))
-        self.assertFalse((self.machine / "--help").exists())
+        self.assertIn("install takes one folder", self.dev("install", "--prefix", expect=1))
+        self.assertFalse((self.machine / "--prefix").exists())
 
     def test_install_brings_the_library_alone_where_asked(self):
         self.dev("install", "--library", "prefix")
@@ -297,6 +297,22 @@ class Dev(unittest.TestCase):
         self.assertIn('no command "tset"', self.dev("tset", expect=1))
         self.assertIn('no preset "fast": one of dev release', self.dev("build", "fast", expect=1))
         self.assertIn("Usage: ./dev COMMAND", self.dev())
+
+    def test_each_command_answers_help_and_sets_nothing_up(self):
+        self.file("have")  # all packages are missing
+        script = (self.project / "dev").read_text(encoding="utf-8")
+        commands = set(re.findall(r"^command_(\w+)\(", script, re.MULTILINE)) - {"soak"}
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            with self.subTest(command):
+                output = self.dev(command, "--help")
+                self.assertRegex(output, rf"\AUsage: ./dev COMMAND\n\n  {command} ")
+                self.assertEqual(self.dev(command, "-h"), output)
+        self.assertIn("  bench sync ", self.dev("bench", "sync", "--help"))
+        self.assertEqual([self.calls("apt-get"), self.calls("cmake")], [[], []])
+        self.assertEqual({call.split()[-2:][0] for call in self.calls("python3")},
+                         {"bench/run.py", "bench/demo/run.py", "tests/findings/findings.py"})
+        self.assertFalse((self.project / "build").exists())
 
     def test_called_through_a_link(self):
         link = self.machine / "link"
