@@ -45,6 +45,7 @@ class Expectation:
         self.path = path
         self.common_environment = {}
         self.exit, self.signal, self.stderr = 0, None, []
+        self.last_of_all = self.last = None
         self.environment, self.clear_environment = {}, False
         self.limits = {"RLIMIT_AS": 10 << 30}  # a leak must not take the machine down
         self.closed, self.timeout = [], HANG_S
@@ -60,6 +61,7 @@ class Expectation:
                 words.append((number, *word.groups()))
             elif at_top and not line.startswith(comment):
                 words, at_top = self.take_all(words), False
+                self.last_of_all, self.last = self.last, None
             elif start:
                 if start.group(1) == case:
                     self.is_case = True
@@ -67,6 +69,8 @@ class Expectation:
                 words = []
         if words:
             sys.exit(f"{path}:{words[0][0]}: no case follows")
+        last = self.last or (self.last_of_all if self.stderr else None)
+        self.stderr += [last] if last else []
 
     def tells_more(self):
         """Run on guarded or hardened blocks though it does not ask for them: reports may tell more."""
@@ -85,6 +89,10 @@ class Expectation:
             self.signal = signal.Signals["SIG" + argument]
         elif word == "stderr":
             self.stderr.append(argument)
+        elif word == "last":
+            self.last = argument
+        elif word == "more" and self.last:
+            self.last += " " + argument
         elif word == "more" and self.stderr:
             self.stderr[-1] += " " + argument
         elif word == "env" and argument == "nothing":

@@ -1,15 +1,31 @@
 // Blocks that are freed twice.
 //@ tarn-only
 //@ signal ABRT
+//@ last tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "../cases.h"
 
+static void free_twice(void* p) {
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+static void* release(void* p) {
+  free(p);
+  return NULL;
+}
+
+static void run_thread(void* (*body)(void*), void* p) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, body, p) == 0 && pthread_join(thread, NULL) == 0);
+}
+
 // A block is freed again after ten others of its size.
 //@ stderr tarn: free({p}): double free of a block of 320 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_after_few) {
   void* p[11];
   for (int i = 0; i < 11; ++i) p[i] = malloc(320);
@@ -20,7 +36,6 @@ CASE(double_free_after_few) {
 
 // A block is freed again after five thousand others of its size.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_after_many) {
   enum { count = 5000 };
   static void* p[count];
@@ -32,7 +47,6 @@ CASE(double_free_after_many) {
 
 // A block is freed again after one other of its size.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_after_one) {
   void* p = malloc(64);
   void* second = malloc(64);
@@ -44,7 +58,6 @@ CASE(double_free_after_one) {
 
 // A block is freed again after blocks of other sizes came and went.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_after_other_sizes) {
   void* keep = hidden(malloc(64));  // the slab stays, which another class may take when it is empty
   void* p = malloc(64);
@@ -57,28 +70,11 @@ CASE(double_free_after_other_sizes) {
 
 // A block of aligned_alloc is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 4096 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
-CASE(double_free_aligned) {
-  void* p = aligned_alloc(4096, 4096);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
-}
+CASE(double_free_aligned) { free_twice(aligned_alloc(4096, 4096)); }
 
 // A block is freed twice in a row.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
-CASE(double_free_at_once) {
-  void* p = malloc(64);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
-}
-
-static void* release(void* p) {
-  free(p);
-  return NULL;
-}
+CASE(double_free_at_once) { free_twice(malloc(64)); }
 
 enum { batch_count = 1000 };  // so many blocks go to their owner in batches
 static void* batch[batch_count];
@@ -117,14 +113,8 @@ static void* release_with_first_half(void* p) {
   return NULL;
 }
 
-static void run_thread(void* (*body)(void*), void* p) {
-  pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, body, p) == 0 && pthread_join(thread, NULL) == 0);
-}
-
 // A block is freed by its owner, then by another thread among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_batch_after_owner) {
   void* p = allocate_batch();
   free(p);
@@ -134,7 +124,6 @@ CASE(double_free_batch_after_owner) {
 
 // A block is freed by another thread among many other blocks, then by its owner.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_batch_before_owner) {
   void* p = allocate_batch();
   run_thread(release_before_batch, p);
@@ -144,7 +133,6 @@ CASE(double_free_batch_before_owner) {
 
 // A block is freed by each of two threads, neither of which owns it, among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_batch_two_threads) {
   void* p = allocate_batch();
   run_thread(release_with_first_half, p);
@@ -154,7 +142,6 @@ CASE(double_free_batch_two_threads) {
 
 // The same, and the owner only allocates then, so that it takes both batches in when its magazine is empty.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_batches_then_malloc) {
   void* p = allocate_batch();
   run_thread(release_with_first_half, p);
@@ -164,39 +151,24 @@ CASE(double_free_batches_then_malloc) {
 
 // A block is freed by its owner, then by another thread. That is seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_by_other_thread) {
   void* p = malloc(64);
   note_pointer("p", p);
   free(p);
-  pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0 && pthread_join(thread, NULL) == 0);
+  run_thread(release, hidden(p));
   fetch_frees();
 }
 
 // A block of calloc is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 1024 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
-CASE(double_free_calloc) {
-  void* p = calloc(4, 256);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
-}
+CASE(double_free_calloc) { free_twice(calloc(4, 256)); }
 
 // A block of 256 MiB is freed twice: its address space has gone back to the system.
 //@ stderr tarn: free({p}): double free of a block of 268435456 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
-CASE(double_free_huge) {
-  void* p = malloc(256 << 20);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
-}
+CASE(double_free_huge) { free_twice(malloc(256 << 20)); }
 
 // A block is freed twice by a thread that is not its owner, among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_in_batch) {
   run_thread(release_twice_in_batch, allocate_batch());
   fetch_frees();
@@ -204,7 +176,6 @@ CASE(double_free_in_batch) {
 
 // A block is freed by the parent, then by a child made after that.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_in_child) {
   void* p = malloc(64);
   note_pointer("p", p);
@@ -218,23 +189,13 @@ CASE(double_free_in_child) {
 
 // A large block is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 1048576 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
-CASE(double_free_large) {
-  void* p = malloc(1 << 20);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
-}
+CASE(double_free_large) { free_twice(malloc(1 << 20)); }
 
 // A block of the largest size class is freed twice.
 //@ stderr tarn: free({p}): double free of a block of 262144 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_largest_class) {
   void* keep = malloc(262144);
-  void* p = malloc(262144);
-  note_pointer("p", p);
-  free(p);
-  free(hidden(p));
+  free_twice(malloc(262144));
   CHECK(keep != NULL);
 }
 
@@ -249,7 +210,6 @@ static void* make_orphan(void* unused) {
 
 // The block of an ended thread is freed twice. That is seen at the latest when another thread acts for the heap.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_of_orphan) {
   pthread_t thread;
   void* p = NULL;
@@ -263,12 +223,10 @@ CASE(double_free_of_orphan) {
 // A block is freed by another thread, which ended, then by its owner. That is seen at the latest when the owner fetches
 // it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_other_thread_first) {
   void* p = malloc(64);
   note_pointer("p", p);
-  pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, release, p) == 0 && pthread_join(thread, NULL) == 0);
+  run_thread(release, p);
   free(hidden(p));
   fetch_frees();
 }
@@ -281,12 +239,10 @@ static void* release_twice(void* p) {
 
 // A block is freed twice by a thread that is not its owner. That is seen at the latest when the owner fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_remote_twice) {
   void* p = malloc(64);
   note_pointer("p", p);
-  pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, release_twice, p) == 0 && pthread_join(thread, NULL) == 0);
+  run_thread(release_twice, p);
   fetch_frees();
 }
 
@@ -302,7 +258,6 @@ static void* release_and_wait(void* p) {
 // A block is freed by another thread, then by its owner, whose slab is gone when the other thread sends what it has
 // freed.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_slab_gone) {
   enum { count = 5000 };
   static void* blocks[count];
@@ -323,21 +278,15 @@ CASE(double_free_slab_gone) {
 // A block is freed once by each of two threads, neither of which owns it. That is seen at the latest when the owner
 // fetches it.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_free_two_threads) {
   void* p = malloc(64);
   note_pointer("p", p);
-  for (int i = 0; i < 2; ++i) {
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-  }
+  for (int i = 0; i < 2; ++i) run_thread(release, hidden(p));
   fetch_frees();
 }
 
 // The old address is freed after realloc moved the block.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(free_after_realloc) {
   void* p = malloc(64);
   note_pointer("p", p);
@@ -348,7 +297,6 @@ CASE(free_after_realloc) {
 
 // A freed block is given to realloc.
 //@ stderr tarn: realloc({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(realloc_of_freed) {
   void* p = malloc(64);
   note_pointer("p", p);

@@ -1,6 +1,8 @@
 // Addresses that are no blocks of the allocator.
 //@ tarn-only
 //@ signal ABRT
+//@ last tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ more never freed
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -8,8 +10,6 @@
 
 // free of a foreign pointer as the first call into the allocator.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_first_call) {
   void* p = mmap(NULL, 1 << 22, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   note_pointer("p", p);
@@ -18,8 +18,6 @@ CASE(free_first_call) {
 
 // free of the address of a function.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_function) {
   void* p = hidden((void*)(uintptr_t)main);
   note_pointer("p", p);
@@ -28,8 +26,6 @@ CASE(free_function) {
 
 // free of the first address above those of a process.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_high_half) {
   free(malloc(10));
   note_pointer("p", (void*)((uintptr_t)1 << 47));
@@ -38,8 +34,6 @@ CASE(free_high_half) {
 
 // free of a string literal.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_literal) {
   const char* p = "a literal, not a block";
   note_pointer("p", p);
@@ -48,8 +42,6 @@ CASE(free_literal) {
 
 // free of -1, as some functions return it for an error.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_minus_one) {
   free(malloc(10));
   note_pointer("p", (void*)-1);
@@ -58,8 +50,6 @@ CASE(free_minus_one) {
 
 // free of a mapping that the program made itself.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_mmap) {
   free(malloc(10));
   void* p = mmap(NULL, 1 << 22, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,8 +60,6 @@ CASE(free_mmap) {
 
 // free of an address that no x86-64 pointer can have.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_noncanonical) {
   free(malloc(10));
   note_pointer("p", (void*)0xdead123456789ab0);
@@ -80,8 +68,6 @@ CASE(free_noncanonical) {
 
 // free of a small number that was taken for a pointer.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_small_number) {
   free(malloc(10));
   note_pointer("p", (void*)0x1230);
@@ -90,8 +76,6 @@ CASE(free_small_number) {
 
 // free of an address on the stack.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_stack) {
   char local[256] = "";
   char* p = hidden(local);
@@ -112,8 +96,6 @@ static void* work(void* argument) {
 
 // free of an address on the stack of a thread, by that thread.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_stack_of_thread) {
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, work, NULL) == 0 && pthread_join(thread, NULL) == 0);
@@ -123,8 +105,6 @@ static _Alignas(64) char variable[256];
 
 // free of a static variable.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_static) {
   free(malloc(10));
   note_pointer("p", variable);
@@ -133,8 +113,6 @@ CASE(free_static) {
 
 // free of a good pointer with a tag in its upper bits.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_tagged) {
   char* block = malloc(100);
   note_pointer("p", (void*)((uintptr_t)block | (uintptr_t)1 << 60));
@@ -143,8 +121,6 @@ CASE(free_tagged) {
 
 // free of an address where nothing is mapped.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(free_unmapped) {
   char* p = mmap(NULL, (size_t)1 << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(p != MAP_FAILED && munmap(p, (size_t)1 << 30) == 0);
@@ -154,8 +130,6 @@ CASE(free_unmapped) {
 
 // realloc of an address that is no block.
 //@ stderr tarn: realloc({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(realloc_foreign) {
   note_pointer("p", variable);
   CHECK(realloc(hidden(variable), 1000) == NULL);
@@ -163,8 +137,6 @@ CASE(realloc_foreign) {
 
 // realloc to no bytes is a free, and a foreign pointer is found there too.
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(realloc_zero_foreign) {
   note_pointer("p", variable);
   CHECK(realloc(hidden(variable), 0) == NULL);
@@ -172,8 +144,6 @@ CASE(realloc_zero_foreign) {
 
 // reallocarray of an address that is no block.
 //@ stderr tarn: realloc({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(reallocarray_foreign) {
   note_pointer("p", variable);
   CHECK(reallocarray(hidden(variable), 10, 10) == NULL);
@@ -181,8 +151,6 @@ CASE(reallocarray_foreign) {
 
 // malloc_usable_size of an address that is no block.
 //@ stderr tarn: malloc_usable_size({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
-//@ more never freed
 CASE(usable_size_foreign) {
   note_pointer("p", variable);
   CHECK(malloc_usable_size(hidden(variable)) == 0);

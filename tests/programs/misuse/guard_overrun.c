@@ -3,6 +3,7 @@
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0
 //@ signal ABRT
+//@ last tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 #include <dlfcn.h>
 
 #include "../cases.h"
@@ -11,7 +12,6 @@
 // One byte behind an aligned block that is smaller than its alignment.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 100 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 100
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_aligned) {
   char* p = aligned_alloc(4096, 100);
   note_guarded(p);
@@ -22,7 +22,6 @@ CASE(guard_overrun_aligned) {
 // The end of a string one byte behind the block.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_by_one) {
   char* p = malloc(24);
   note_guarded(p);
@@ -33,7 +32,6 @@ CASE(guard_overrun_by_one) {
 // The program writes a byte into an empty block.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 0 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 0
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_empty) {
   char* p = malloc(0);
   note_guarded(p);
@@ -44,7 +42,6 @@ CASE(guard_overrun_empty) {
 // An overrun that wipes out the description of the next block, which is freed first: the culprit is named.
 //@ stderr tarn: free({next}): overrun: 8 or more bytes written past the end of the block of 24 bytes at {p}
 //@ more allocated at {program}+0xADDR by thread {thread}; the first is byte 24
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_into_next) {
   enum { count = 100 };
   static char* p[count];
@@ -66,7 +63,6 @@ CASE(guard_overrun_into_next) {
 // One byte behind a large block.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 1048576 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 1048576
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_large) {
   char* p = malloc(1 << 20);
   note_guarded(p);
@@ -77,7 +73,6 @@ CASE(guard_overrun_large) {
 // The program writes more behind the block than the guard checks.
 //@ stderr tarn: free({p}): overrun: 8 or more bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_many) {
   char* p = calloc(3, 8);
   note_guarded(p);
@@ -88,7 +83,6 @@ CASE(guard_overrun_many) {
 // An overrun that realloc meets.
 //@ stderr tarn: realloc({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_seen_by_realloc) {
   char* p = malloc(24);
   note_guarded(p);
@@ -99,7 +93,6 @@ CASE(guard_overrun_seen_by_realloc) {
 // A byte behind the block, with untouched ones between.
 //@ stderr tarn: free({p}): overrun: 5 bytes written past the end of the block of 26 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 30
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_with_gap) {
   char* p = malloc(26);
   note_guarded(p);
@@ -110,7 +103,7 @@ CASE(guard_overrun_with_gap) {
 // The byte before the block.
 //@ stderr tarn: free({p}): underrun: 1 or more bytes written before the start of the block of 24 bytes
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: find the code that writes before the start of the block: an index is negative, or a pointer
+//@ last tarn: find the code that writes before the start of the block: an index is negative, or a pointer
 //@ more moved back too far
 CASE(guard_underrun) {
   char* p = malloc(24);
@@ -122,7 +115,7 @@ CASE(guard_underrun) {
 // Some bytes before an aligned block.
 //@ stderr tarn: free({p}): underrun: 20 or more bytes written before the start of the block of 24 bytes
 //@ more allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn: find the code that writes before the start of the block: an index is negative, or a pointer
+//@ last tarn: find the code that writes before the start of the block: an index is negative, or a pointer
 //@ more moved back too far
 CASE(guard_underrun_aligned) {
   char* p = aligned_alloc(256, 24);
@@ -133,7 +126,7 @@ CASE(guard_underrun_aligned) {
 
 // The description of a block is wiped out.
 //@ stderr tarn: free({p}): no block, or more than 8 bytes before it were written over
-//@ stderr tarn: free only what an allocation returned; if this was a block, find the code that writes before
+//@ last tarn: free only what an allocation returned; if this was a block, find the code that writes before
 //@ more its start
 CASE(guard_underrun_far) {
   char* p = malloc(24);
@@ -145,7 +138,6 @@ CASE(guard_underrun_far) {
 // The C library allocated the block: the site is in the library.
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 5 bytes allocated at
 //@ more {libc}+0xADDR by thread {thread}; the first is byte 5
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_in_library) {
   Dl_info libc;
   CHECK(dladdr(dlsym(RTLD_DEFAULT, "strdup"), &libc) != 0);
@@ -174,7 +166,6 @@ CASE(guard_usable_size) {
 //@ env TARN_HARDEN=1
 //@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 24
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_beside_harden) {
   char* p = malloc(24);
   note_guarded(p);

@@ -1,5 +1,6 @@
 // Misuse of new and delete.
 //@ signal ABRT
+//@ last tarn: pass the size that was allocated: delete an object by its own type
 #include <deque>
 #include <new>
 #include <string>
@@ -15,7 +16,6 @@
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 18446744073709551615): wrong size: the block has 64 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_absurd) {
   void* p = ::operator new(64);
   note_guarded(p);
@@ -28,7 +28,6 @@ CASE(sized_delete_absurd) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 640): wrong size: the block has 256 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_aligned) {
   void* p = ::operator new(256, std::align_val_t{64});
   note_guarded(p);
@@ -41,7 +40,6 @@ CASE(sized_delete_aligned) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 5000): wrong size: the block has 1000 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_array) {
   void* p = ::operator new[](1000);
   note_guarded(p);
@@ -62,7 +60,6 @@ struct derived : base {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 16): wrong size: the block has 208 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_base) {
   base* p = new derived;
   note_guarded(p);
@@ -72,7 +69,7 @@ CASE(sized_delete_base) {
 // Sized delete of an address that is no block.
 //@ tarn-only
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ last tarn: free a block with the allocator that it came from; memory of the stack or a static object is
 //@ more never freed
 CASE(sized_delete_foreign) {
   alignas(64) static char variable[64];
@@ -86,7 +83,6 @@ CASE(sized_delete_foreign) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 64): wrong size: the block has 1048576 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_large) {
   void* p = ::operator new(1 << 20);
   note_guarded(p);
@@ -99,7 +95,6 @@ CASE(sized_delete_large) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 100): wrong size: the block has 64 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_too_large) {
   void* p = ::operator new(64);
   note_guarded(p);
@@ -112,7 +107,6 @@ CASE(sized_delete_too_large) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 10): wrong size: the block has 64 bytes; allocated at
 //@ more {program}+0xADDR by thread {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_too_small) {
   void* p = ::operator new(64);
   note_guarded(p);
@@ -122,7 +116,7 @@ CASE(sized_delete_too_small) {
 // Sized delete of a block twice.
 //@ tarn-only
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ last tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(sized_delete_twice) {
   void* p = ::operator new(64);
   note_pointer("p", p);
@@ -149,7 +143,7 @@ CASE(sized_delete_unguarded) {
 // operator delete of an address on the stack.
 //@ tarn-only
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
-//@ stderr tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ last tarn: free a block with the allocator that it came from; memory of the stack or a static object is
 //@ more never freed
 CASE(delete_stack) {
   alignas(64) char local[64] = {};
@@ -164,7 +158,7 @@ struct object {
 // An object deleted twice.
 //@ tarn-only
 //@ stderr tarn: free({p}): double free of a block of 48 bytes
-//@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
+//@ last tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(double_delete) {
   auto* p = new object;
   note_pointer("p", p);
@@ -180,7 +174,7 @@ struct with_destructor {
 // delete instead of delete[] for a class with a destructor: eight bytes into the block.
 //@ tarn-only
 //@ stderr tarn: free({p}): misaligned pointer: 8 bytes into the 96-byte block at {block}
-//@ stderr tarn: pass the address that the allocation returned
+//@ last tarn: pass the address that the allocation returned
 CASE(misaligned_array_cookie) {
   auto* p = new with_destructor[11];
   note_pointer("p", p);
@@ -194,7 +188,7 @@ CASE(misaligned_array_cookie) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}): overrun: 4 bytes written past the end of the block of 20 bytes allocated at
 //@ more {program}+0xADDR by thread {thread}; the first is byte 20
-//@ stderr tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
+//@ last tarn: find the code that writes past the end of the block: its size is too small, or an index is too large
 CASE(guard_overrun_new) {
   int* p = new int[5];
   note_guarded(p);
@@ -208,7 +202,6 @@ CASE(guard_overrun_new) {
 //@ broken-by nothing TARN_GUARD=0
 //@ stderr tarn: free({p}, 12): wrong size: the block has 10 bytes; allocated at {program}+0xADDR by thread
 //@ more {thread}
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(guard_wrong_size) {
   void* p = ::operator new(10);
   note_guarded(p);
@@ -264,7 +257,7 @@ struct alignas(64) line {
 //@ stderr tarn:     <stack>
 //@ stderr tarn:   allocated by thread {thread} at
 //@ stderr tarn:     {program}+0xADDR
-//@ stderr tarn:     <stack>
+//@ last tarn:     <stack>
 CASE(sample_new) {
   auto* const p = new line{};
   CHECK(reinterpret_cast<size_t>(p) % 64 == 0 && malloc_usable_size(p) == 64);
@@ -279,7 +272,6 @@ CASE(sample_new) {
 //@ env TARN_GUARD=0
 //@ broken-by nothing TARN_HARDEN=0
 //@ stderr tarn: free({p}, 25): wrong size: the block has 24 bytes
-//@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(sized_delete_hardened) {
   void* p = ::operator new(24);
   note_pointer("p", p);

@@ -205,10 +205,11 @@ TEST(options, malformed_environment_keeps_the_default_in_one_line) {
 
 TEST(options, hostile_environment_stays_one_short_line) {
   const std::string path = "TARN_STATS_FILE=" + std::string(5'000, 'y');
-  load({"TARN_LIMIT=\n\x1b[2J", path.c_str()});
+  load({"TARN_LIMIT=\n\x1b[2J", "TARN_STATS=a\"b\\c", path.c_str()});
   EXPECT_THAT(reported,
               ElementsAre("tarn: option TARN_LIMIT=\\x0a\\x1b[2J: not a number of bytes from 0 to 140737488355328 "
                           "(K, M, G, KiB, MiB, GiB may follow); 0 is used\n",
+                          "tarn: option TARN_STATS=a\"b\\\\c: not one of off, text, json, openmetrics; off is used\n",
                           "tarn: option TARN_STATS_FILE=" + std::string(64, 'y') +
                               "...: longer than 1023 bytes; standard error is used\n"));
 }
