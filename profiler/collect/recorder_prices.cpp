@@ -1,5 +1,6 @@
 #include "profiler/collect/recorder_prices.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
 #include "profiler/collect/region_file.hpp"
+#include "profiler/format/build_id.hpp"
+#include "profiler/launch/machine_cache.hpp"
 #include "profiler/predict/measure_recorder.hpp"
 
 namespace tarn::command {
@@ -107,6 +110,34 @@ prices measured_prices(const std::string& library, std::uint32_t sources, bool i
   return {};
 }
 
+// Names what the prices depend on beside the machine: the library, by its build.
+json facts_of(const std::string& library) {
+  const analyse::cost_facts today = facts_of_today();
+  return {{"machine", today.machine},
+          {"library", today.library},
+          {"tarn", today.tarn},
+          {"recorder", format::build_id_of(library)}};
+}
+
+std::string cache_file(std::uint32_t sources, bool is_full) {
+  return fmt::format("recorder-{}{}.json", sources, is_full ? "-full" : "");
+}
+
+// Returns the prices of an earlier recording, unless they are too old, were measured elsewhere, or other work disturbed
+// them and some time has passed since.
+std::optional<prices> cached_prices(const std::string& file, const json& facts) {
+  constexpr std::chrono::hours max_age{24};
+  try {
+    const json stored = cached(file);
+    if (stored.is_null() || stored.at("facts") != facts) return std::nullopt;
+    const std::chrono::seconds age = stored.at("is_disturbed").get<bool>() ? disturbed_costs_age : max_age;
+    if (stored.at("date").get<std::string>() <= date_before_now(age)) return std::nullopt;
+    return stored.at("ns").get<prices>();
+  } catch (const json::exception&) {  // of another version: they are measured again
+    return std::nullopt;
+  }
+}
+
 double processor_us(int processes) {
   rusage usage{};
   ::getrusage(processes, &usage);
@@ -120,9 +151,19 @@ double processor_us(int processes) {
 
 const prices& recorder_prices::get() {
   if (!measured_) {
+    const std::string file = cache_file(sources_, is_full_);
+    const json facts = facts_of(library_);
+    measured_ = cached_prices(file, facts);
+    if (measured_) return *measured_;
     const double before_us = processor_us(RUSAGE_CHILDREN);
+    const calibration_time time;
     measured_ = measured_prices(library_, sources_, is_full_);
     spent_us_ = processor_us(RUSAGE_CHILDREN) - before_us;
+    if (*measured_ == prices{}) return *measured_;  // nothing could be measured
+    cache(file, {{"facts", facts},
+                 {"date", date_before_now(std::chrono::seconds(0))},
+                 {"is_disturbed", time.is_disturbed()},
+                 {"ns", *measured_}});
   }
   return *measured_;
 }

@@ -18,8 +18,9 @@ class recorder_prices {
   // The prices are those of the recorder at `library` for a recording of `sources`.
   recorder_prices(std::string library, std::uint32_t sources, bool is_full)
       : library_(std::move(library)), sources_(sources), is_full_(is_full) {}
-  // Measures them when first called: runs a small program twice, plain and recorded, for some tens of milliseconds.
-  // Returns zeroes where that cannot be done.
+  // Finds them when first called: in the cache of the machine (launch/machine_cache.hpp) if an earlier recording of the
+  // same sources has measured them within a day. Otherwise runs a small program twice, plain and recorded, for some
+  // tens of milliseconds. Returns zeroes where that cannot be done.
   const prices& get();
   // Returns the processor time that this process has taken, and those that measured the prices.
   std::uint64_t collector_us() const;

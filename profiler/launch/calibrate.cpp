@@ -1,27 +1,20 @@
 #include "profiler/launch/calibrate.hpp"
 
-#include <gnu/libc-version.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <tarn/version.hpp>
 #include <utility>
 #include <vector>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
-#include "profiler/format/build_id.hpp"
 #include "profiler/launch/library.hpp"
+#include "profiler/launch/machine_cache.hpp"
 #include "profiler/predict/measure_calls.hpp"
 #include "profiler/report/report.hpp"
 
@@ -32,40 +25,7 @@ namespace fs = std::filesystem;
 using analyse::cost_model;
 using nlohmann::json;
 
-std::string processor() {
-  std::ifstream facts("/proc/cpuinfo");
-  for (std::string line; std::getline(facts, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "processor";  // 64-bit Arm does not name it
-}
-
-std::string date_of(std::time_t time) {
-  std::array<char, 32> date{};
-  std::strftime(date.data(), date.size(), "%FT%TZ", std::gmtime(&time));
-  return date.data();
-}
-
-analyse::cost_facts facts_of_today() {
-  utsname system{};
-  ::uname(&system);
-  return {fmt::format("{}, {} of them; {} {}", processor(), ::sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
-                      system.release),
-          std::string("glibc ") + ::gnu_get_libc_version(),
-          fmt::format("{}.{}.{} {}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH,
-                      format::build_id_of("/proc/self/exe")),
-          date_of(std::time(nullptr))};
-}
-
-// Returns an empty path if there is no home folder for the file.
-fs::path cost_file() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache == '/') return fs::path(cache) / "tarn" / "costs.json";
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && *home == '/') return fs::path(home) / ".cache" / "tarn" / "costs.json";
-  return {};
-}
+constexpr const char* cost_file = "costs.json";
 
 // Returns our environment without the variables that change an allocator.
 std::vector<std::string> plain_environment(const std::string& preloaded) {
@@ -147,76 +107,32 @@ cost_model measured(const analyse::cost_facts& today) {
   return model;
 }
 
-// Tells whether the processes that it sees begin and end had the processor most of the time.
-class calibration_time {
- public:
-  // Other work took a third of the time or more.
-  bool is_disturbed() const {
-    constexpr double max_ratio = 1.5;
-    return seconds_of(CLOCK_MONOTONIC) - wall_before_ > max_ratio * (children_seconds() - children_before_);
-  }
-
- private:
-  static double seconds_of(clockid_t clock) {
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-  }
-  static double children_seconds() {
-    rusage usage{};
-    ::getrusage(RUSAGE_CHILDREN, &usage);
-    const auto seconds = [](const timeval& time) {
-      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  }
-  double wall_before_ = seconds_of(CLOCK_MONOTONIC), children_before_ = children_seconds();
-};
-
-// Costs that other work disturbed are measured again by a report that comes so much later.
-constexpr std::time_t disturbed_seconds = 600;
 constexpr const char* disturbed_field = "is_disturbed";
 
 // Returns whether the costs of the file are as good as those that would be measured now.
 bool is_current(const json& stored, const cost_model& model, const analyse::cost_facts& today) {
   if (!model.facts.is_comparable(today)) return false;
-  return !stored.value(disturbed_field, false) || model.facts.date > date_of(std::time(nullptr) - disturbed_seconds);
-}
-
-void store(const cost_model& model, bool is_disturbed, const fs::path& file) {
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  const fs::path next = file.string() + '.' + std::to_string(::getpid());
-  {
-    std::ofstream output(next);
-    json costs = analyse::to_json(model);
-    if (is_disturbed) costs[disturbed_field] = true;
-    output << costs.dump(1) << '\n';
-    if (!output.flush()) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) fs::rename(next, file, error);
-  if (error) fs::remove(next, error);
+  return !stored.value(disturbed_field, false) || model.facts.date > date_before_now(disturbed_costs_age);
 }
 
 }  // namespace
 
 cost_model machine_costs(bool must_measure) {
   const analyse::cost_facts today = facts_of_today();
-  const fs::path file = cost_file();
-  if (!must_measure && !file.empty()) {
+  if (!must_measure) {
     try {
-      std::ifstream input(file);
-      if (input) {
-        const json costs = json::parse(input);
+      if (const json costs = cached(cost_file); !costs.is_null()) {
         cost_model stored = analyse::cost_model_from(costs);
         if (is_current(costs, stored, today)) return stored;
       }
-    } catch (const json::exception&) {  // of another version, or damaged: it is measured again
+    } catch (const json::exception&) {  // of another version: it is measured again
     }
   }
   const calibration_time time;
   cost_model model = measured(today);
-  if (!file.empty()) store(model, time.is_disturbed(), file);
+  json costs = analyse::to_json(model);
+  if (time.is_disturbed()) costs[disturbed_field] = true;
+  cache(cost_file, costs);
   return model;
 }
 

@@ -10,7 +10,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::chrono::milliseconds first_part{100}, part{5}, pause{195};
+constexpr std::chrono::milliseconds first_turn{100}, turn_length{5}, pause{195};
 
 int open_count(std::uint64_t event) {
   perf_event_attr attributes{};
@@ -34,7 +34,7 @@ processor_counts::processor_counts(bool is_enabled) {
   } else {
     files_ = {-1, -1};
   }
-  next_ = files_[0] < 0 ? steady::time_point::max() : steady::now() + first_part;
+  next_ = files_[0] < 0 ? steady::time_point::max() : steady::now() + first_turn;
 }
 
 processor_counts::~processor_counts() {
@@ -48,7 +48,7 @@ void processor_counts::turn() {
   for (const int counter : files_) {
     if (counter >= 0) ::ioctl(counter, is_on_ ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
   }
-  next_ = steady::now() + (is_on_ ? part : pause);
+  next_ = steady::now() + (is_on_ ? turn_length : pause);
 }
 
 std::uint64_t processor_counts::count(std::size_t index, std::uint64_t processor_ns) const {

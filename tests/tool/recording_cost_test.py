@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What recording took is said by kind: after the recording, in the text, in JSON, and of each file by itself."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -87,6 +88,37 @@ class RecordingCost(unittest.TestCase):
                 least[name] = min(least[name], int(said))
         self.assertLess(max(least["locks"], least["child"]), 2 * least["plain"], least)
         self.assertLess(least["calls"], 3 * least["plain"], least)
+
+    def test_prices_are_measured_once_a_day(self):
+        """Measuring them takes ten times the processor time of the rest of a short recording."""
+        file = pathlib.Path(CACHE.name, "tarn/recorder-1.json")
+        file.unlink(missing_ok=True)
+        costs = [self.record("/bin/true", options=["--heap"])[1]["collector_ns"] for _ in range(2)]
+        self.assertLess(2 * costs[1], costs[0])
+
+        def replaced(**changes):
+            """Prices that no machine has are in the cache with these changes; does a recording use them?"""
+            file.write_text(json.dumps({**measured, "ns": [7e9] * len(measured["ns"]), **changes}))
+            _, overhead = self.record("/bin/true", options=["--heap"])
+            is_used = overhead["kinds_ns"]["start"] == 7e9
+            self.assertEqual(is_used, json.loads(file.read_text())["ns"][0] == 7e9, "what is not used is replaced")
+            return is_used
+
+        def ago(**time):
+            return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(**time)).strftime("%FT%TZ")
+
+        measured = {**json.loads(file.read_text()), "is_disturbed": False}
+        self.assertTrue(replaced())
+        self.assertTrue(replaced(date=ago(hours=23)))
+        self.assertFalse(replaced(date=ago(hours=25)))
+        self.assertTrue(replaced(date=ago(minutes=9), is_disturbed=True))
+        self.assertFalse(replaced(date=ago(minutes=11), is_disturbed=True), "other work made them wrong")
+        for fact in measured["facts"]:
+            self.assertFalse(replaced(facts={**measured["facts"], fact: "another"}), fact)
+        for wrong in {"ns": []}, {"ns": 7}, {"facts": 7}, {"date": 7}:
+            self.assertFalse(replaced(**wrong), wrong)
+        file.write_text("[")
+        self.assertLess(self.record("/bin/true", options=["--heap"])[1]["kinds_ns"]["start"], 7e9)
 
     def test_the_report_of_one_source_takes_off_the_cost_of_all(self):
         _, overhead = self.record(PATHS.calls, "threads", "300")
