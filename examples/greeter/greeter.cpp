@@ -116,14 +116,17 @@ void serve(tarn::worker& me, tarn::io::file client) {
 }
 
 void work(tarn::worker& me) {
+  tarn::accept_backoff backoff("greeter");
   pollfd polled[] = {{me.stop_descriptor(), POLLIN, 0}, {listening.descriptor(), POLLIN, 0}};
   while (!me.stopping()) {
     me.now_doing("waiting for a client");
     if (poll(polled, 2, -1) < 0 || polled[0].revents != 0) continue;
     const int client = accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) {
-      if (errno == EAGAIN || errno == ECONNABORTED) continue;  // another worker was faster, or the client gave up
-      fail("accept");
+      if (!backoff.may_retry(errno)) fail("accept");
+      // Without descriptors, the clients wait; otherwise another worker was faster, or the client gave up.
+      if (backoff.must_pause()) poll(polled, 1, tarn::accept_backoff::pause.count());
+      continue;
     }
     try {
       serve(me, tarn::io::file::adopt(client, "client"));

@@ -3,12 +3,14 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -106,6 +108,29 @@ class Greeter(unittest.TestCase):
         self.assertEqual(self.ask(client, "Ada"), "Good day, Ada: visit 1\n")
         client.close()
         self.finish(process)
+
+    def test_shortage_of_descriptors(self):
+        process = self.start()
+        before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        open_files = len(os.listdir(f"/proc/{process.pid}/fd"))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (open_files, before[1]))
+        client = self.connect()
+        client.write("Ada\n")
+        client.flush()
+        self.assertIn(f"tarn: greeter: connections wait, because accept fails: Too many open files: this process may "
+                      f"have {open_files}: ", process.stderr.readline())
+        before_pauses = self.processor_ticks(process)
+        time.sleep(0.5)
+        self.assertLess(self.processor_ticks(process) - before_pauses, 5)  # of 10 ms; two loops take 50 and more
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+        self.assertEqual(client.readline(), "Good day, Ada: visit 1\n")
+        client.close()
+        self.finish(process)
+
+    @staticmethod
+    def processor_ticks(process):
+        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
 
     def test_start_that_fails(self):
         self.greeting.unlink()

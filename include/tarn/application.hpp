@@ -73,7 +73,8 @@ enum class application_end : int {
 class application {
  public:
   /// Blocks and ignores the signals. Throws std::logic_error when the process has an application already, because each
-  /// signal would reach only one of the two, and std::system_error when the system has no descriptors left.
+  /// signal would reach only one of the two. When the process has no descriptors left, run() says so and returns
+  /// not_started.
   explicit application(const application_options& options = {});
   ~application();
   application(const application&) = delete;

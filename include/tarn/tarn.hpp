@@ -1,6 +1,7 @@
 // All of Tarn's C++ interface.
 #pragma once
 
+#include <tarn/accept_backoff.hpp>
 #include <tarn/allocator.hpp>
 #include <tarn/application.hpp>
 #include <tarn/arena.hpp>

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <typeinfo>
 #include <utility>
 
@@ -68,9 +69,24 @@ std::string type_of_exception() {
   return std::string("an exception of type ") + (name != nullptr ? name.get() : type->name());
 }
 
+std::string text_of(const std::exception& handled) {
+  if (*handled.what() == '\0') return type_of_exception();
+  const auto* const failed = dynamic_cast<const std::system_error*>(&handled);
+  if (failed == nullptr) return handled.what();
+  base::text_buffer<256> cure;
+  for (const int error : {EMFILE, ENFILE}) {
+    if (failed->code() == static_cast<std::errc>(error)) append_descriptor_cure(cure, error);
+  }
+  return handled.what() + std::string(cure.view());
+}
+
 int application_inside::run() {
   if (std::exchange(has_run_, true)) {
     throw std::logic_error("tarn::application: run() can be called only once");
+  }
+  if (const auto reason = missing_descriptor()) {
+    say("not started: ", *reason);
+    return static_cast<int>(application_end::not_started);
   }
   if (!work || options_.workers == 0) {
     say(work ? "not started: application_options::workers is 0, and there would be nobody to work"
@@ -105,6 +121,15 @@ int application_inside::run() {
   beat_every_ = service_watchdog() / 2;
   const working from_here_on;
   return options_.processes == 0 ? run_workers() : run_processes();
+}
+
+std::optional<std::string> application_inside::missing_descriptor() const {
+  for (const owned_descriptor* const descriptor : {&signals_, &wake_, &stop_, &manager_}) {
+    if (descriptor->error() != 0) {
+      return text_of_missing(descriptor->call(), descriptor->error());
+    }
+  }
+  return std::nullopt;
 }
 
 int application_inside::run_workers() {

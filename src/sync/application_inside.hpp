@@ -22,54 +22,19 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <tarn/application.hpp>
 
 #include "base/text.hpp"
+#include "sync/descriptors.hpp"
+#include "sync/service_manager.hpp"
 #include "sync/worker.hpp"
 
 namespace tarn::detail {
 
 using clock = std::chrono::steady_clock;
-
-/// Owns a descriptor and closes it.
-class owned_descriptor {
- public:
-  explicit owned_descriptor(int opened) : number_(checked(opened)) {}
-  ~owned_descriptor() { close(number_); }
-  owned_descriptor(const owned_descriptor&) = delete;
-  owned_descriptor& operator=(const owned_descriptor&) = delete;
-  int number() const noexcept { return number_; }
-  void replace(int opened) {
-    const int descriptor = checked(opened);
-    close(std::exchange(number_, descriptor));
-  }
-
-  /// Signals an eventfd. It fails only when the count is full, and then the eventfd is readable anyway.
-  void signal() const noexcept {
-    const int saved = errno;
-    const std::uint64_t increment = 1;
-    static_cast<void>(!write(number_, &increment, sizeof increment));
-    errno = saved;
-  }
-  void drain() const noexcept {
-    std::uint64_t count = 0;
-    static_cast<void>(!read(number_, &count, sizeof count));
-  }
-
- private:
-  static int checked(int descriptor) {
-    if (descriptor < 0) {
-      throw std::system_error(errno, std::generic_category(), "tarn::application");
-    }
-    return descriptor;
-  }
-
-  int number_;
-};
 
 /// Refuses a second application in a process. The child of a fork may have one of its own.
 class sole_application {
@@ -152,6 +117,10 @@ unsigned number_of_threads() noexcept;
 /// Returns the name of the type of the exception that is being handled.
 std::string type_of_exception();
 
+/// Returns the text of the exception that is being handled, or the name of its type if it has none. Where it says that
+/// there are no descriptors left, the limit follows.
+std::string text_of(const std::exception& handled);
+
 /// Returns the text of an exception that `function` throws, or the name of its type if it has none. Passes on the
 /// exception with which a cancelled thread unwinds.
 template <class Function>
@@ -160,7 +129,7 @@ std::optional<std::string> text_of_exception(Function&& function) {
     function();
     return std::nullopt;
   } catch (const std::exception& thrown) {
-    return *thrown.what() != '\0' ? thrown.what() : type_of_exception();
+    return text_of(thrown);
   } catch (abi::__forced_unwind&) {
     throw;
   } catch (...) {
@@ -174,9 +143,10 @@ class application_inside {
       : options_(options),
         sole_(options.name),
         blocked_signals_(options.processes != 0),
-        signals_(signalfd(-1, &blocked_signals_.set(), SFD_NONBLOCK | SFD_CLOEXEC)),
-        wake_(new_event()),
-        stop_(new_event()) {}
+        signals_("a signalfd", signalfd(-1, &blocked_signals_.set(), SFD_NONBLOCK | SFD_CLOEXEC)),
+        wake_("an eventfd", new_event()),
+        stop_("an eventfd", new_event()),
+        manager_(service_manager::open()) {}
 
   std::function<void()> initialise, reload, on_stop;
   std::function<void(worker&)> work;
@@ -212,6 +182,8 @@ class application_inside {
   }
 
   static int new_event() noexcept { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+  /// Returns the reason why a descriptor of the application could not be opened; nothing when all are open.
+  std::optional<std::string> missing_descriptor() const;
 
   // -- callbacks (watchdog.cpp)
   /// Returns the text of the callback's exception. A thread watches the callback: a stop requested meanwhile begins
@@ -284,6 +256,7 @@ class application_inside {
   sole_application sole_;
   blocked_signals blocked_signals_;
   owned_descriptor signals_, wake_, stop_;
+  owned_descriptor manager_;  ///< is kept open, so that signs of life do not end with the last descriptor
   std::atomic<unsigned> stop_asked_{0};
   std::atomic<bool> is_reload_requested_{false};
   std::atomic<stop_stage> stage_{stop_stage::working};

@@ -1,6 +1,4 @@
 // Sends the messages of an application to the service manager that started it (systemd, Type=notify).
-#include <tarn/service.hpp>
-
 #include "platform/platform.hpp"
 #include "sync/application_inside.hpp"
 
@@ -8,7 +6,7 @@ namespace tarn::detail {
 
 void application_inside::tell_manager(std::string_view lines) const noexcept {
   if (!is_child()) {
-    notify_service(lines);
+    service_manager::send(manager_.number(), lines);
   }
 }
 

@@ -105,18 +105,22 @@ void application_inside::look_after(process& child) {
   }
   const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !has_start_failed_;
   if (is_wanted && clock::now() >= child.next_start && !give_birth(child)) {
-    line message;
-    begin(message, child).append("cannot be forked: ").append(std::strerror(errno));
-    end(message);
     has_start_failed_ = has_start_failed_ || !child.has_begun;
     child.next_start = clock::now() + soon;
   }
 }
 
+// Returns false, after a message, when the process cannot be forked.
 bool application_inside::give_birth(process& child) {
+  const auto fail = [&](std::string_view reason) {
+    line message;
+    begin(message, child).append("cannot be forked: ").append(reason);
+    end(message);
+    return false;
+  };
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
-    return false;
+    return fail(text_of_missing("a socketpair", errno));
   }
   std::fflush(nullptr);  // otherwise the child would write it again
   const pid_t id = fork();
@@ -128,8 +132,7 @@ bool application_inside::give_birth(process& child) {
   close(ends[1]);
   if (id < 0) {
     close(ends[0]);
-    errno = saved_errno;
-    return false;
+    return fail(std::strerror(saved_errno));
   }
   child.id = id;
   child.channel = ends[0];
@@ -273,6 +276,9 @@ void application_inside::live_as(unsigned number, int channel) {
   const auto reason = text_of_exception([&] {
     wake_.replace(new_event());
     stop_.replace(new_event());
+    if (const auto missing = missing_descriptor()) {
+      throw std::runtime_error(*missing);
+    }
     if (on_process) {
       if (const auto thrown = run_watched("on_process", [&] { on_process(number); })) {
         throw std::runtime_error(*thrown);

@@ -1,5 +1,7 @@
 #include <tarn/service.hpp>
 
+#include "sync/service_manager.hpp"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,30 +30,49 @@ long number_in(const char* variable) noexcept {
   return number;
 }
 
+/// The address of the manager's socket; a length of 0: there is none.
+struct manager_address {
+  sockaddr_un address = {};
+  socklen_t bytes = 0;
+
+  manager_address() noexcept {
+    const char* const path = std::getenv("NOTIFY_SOCKET");
+    const std::size_t length = path != nullptr ? std::strlen(path) : 0;
+    if (length < 2 || length > sizeof address.sun_path - 1 || (path[0] != '/' && path[0] != '@')) {
+      return;
+    }
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path, length);
+    const bool is_abstract = path[0] == '@';
+    if (is_abstract) {
+      address.sun_path[0] = '\0';
+    }
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
+  }
+};
+
+int new_socket() noexcept { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
 }  // namespace
 
+namespace detail::service_manager {
+
+owned_descriptor open() noexcept {
+  return manager_address().bytes != 0 ? owned_descriptor("a socket", new_socket()) : owned_descriptor();
+}
+
+bool send(int socket, std::string_view lines) noexcept {
+  const manager_address manager;
+  return manager.bytes != 0 &&
+         sendto(socket, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&manager.address),
+                manager.bytes) == static_cast<ssize_t>(lines.size());
+}
+
+}  // namespace detail::service_manager
+
 bool notify_service(std::string_view lines) noexcept {
-  const char* const path = std::getenv("NOTIFY_SOCKET");
-  sockaddr_un address = {};
-  const std::size_t length = path != nullptr ? std::strlen(path) : 0;
-  if (length < 2 || length > sizeof address.sun_path - 1 || (path[0] != '/' && path[0] != '@')) {
-    return false;
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path, length);
-  const bool is_abstract = path[0] == '@';
-  if (is_abstract) {
-    address.sun_path[0] = '\0';
-  }
-  const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor < 0) {
-    return false;
-  }
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
-  const ssize_t sent =
-      sendto(descriptor, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), bytes);
-  close(descriptor);
-  return sent == static_cast<ssize_t>(lines.size());
+  const detail::owned_descriptor socket = detail::service_manager::open();
+  return detail::service_manager::send(socket.number(), lines);
 }
 
 std::chrono::microseconds service_watchdog() noexcept {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <tarn/application.hpp>
 
 #include "support/child.hpp"
+#include "support/descriptors.hpp"
 
 namespace {
 
@@ -399,6 +401,64 @@ TEST(asio, a_worker_serves_connections_until_it_stops) {
   });
   EXPECT_EQ(server.run(), 0);
   EXPECT_EQ(admitted, 2);
+}
+
+// Connections wait while the process has no descriptors, at the price of ten attempts a second, and none is lost.
+TEST(asio, a_listener_without_descriptors_waits_for_them) {
+  const support::ending result = support::in_child([] {
+    net::io_context io(1), clients(1);
+    net::ip::tcp::acceptor open(clients, {net::ip::make_address("127.0.0.1"), 0});
+    const auto address = open.local_endpoint();
+    std::vector<net::ip::tcp::socket> sockets;
+    for (int number = 0; number < 3; ++number) {
+      sockets.emplace_back(clients);
+      sockets.back().connect(address);  // the kernel completes it without an accept
+    }
+    tarn::asio::listener door(io, dup(open.native_handle()), *std::pmr::new_delete_resource());
+    net::steady_timer first_relief(io, 350ms), second_relief(io, 700ms);
+    auto shortage = std::make_optional<support::few_descriptors>(0);
+    std::vector<tarn::asio::tcp_socket> admitted;
+    door.accept([&](tarn::asio::tcp_socket client, const net::ip::tcp::endpoint&) {
+      admitted.push_back(std::move(client));
+      if (admitted.size() == 3) {
+        admitted.clear();
+        io.stop();
+      }
+    });
+    first_relief.async_wait(
+        [&](auto) { shortage->give_back_one(); });  // and then the next shortage, in the same minute
+    second_relief.async_wait([&](auto) { shortage.reset(); });
+    std::size_t handlers = 0;
+    while (io.run_one() != 0) ++handlers;
+    if (handlers > 100) return 100;
+    std::fprintf(stderr, "port %u\n", unsigned{address.port()});
+    return 0;
+  });
+  const std::string port = result.error.substr(result.error.rfind(' ') + 1);
+  EXPECT_EQ(result, (support::ending{.signal = 0,
+                                     .status = 0,
+                                     .error = "tarn: listener of port " + port.substr(0, port.size() - 1) +
+                                              ": connections wait, because accept fails: " +
+                                              support::few_descriptors_text + "\nport " + port}));
+}
+
+TEST(asio, a_worker_stop_without_a_descriptor_says_so) {
+  EXPECT_EQ(
+      support::in_child([] {
+        tarn::application server({.name = "asio"});
+        std::optional<support::few_descriptors> shortage;
+        server.on_work([&](tarn::worker& me) {
+          net::io_context io;
+          shortage.emplace(0);
+          const tarn::asio::worker_stop stop(io, me);
+        });
+        return server.run();
+      }),
+      (support::ending{.signal = 0,
+                       .status = 2,
+                       .error = "tarn: application \"asio\": worker 0 threw: tarn::asio::worker_stop: cannot copy a "
+                                "descriptor: " +
+                                std::string(support::few_descriptors_text) + "\n"}));
 }
 
 }  // namespace

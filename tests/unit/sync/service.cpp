@@ -6,12 +6,10 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
@@ -21,38 +19,11 @@
 #include <tarn/application.hpp>
 
 #include "unit/sync/application_fixture.hpp"
+#include "unit/sync/manager_stand_in.hpp"
 
 namespace {
 
 using namespace application_tests;
-
-/// Is the manager's end of the notify socket, in the abstract namespace.
-class stand_in {
- public:
-  stand_in() : socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    const std::string name = "@tarn-test-" + std::to_string(getpid());
-    sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
-    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-    if (bind(socket_, reinterpret_cast<const sockaddr*>(&address), bytes) != 0) std::abort();
-    setenv("NOTIFY_SOCKET", name.c_str(), 1);
-  }
-  ~stand_in() { close(socket_); }
-  /// Waits for the next message.
-  std::string next() const {
-    char text[256];
-    const ssize_t bytes = recv(socket_, text, sizeof text, 0);
-    return bytes < 0 ? "" : std::string(text, static_cast<std::size_t>(bytes));
-  }
-  bool is_empty() const {
-    char byte = 0;
-    return recv(socket_, &byte, 1, MSG_DONTWAIT) < 0;
-  }
-
- private:
-  int socket_;
-};
 
 TEST(service, without_a_manager_nothing_is_sent) {
   for (const char* const path : {"", "relative", "/", "/nowhere/at/all", "@nobody-listens-here"}) {
@@ -66,7 +37,7 @@ TEST(service, without_a_manager_nothing_is_sent) {
 }
 
 TEST(service, sends_to_the_manager) {
-  const stand_in manager;
+  const manager_stand_in manager;
   EXPECT_TRUE(tarn::notify_service("READY=1\nSTATUS=well"));
   EXPECT_EQ(manager.next(), "READY=1\nSTATUS=well");
   unsetenv("NOTIFY_SOCKET");
@@ -115,7 +86,7 @@ TEST(service, leaves_the_sockets_of_another_process) {
 // would take the place of the other messages.
 TEST(service, application_pings_the_watchdog) {
   EXPECT_EQ(in_child([] {
-              const stand_in manager;
+              const manager_stand_in manager;
               setenv("WATCHDOG_USEC", "20000", 1);
               application app({.name = "test", .workers = 2, .stop_after = 1h});
               app.on_work([](worker& me) { wait_for_the_stop(me); });
@@ -132,7 +103,7 @@ TEST(service, application_pings_the_watchdog) {
 
 TEST(service, application_tells_the_manager_of_its_life) {
   EXPECT_EQ(in_child([] {
-              const stand_in manager;
+              const manager_stand_in manager;
               application app({.name = "test", .workers = 2, .stop_after = 1h});
               app.on_work([](worker& me) { wait_for_the_stop(me); });
               app.on_reload([] {});
@@ -154,7 +125,7 @@ TEST(service, application_tells_the_manager_of_its_life) {
 
 TEST(service, parent_of_processes_alone_tells_the_manager) {
   EXPECT_EQ(in_child([] {
-              const stand_in manager;
+              const manager_stand_in manager;
               application app({.name = "test", .workers = 1, .processes = 2, .stop_after = 1h});
               app.on_work([&](worker& me) {
                 if (me.number() == 1 && manager.next() == "READY=1") {  // the processes share the stand-in's socket
