@@ -1,7 +1,7 @@
 // The course of a run: the additions of each interval to each cell, and the recording of any part of the run.
 import type {Call, Data, Lock, Range, Site} from './recording';
 import {categories, on_purpose, type Metric} from './weights';
-import {middle} from './words';
+import {middle} from './formatting';
 
 // Cells with their points, as typed arrays.
 class Cells {

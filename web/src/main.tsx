@@ -13,7 +13,7 @@ import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {Threads} from './views/threads';
 import {seconds, Timeline} from './views/timeline';
-import {cut, grouped, number_words, plural, shown} from './words';
+import {cut, grouped, number_words, plural, shown} from './formatting';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 

@@ -1,6 +1,6 @@
 // The names of a recording: locations and stacks by number.
 import type {Data} from './recording';
-import {cut, short_function, shown} from './words';
+import {cut, short_function, shown} from './formatting';
 
 const longest_label = 120;
 const library = /^\/(usr|lib).*\.so(\.|$)/;  // does not match the program itself, in any folder

@@ -4,7 +4,7 @@ import {useEffect, useRef} from 'preact/hooks';
 import Chart from 'uplot';
 import type {Names} from './names';
 import type {Range} from './recording';
-import {grouped} from './words';
+import {grouped} from './formatting';
 
 // Colours follow a category's position in its list (weights.ts); its name is always beside the colour.
 export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category))})`;

@@ -3,7 +3,7 @@ import type {Change_state, State} from './address';
 import type {Course, Part} from './course';
 import {Names, thread_names} from './names';
 import type {Data, Range} from './recording';
-import {guess_parts, guess_words, number_words} from './words';
+import {guess_parts, guess_words, number_words} from './formatting';
 
 export interface View {
   data: Data;

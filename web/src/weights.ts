@@ -1,7 +1,7 @@
 // The data of a flame graph: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
 import type {Call, Data, Lock, Site, Site_weight} from './recording';
 import type {Names} from './names';
-import {bytes_words, count_words, duration_words, middle} from './words';
+import {bytes_words, count_words, duration_words, middle} from './formatting';
 
 export interface Metric {
   name: string;

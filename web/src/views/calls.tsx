@@ -6,7 +6,7 @@ import type {Call} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
-import {bytes_words, count_words, duration_words, error_words, grouped, plural, shown} from '../words';
+import {bytes_words, count_words, duration_words, error_words, grouped, plural, shown} from '../formatting';
 
 interface Row {
   call: Call;

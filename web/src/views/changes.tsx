@@ -6,7 +6,7 @@ import {Bar, Choice, Kind, Search} from '../parts';
 import type {Change, Difference, Memory_sums, Range, Side, Use_changes} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
-import {bytes_words, count_words, cut, duration_words, estimate_words, grouped, middle, range_words, short_function, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, estimate_words, grouped, middle, range_words, short_function, shown} from '../formatting';
 import {remedy_name} from './sites';
 
 interface Row {

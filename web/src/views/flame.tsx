@@ -7,7 +7,7 @@ import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hook
 import {Choice, Kind, Search, Stack} from '../parts';
 import type {View} from '../view';
 import {categories, metrics, on_purpose, Tree, weights, type Weight} from '../weights';
-import {cut, shown} from '../words';
+import {cut, shown} from '../formatting';
 import {Site_details} from './sites';
 
 interface Datum {

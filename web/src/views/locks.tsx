@@ -7,7 +7,7 @@ import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
 import {Orders} from './orders';
-import {count_words, duration_words, error_words, grouped, plural, shown} from '../words';
+import {count_words, duration_words, error_words, grouped, plural, shown} from '../formatting';
 
 interface Row {
   lock: Lock;

@@ -6,7 +6,7 @@ import type {Range, Site} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {stacks_of} from '../weights';
-import {bytes_words, count_words, estimate_words, grouped, is_estimate, number_words} from '../words';
+import {bytes_words, count_words, estimate_words, grouped, is_estimate, number_words} from '../formatting';
 import {Site_details} from './sites';
 import {seconds} from './timeline';
 

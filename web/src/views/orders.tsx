@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {Code_location, Stack} from '../parts';
 import type {Chain, Inversion, Ordered_lock} from '../recording';
 import type {View} from '../view';
-import {count_words, duration_words, grouped, plural, shown} from '../words';
+import {count_words, duration_words, grouped, plural, shown} from '../formatting';
 
 const max_rows = 50;
 const letter = (index: number) => String.fromCharCode(65 + (index % 26));

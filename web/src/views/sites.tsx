@@ -6,7 +6,7 @@ import type {Site} from '../recording';
 import {Bar, Choice, Histogram, Kind, Code_location, Search, Stack} from '../parts';
 import {Table, type Column} from '../table';
 import {categories, stacks_of} from '../weights';
-import {bytes_words, count_words, grouped, middle, range_words, shown} from '../words';
+import {bytes_words, count_words, grouped, middle, range_words, shown} from '../formatting';
 
 const shown_stacks = 8;
 

@@ -6,7 +6,7 @@ import {Bar} from '../parts';
 import type {Range} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
-import {bytes_words, count_words, cut, duration_words, error_words, estimate_words, grouped, is_estimate, middle, number_words, plural, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, error_words, estimate_words, grouped, is_estimate, middle, number_words, plural, shown} from '../formatting';
 
 interface Best {
   saved: Range;  // ns

@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {Choice, Code_location} from '../parts';
 import type {View} from '../view';
-import {count_words, grouped} from '../words';
+import {count_words, grouped} from '../formatting';
 
 const max_rows = 24;  // more threads are grouped by their function
 

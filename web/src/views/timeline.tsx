@@ -7,7 +7,7 @@ import {is_purpose} from '../course';
 import {colour_of, Kind} from '../parts';
 import type {View} from '../view';
 import {categories, type Metric} from '../weights';
-import {bytes_words, count_words, duration_words, number_words} from '../words';
+import {bytes_words, count_words, duration_words, number_words} from '../formatting';
 
 interface Picture {
   name: string;
