@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/collect/thread_names.hpp"
+
 namespace tarn::command {
 namespace {
 
@@ -215,9 +217,9 @@ std::optional<residence_facts> residence_in(std::istream& smaps, const memory_us
 std::optional<residence_facts> residence_of(std::uint64_t process, memory_uses uses) {
   std::ifstream smaps(fmt::format("/proc/{}/smaps", process));
   if (!smaps) return std::nullopt;
-  const std::string tasks = fmt::format("/proc/{}/task/", process);
+  const std::vector<std::uint32_t> running = running_threads(process);
   std::erase_if(uses.stacks,
-                [&](const auto& stack) { return ::access((tasks + std::to_string(stack.first)).c_str(), F_OK) != 0; });
+                [&](const auto& stack) { return !std::binary_search(running.begin(), running.end(), stack.first); });
   return residence_in(smaps, uses,
                       [&](std::uint64_t start, std::uint64_t end) { return resident_pages(process, start, end); });
 }

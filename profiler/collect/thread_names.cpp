@@ -10,9 +10,7 @@
 #include <vector>
 
 namespace tarn::command {
-namespace {
 
-// Returns the numbers of the threads that run, in rising order.
 std::vector<std::uint32_t> running_threads(std::uint64_t process) {
   std::vector<std::uint32_t> threads;
   std::error_code error;
@@ -23,8 +21,6 @@ std::vector<std::uint32_t> running_threads(std::uint64_t process) {
   std::sort(threads.begin(), threads.end());
   return threads;
 }
-
-}  // namespace
 
 std::string thread_name(std::uint64_t process, std::uint32_t thread) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/comm", process, thread), std::ios::binary);

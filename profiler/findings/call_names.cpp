@@ -1,6 +1,7 @@
 #include "profiler/findings/call_names.hpp"
 
 #include <string_view>
+#include <vector>
 
 namespace tarn::analyse {
 namespace {
@@ -47,21 +48,23 @@ constexpr std::string_view after_names =
     "statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat "
     "removexattrat open_tree_attr";
 
-std::string_view word_of(std::string_view names, std::uint32_t number) {
-  for (; number > 0; --number) {
-    const std::size_t end = names.find(' ');
-    if (end == std::string_view::npos) return {};
-    names.remove_prefix(end + 1);
+std::vector<std::string_view> words_of(std::string_view names) {
+  std::vector<std::string_view> found_names;
+  for (std::size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+    end = names.find(' ', begin);
+    found_names.push_back(names.substr(begin, end - begin));
   }
-  return names.substr(0, names.find(' '));
+  return found_names;
 }
 
 }  // namespace
 
 std::string call_name(std::uint32_t number) {
-  const std::string_view name =
-      number >= after_gap ? word_of(after_names, number - after_gap) : word_of(before_names, number);
-  return name.empty() ? "call_" + std::to_string(number) : std::string(name);
+  static const std::vector<std::string_view> before_gap = words_of(before_names), behind_gap = words_of(after_names);
+  const bool is_behind = number >= after_gap;
+  const std::vector<std::string_view>& names = is_behind ? behind_gap : before_gap;
+  const std::size_t index = is_behind ? number - after_gap : number;
+  return index < names.size() ? std::string(names[index]) : "call_" + std::to_string(number);
 }
 
 }  // namespace tarn::analyse

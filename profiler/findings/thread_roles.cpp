@@ -67,13 +67,16 @@ std::vector<std::string> thread_roles(const format::recording& recording, analys
 }
 
 std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads) {
-  std::map<std::uint32_t, std::map<std::uint32_t, std::size_t>> counts;  // by the kernel's number, and by image
-  for (const std::uint32_t number : threads) ++counts[recording.threads[number].id][recording.threads[number].image];
-  std::size_t sum = 0;
-  for (const auto& [id, images] : counts) {
-    sum += std::max_element(images.begin(), images.end(), [](const auto& a, const auto& b) {
-             return a.second < b.second;
-           })->second;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;  // the kernel's number, and the image
+  for (const std::uint32_t number : threads)
+    numbers.emplace_back(recording.threads[number].id, recording.threads[number].image);
+  std::sort(numbers.begin(), numbers.end());
+  std::size_t sum = 0, largest = 0;  // `largest`: threads of one number in one image
+  for (auto first = numbers.begin(); first != numbers.end();) {
+    const auto last = std::find_if(first, numbers.end(), [&](const auto& number) { return number != *first; });
+    largest = std::max(largest, static_cast<std::size_t>(last - first));
+    if (last == numbers.end() || last->first != first->first) sum += std::exchange(largest, 0);
+    first = last;
   }
   return sum;
 }
