@@ -6,14 +6,13 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from driver import LAST, PATIENCE, PROGRAM, SAMPLE, SITE, TARN, OneServer, Server, everything, get
+from driver import LAST, PATIENCE, PROGRAM, SAMPLE, SITE, OneServer, Server, everything, get
 
 
 class Pages(OneServer):

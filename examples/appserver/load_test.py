@@ -8,14 +8,13 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from driver import PATIENCE, PROGRAM, SITE, TARN, Server, everything, get
+from driver import PATIENCE, PROGRAM, TARN, Server, get
 
 # Counts the pages whose title and footer are not of one configuration.
 WHOLE_PAGES = """

@@ -11,13 +11,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
-import unittest
 
 import prices
-from paths import HANG_S, PATHS, main, polls
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
-CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 CYCLES = 30
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
 # Ignores SIGTRAP, or blocks it with one waiting and handles it at the end of its input; then it prints how many came.
@@ -54,15 +51,10 @@ sys.stdin.read()
 
 
 def setUpModule():
-    os.environ["XDG_CACHE_HOME"] = CACHE.name
-    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+    prices.use_simple()
 
 
-class Attach(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn attach "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class Attach(FolderTest):
     def start(self, *words, **settings):
         running = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                    **settings)
@@ -106,18 +98,15 @@ class Attach(unittest.TestCase):
         return errors
 
     def report(self):
-        result = subprocess.run([PATHS.tarn, "report", "--json", "--stacks", "--quick", "--top", "100000", "rec"],
-                                cwd=self.folder, capture_output=True, text=True, check=True, timeout=HANG_S)
-        return json.loads(result.stdout)
+        return json.loads(self.tarn("report", "--json", "--stacks", "--quick", "--top", "100000", "rec").stdout)
 
     def blocks_in(self, function):
         return sum(site["allocations"] for site in self.report()["sites"]
                    if any(function in frame["function"] for frame in site["stack"]))
 
     def refused(self, process, *options, code=3, output="rec"):
-        result = subprocess.run([PATHS.tarn, "record", "-o", output, "--pid", str(process), *options], cwd=self.folder,
-                                capture_output=True, text=True, check=False, timeout=HANG_S)
-        self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+        result = self.tarn("record", "-o", output, "--pid", str(process), *options, code=code)
+        self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$")
         return result.stderr
 

@@ -6,25 +6,16 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
-import unittest
 
 import prices
-from paths import HANG_S, PATHS, main, polls
-
-CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
 
 def setUpModule():
-    os.environ["XDG_CACHE_HOME"] = CACHE.name
-    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+    prices.use_simple()
 
 
-class Bounds(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn bounds "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class Bounds(FolderTest):
     def start(self, *options):
         running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", *options, "-o", "rec", "--",
                                     PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE,
@@ -48,10 +39,7 @@ class Bounds(unittest.TestCase):
         return errors
 
     def report(self, name):
-        result = subprocess.run([PATHS.tarn, "report", "--json", "--stacks", "--quick", "--top", "100000", name],
-                                cwd=self.folder,
-                                capture_output=True, text=True, check=True, timeout=HANG_S)
-        return json.loads(result.stdout)
+        return json.loads(self.tarn("report", "--json", "--stacks", "--quick", "--top", "100000", name).stdout)
 
     def numbers(self):
         return sorted(int(path.name.rpartition(".")[2]) for path in self.folder.iterdir())
@@ -97,12 +85,9 @@ class Bounds(unittest.TestCase):
 
     def test_files_of_a_launcher_are_refused(self):
         for words in ["sh", "-c", "true"], ["timeout", "5", "true"]:
-            result = subprocess.run([PATHS.tarn, "record", "--every", "1s", "-o", "rec", "--", *words],
-                                    cwd=self.folder, capture_output=True, text=True, check=False, timeout=HANG_S)
-            self.assertEqual(result.returncode, 2)
+            result = self.tarn("record", "--every", "1s", "-o", "rec", "--", *words, code=2)
             self.assertRegex(result.stderr, rf"^tarn: --every [^\n]* {words[0]} starts its program [^\n]*\n$")
-        subprocess.run([PATHS.tarn, "record", "--every", "1s", "-o", "rec", "--", "env", "true"], cwd=self.folder,
-                       capture_output=True, check=True, timeout=HANG_S)
+        self.tarn("record", "--every", "1s", "-o", "rec", "--", "env", "true")
         self.assertEqual(self.numbers(), [1])
 
     def test_no_call_is_dispatched_once_the_recording_is_over(self):
@@ -123,9 +108,8 @@ class Bounds(unittest.TestCase):
         self.assertNotIn("SIGSYS", (self.folder / "trace").read_text(encoding="utf-8").split('"done', 1)[1])
 
     def command(self, process, *words, code=0):
-        result = subprocess.run([PATHS.tarn, "record", "--pid", str(process), *words], cwd=self.folder,
-                                capture_output=True, text=True, check=False, timeout=HANG_S)
-        self.assertEqual((result.returncode, result.stdout), (code, ""), result.stderr)
+        result = self.tarn("record", "--pid", str(process), *words, code=code)
+        self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$" if code else "^$")
         return result.stderr
 

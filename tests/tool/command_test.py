@@ -11,19 +11,19 @@ import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 LOADER = b"/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else b"/lib/ld-linux-aarch64.so.1"
 OWN, OTHER, OTHER_NUMBER = ("x86-64", "AArch64", 183) if os.uname().machine == "x86_64" else ("AArch64", "x86-64", 62)
 
 
-class CommandTest(unittest.TestCase):
+class CommandTest(FolderTest):
+    prefix = "tarn-command-"  # LD_PRELOAD splits at spaces
+
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-command-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.environment = {name: value for name, value in os.environ.items()
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 

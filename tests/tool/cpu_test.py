@@ -3,19 +3,13 @@
 
 import json
 import math
-import os
-import pathlib
-import shutil
 import subprocess
-import tempfile
-import unittest
 
 import html_page
 import perf_events
 import prices
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
-SHARED = tempfile.TemporaryDirectory(prefix="tarn-cpu-")
 SHARES = {"spin<60>": 0.6, "spin<30>": 0.3, "spin<10>": 0.1}
 BOUND = 0.03
 # A sample of a share p among n errs by sqrt(p (1 - p) / n). Five times that is at most the bound with so many samples,
@@ -25,20 +19,10 @@ ROUNDS = 16000  # some hundred samples: the function with a tenth of them is amo
 
 
 def setUpModule():
-    prices.measure(PATHS.tarn, SHARED.name)
+    prices.use_own()
 
 
-class Processor(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-cpu-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def tarn(self, *words, code=0, **options):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name}, **options)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
-
+class Processor(FolderTest):
     def cpu(self, name="rec"):
         return json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name).stdout)["cpu"]
 

@@ -20,7 +20,7 @@ import threading
 import unittest
 import urllib.parse
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 FOLDER = tempfile.TemporaryDirectory(prefix="tarn-export-")
 ROUNDS = 1000
@@ -51,15 +51,9 @@ def reader(name, *folders):
     return path_
 
 
-class ExportTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-export-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def run_in(self, *words, code=0, **settings):
-        result = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False, cwd=FOLDER.name, **settings)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
+class ExportTest(FolderTest):
+    def run_in(self, *words, **settings):
+        return self.run_program(*words, cwd=FOLDER.name, **{"text": False, **settings})
 
     def export(self, form, *words, recording="rec"):
         return self.run_in(PATHS.tarn, "export", recording, "--format", form, *words).stdout

@@ -6,14 +6,11 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 BEGINNING = "time=2026-11-22T10:00:00.000000Z level="
 LOGGED = [  # by tarn::io::logger, but for the one in the middle
@@ -30,16 +27,9 @@ READERS = pathlib.Path(os.environ.pop("TARN_READERS", None)
                        or pathlib.Path(__file__).resolve().parents[2] / "build/readers")
 
 
-class Journal(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn journal "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def tarn(self, *words, text="", code=0):
-        result = subprocess.run([PATHS.tarn, "journal", *words], input=text, capture_output=True, text=True,
-                                timeout=HANG_S,
-                                check=False, cwd=self.folder)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+class Journal(FolderTest):
+    def tarn(self, *words, text="", **settings):
+        result = super().tarn("journal", *words, input=text, **settings)
         return result.stdout, result.stderr
 
     def append(self, text):

@@ -9,14 +9,11 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, main, run_program
 
 
 def lab(*words, code=0, environment=None):
-    done = subprocess.run([PATHS.tarn, "lab", *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                          stdin=subprocess.DEVNULL, env=environment)
-    if done.returncode != code:
-        raise AssertionError(f"exit {done.returncode}: {done.stdout}{done.stderr}")
+    done = run_program(PATHS.tarn, "lab", *words, code=code, stdin=subprocess.DEVNULL, env=environment)
     return done.stderr if code >= 2 else done.stdout
 
 

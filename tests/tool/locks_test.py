@@ -4,11 +4,10 @@
 import json
 import pathlib
 import shutil
-import subprocess
 import tempfile
 import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import PATHS, main, run_program
 
 ROUNDS = 1500
 
@@ -28,9 +27,7 @@ class Recorded(unittest.TestCase):
 
     @classmethod
     def run_program(cls, *words, code=5):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=cls.folder)
-        assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
-        return result
+        return run_program(*words, code=code, cwd=cls.folder)
 
     @staticmethod
     def is_in(stack, function):

@@ -6,21 +6,16 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
-from paths import HANG_S, PATHS, main, polls
+from paths import PATHS, main, polls, run_program
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-orders-")
 ENVIRONMENT = {**os.environ, "XDG_CACHE_HOME": SHARED.name}
 
 
 def tarn(*words, code=0):
-    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                            cwd=SHARED.name, env=ENVIRONMENT)
-    if result.returncode != code:
-        raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")
-    return result
+    return run_program(PATHS.tarn, *words, code=code, cwd=SHARED.name, env=ENVIRONMENT)
 
 
 def setUpModule():

@@ -1,8 +1,12 @@
-"""What a test of the command is told on its command line: where the things are that it runs."""
+"""What tests of the command share: the paths on their command lines, a folder for each test, and runs of programs."""
 
 import argparse
 import os
+import pathlib
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -16,6 +20,30 @@ def polls(interval_s=0.05):
     while time.monotonic() < deadline:
         yield
         time.sleep(interval_s)
+
+
+def run_program(*words, code=0, **settings):
+    """Runs a program to its end, and returns what it wrote; fails where it ends with another exit code."""
+    result = subprocess.run(words, **{"capture_output": True, "text": True, "timeout": HANG_S, "check": False,
+                                      **settings})
+    if result.returncode != code:
+        raise AssertionError(f"{words}: {result.returncode} instead of {code}\n{result.stdout}{result.stderr}")
+    return result
+
+
+class FolderTest(unittest.TestCase):
+    """Each test has a folder of its own, with a space in its name, and runs programs in there."""
+    prefix = "tarn test "
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=self.prefix))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *words, **settings):
+        return run_program(*words, **{"cwd": self.folder, **settings})
+
+    def tarn(self, *words, **settings):
+        return self.run_program(PATHS.tarn, *words, **settings)
 
 
 def main(*names, **numbers):

@@ -2,37 +2,24 @@
 """Functions, files and lines of what was compiled in many ways: inlined, split, by GCC and by Clang."""
 
 import json
-import os
 import pathlib
 import shutil
-import subprocess
-import tempfile
-import unittest
 
 import prices
-from paths import HANG_S, PATHS, main
+from paths import PATHS, FolderTest, main
 
 SOURCE = pathlib.Path(__file__).with_name("places.cpp")
 LINES = {text.split()[-1]: number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "  // " in text}
 WAYS = (("-g",), ("-g", "-gdwarf-4"), ("-g", "-gsplit-dwarf"), ("-g", "-gsplit-dwarf", "-gdwarf-4"))
 
 
-class Places(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cache = tempfile.mkdtemp(prefix="tarn prices ")
-        cls.addClassCleanup(shutil.rmtree, cls.cache)
-        prices.simplify(prices.measure(PATHS.tarn, cls.cache))
+def setUpModule():
+    prices.use_simple()
 
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="tarn places ")
-        self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_program(self, *words):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
-                              env={**os.environ, "XDG_CACHE_HOME": self.cache})
-        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
-        return done.stdout
+class Places(FolderTest):
+    def run_program(self, *words, **settings):
+        return super().run_program(*words, **settings).stdout
 
     def site(self, allocations=100):
         """Of the program: the one with so many."""

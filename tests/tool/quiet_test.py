@@ -4,11 +4,10 @@
 import json
 import pathlib
 import shutil
-import subprocess
 import tempfile
 import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import PATHS, main, run_program
 
 ROUNDS = 300
 
@@ -22,8 +21,7 @@ class Quiet(unittest.TestCase):
 
     @classmethod
     def run_program(cls, *words, code=0):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=cls.folder)
-        assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
+        result = run_program(*words, code=code, cwd=cls.folder)
         return result.stdout + result.stderr
 
     def record(self, *options):

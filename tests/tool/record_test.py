@@ -10,14 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-import unittest
 
 import prices
-from paths import HANG_S, PATHS, main, polls
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
-CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
 # the kernel
 SAYS_HOW_OTHERS_END = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2]) >= (6, 15)
@@ -42,26 +38,15 @@ print(child, began, killed)
 
 
 def setUpModule():
-    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+    prices.use_simple()
 
 
-class Record(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn record "))
-        self.addCleanup(shutil.rmtree, self.folder)
-        os.environ["XDG_CACHE_HOME"] = CACHE.name
-
-    def run_tarn(self, *words, code=0, **settings):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                cwd=self.folder, **settings)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
-
+class Record(FolderTest):
     def record(self, *words, **settings):
-        return self.run_tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **settings)
+        return self.tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **settings)
 
     def report(self):
-        return json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", "rec").stdout)
+        return json.loads(self.tarn("report", "--json", "--stacks", "--top", "100000", "rec").stdout)
 
     def site(self, report, function):
         """Sums over the sites in a function of the program, as sites.cpp names it."""
@@ -115,7 +100,7 @@ class Record(unittest.TestCase):
         self.assertEqual(report["end"]["status"], 7)
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])
         self.check_sites(report)
-        text = self.run_tarn("report", "--top", "3", "rec").stdout
+        text = self.tarn("report", "--top", "3", "rec").stdout
         self.assertTrue(any("same-thread" in line for line in text.splitlines()[2:6]), text)
         self.assertRegex(text, r"(?m)^1\. sites.cpp:\d+ ")
         self.assertNotRegex(text, r"(?m)^4\. ")
@@ -125,7 +110,7 @@ class Record(unittest.TestCase):
         exact = self.report()
         for library in ("", PATHS.library):
             with self.subTest(library=library):
-                self.run_tarn("record", "--heap", "--sample", "4096", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "0",
+                self.tarn("record", "--heap", "--sample", "4096", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "0",
                               env={**os.environ, "LD_PRELOAD": library})
                 sampled = self.report()
                 self.assertEqual(sampled["recorder"]["mode"], "sampled")
@@ -151,11 +136,11 @@ class Record(unittest.TestCase):
         by_prices = "how much else is in the caches"
         for mode in ("--full",), ("--sample", "4096"):
             with self.subTest(mode=mode):
-                self.run_tarn("record", "--heap", *mode, "-o", "rec", "--", PATHS.sites, "20000", "0")
+                self.tarn("record", "--heap", *mode, "-o", "rec", "--", PATHS.sites, "20000", "0")
                 temporaries = self.site(self.report(), "make_temporaries")
                 self.assertNotIn(by_prices, str(temporaries["predicted"]["reasons"]))
                 self.assertIn("hoist", [remedy["name"] for remedy in temporaries["predicted"]["remedies"]])
-                quick = json.loads(self.run_tarn("report", "--quick", "--json", "--stacks", "rec").stdout)
+                quick = json.loads(self.tarn("report", "--quick", "--json", "--stacks", "rec").stdout)
                 self.assertIn(by_prices, str(self.site(quick, "make_temporaries")["predicted"]["reasons"]))
 
     def test_on_the_drop_in(self):
@@ -176,7 +161,7 @@ class Record(unittest.TestCase):
                     self.assertEqual(sum(site["allocations"] for site in sites), 1000, function)
                     self.assertEqual(sum(site["freed_by_same_thread"] for site in sites), 1000, function)
                 exact = report["heap"]
-                self.run_tarn("record", "--heap", "--sample", "4096", "-o", "rec", "--", PATHS.close,
+                self.tarn("record", "--heap", "--sample", "4096", "-o", "rec", "--", PATHS.close,
                               env={**os.environ, "LD_PRELOAD": library})
                 sampled = self.report()["heap"]
                 self.assertEqual((sampled["allocations"], sampled["frees"]), (exact["allocations"], exact["frees"]))
@@ -184,25 +169,25 @@ class Record(unittest.TestCase):
     def test_a_program_with_functions_of_its_own_is_said_to_have_them(self):
         unseen = f"{PATHS.own_malloc} has a malloc of its own: its heap was not recorded"
         self.assertIn(f"tarn: {unseen}\n", self.record(PATHS.own_malloc).stderr)
-        text = self.run_tarn("report", "rec").stdout
+        text = self.tarn("report", "rec").stdout
         self.assertIn(f"{unseen}.\n", text)
         self.assertNotIn("othing to gain", text)
         self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
-        refused = self.run_tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
+        refused = self.tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
         self.assertIn('tarn: "allocations" cannot be checked in rec: the recording has no heap', refused)
 
         partly = (f"{PATHS.own_new} has an operator new of its own: "
                   "of what that serves, only what it takes from malloc was recorded")
         self.assertIn(partly, self.record(PATHS.own_new).stderr)
-        self.assertIn(partly, self.run_tarn("report", "rec").stdout)
+        self.assertIn(partly, self.tarn("report", "rec").stdout)
         report = self.report()
         self.assertEqual(report["recorder"]["own_heap"], {"module": PATHS.own_new, "functions": ["operator new"]})
         self.assertGreaterEqual(report["heap"]["allocations"], 1000)
         # Also of children, and not of a program in which their addresses are those of its own entries that lead to
         # ours.
-        self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", PATHS.own_malloc, "fork")
+        self.tarn("record", "--heap", "--follow", "-o", "rec", "--", PATHS.own_malloc, "fork")
         (child,) = self.folder.glob("rec.*")
-        self.assertIn(unseen, self.run_tarn("report", child.name).stdout)
+        self.assertIn(unseen, self.tarn("report", child.name).stdout)
         self.record(PATHS.fixed)
         report = self.report()
         self.assertIsNone(report["recorder"]["own_heap"])
@@ -225,12 +210,12 @@ class Record(unittest.TestCase):
 
     def test_children_have_files_of_their_own(self):
         # A shell that execs the one and forks the other, which forks once more.
-        said = self.run_tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
+        said = self.tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
                              f"'{PATHS.sites}' 100 0; '{PATHS.sites}' {ROUNDS} fork; exit 4", code=4).stderr
         self.assertRegex(said, r"(?m)^tarn: recorded 3 child processes, each in a file of its own, such as rec\.\d+$")
         children = {}
         for path in self.folder.glob("rec.*"):
-            report = json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
+            report = json.loads(self.tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
             self.assertEqual(f"rec.{report['program']['process']}", path.name)
             self.assertNotEqual(report["program"]["parent"], 0)
             self.assertEqual((report["end"]["by_signal"], report["end"]["status"]), (False, 0))
@@ -248,9 +233,9 @@ class Record(unittest.TestCase):
         self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
 
     def test_how_children_end_is_seen(self):
-        self.run_tarn("record", "--follow", "-o", "rec", "--", "sh", "-c",
+        self.tarn("record", "--follow", "-o", "rec", "--", "sh", "-c",
                       "(exit 7) & (sleep 0.5; kill -KILL $(exec sh -c 'echo $PPID')) & wait", code=0)
-        ends = [json.loads(self.run_tarn("report", "--json", path.name).stdout)["end"]
+        ends = [json.loads(self.tarn("report", "--json", path.name).stdout)["end"]
                 for path in self.folder.glob("rec.*")]
         seen = [(end["by_signal"], end["status"]) for end in ends if end]
         self.assertIn((False, 7), seen)
@@ -262,10 +247,10 @@ class Record(unittest.TestCase):
 
     def test_the_course_of_a_killed_child_ends_with_it(self):
         """Not when its parent asks how it ended, three seconds later."""
-        words = self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c",
+        words = self.tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c",
                               KILLS_A_CHILD).stdout.split()
         child, began, killed = map(int, words)
-        report = json.loads(self.run_tarn("report", "--json", f"rec.{child}").stdout)
+        report = json.loads(self.tarn("report", "--json", f"rec.{child}").stdout)
         course = report["timeline"]["to_ns"]
         self.assertGreater(course[-1], killed - began, "all of its life is there")
         self.assertLessEqual(sum(moment > killed - began for moment in course), 2, "looks after its death")
@@ -299,7 +284,7 @@ class Record(unittest.TestCase):
         self.check_sites(report)
         whole = path.read_bytes()
         path.write_bytes(whole[:-1])
-        self.assertIn("ends inside a block", self.run_tarn("report", "rec").stderr)
+        self.assertIn("ends inside a block", self.tarn("report", "rec").stderr)
 
     def test_signals_and_streams_pass_through(self):
         with subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", "sh", "-c",
@@ -330,16 +315,16 @@ class Record(unittest.TestCase):
         self.assertIn("statically linked, so no loader can put libtarn-record.so into it",
                       self.record(PATHS.static, code=126).stderr)
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
-        self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=3).stderr)
-        self.assertIn("no program", self.run_tarn("record", code=2).stderr)
-        self.assertIn("--full needs", self.run_tarn("record", "--cpu", "--full", "--", "true", code=2).stderr)
+        self.assertIn("No such file", self.tarn("record", "-o", "none/rec", "--", "true", code=3).stderr)
+        self.assertIn("no program", self.tarn("record", code=2).stderr)
+        self.assertIn("--full needs", self.tarn("record", "--cpu", "--full", "--", "true", code=2).stderr)
         (self.folder / "text").write_text("not a recording, but long enough for a header\n")
-        self.assertIn("not a recording", self.run_tarn("report", "text", code=3).stderr)
+        self.assertIn("not a recording", self.tarn("report", "text", code=3).stderr)
         self.record("true")
         newer = bytearray((self.folder / "rec").read_bytes())
         newer[8] += 1
         (self.folder / "rec").write_bytes(newer)
-        self.assertIn("version 4, and this tarn reads version 3", self.run_tarn("report", "rec", code=3).stderr)
+        self.assertIn("version 4, and this tarn reads version 3", self.tarn("report", "rec", code=3).stderr)
 
     def test_programs_that_cannot_be_recorded_are_named_with_the_reason(self):
         name = pathlib.Path(PATHS.static).name
@@ -351,10 +336,10 @@ class Record(unittest.TestCase):
                                    ((sys.executable, "-c", spawns, PATHS.static), (), " ×2"),
                                    ((sys.executable, "-c", spawns, PATHS.static), ("--follow",), "")):
             with self.subTest(words=words[0], mode=mode):
-                said = self.run_tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
+                said = self.tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
                 self.assertIn(f"tarn: not recorded: {name}{times}: {reason}\n", said)
                 self.assertNotIn("use tarn record --follow", said)
-                self.assertIn(f"not recorded: {name}{times}: {reason}.\n", self.run_tarn("report", "rec").stdout)
+                self.assertIn(f"not recorded: {name}{times}: {reason}.\n", self.tarn("report", "rec").stdout)
 
     def test_a_set_uid_child_is_named(self):
         if os.geteuid() != 0:
@@ -363,21 +348,21 @@ class Record(unittest.TestCase):
         shutil.copy(shutil.which("true"), program)
         os.chown(program, 65534, 65534)
         program.chmod(0o4755)
-        said = self.run_tarn("record", "--heap", "-o", "rec", "--", "sh", "-c", "./privileged; true").stderr
+        said = self.tarn("record", "--heap", "-o", "rec", "--", "sh", "-c", "./privileged; true").stderr
         self.assertIn("not recorded: privileged: is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD",
                       said)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):
             self.skipTest("no /dev/full")
-        self.assertIn("No space left", self.run_tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
+        self.assertIn("No space left", self.tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
     def test_nothing_to_gain_is_said(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
         self.record(*busy)
-        self.assertIn("Nothing to gain", self.run_tarn("report", "rec").stdout)
-        self.run_tarn("record", "--locks", "-o", "rec", "--", *busy)
-        self.assertIn("Nothing to gain: this program", self.run_tarn("report", "rec").stdout)
+        self.assertIn("Nothing to gain", self.tarn("report", "rec").stdout)
+        self.tarn("record", "--locks", "-o", "rec", "--", *busy)
+        self.assertIn("Nothing to gain: this program", self.tarn("report", "rec").stdout)
 
 
 if __name__ == "__main__":

@@ -3,37 +3,21 @@
 
 import datetime
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
-import tempfile
-import unittest
 
 import prices
-from paths import HANG_S, PATHS, main, polls
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
-CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 NOT_KNOWN = "what recording took is not known"
 
 
 def setUpModule():
-    os.environ["XDG_CACHE_HOME"] = CACHE.name
-    prices.simplify(prices.measure(PATHS.tarn, CACHE.name))
+    prices.use_simple()
 
 
-class RecordingCost(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn cost "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def tarn(self, *words, code=0, **settings):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                cwd=self.folder, **settings)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result
-
+class RecordingCost(FolderTest):
     def record(self, *words, options=(), code=0, **settings):
         """The line on the cost, and the same as data."""
         errors = self.tarn("record", *options, "-o", "rec", "--", *words, code=code, **settings).stderr
@@ -91,7 +75,7 @@ class RecordingCost(unittest.TestCase):
 
     def test_prices_are_measured_once_a_day(self):
         """Measuring them takes ten times the processor time of the rest of a short recording."""
-        file = pathlib.Path(CACHE.name, "tarn/recorder-1.json")
+        file = pathlib.Path(prices.CACHE.name, "tarn/recorder-1.json")
         file.unlink(missing_ok=True)
         costs = [self.record("/bin/true", options=["--heap"])[1]["collector_ns"] for _ in range(2)]
         self.assertLess(2 * costs[1], costs[0])

@@ -11,10 +11,8 @@ import resource
 import shutil
 import signal
 import subprocess
-import tempfile
-import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 MODES = (["--heap"], ["--heap", "--full"], ["--locks"], ["--syscalls"], [], ["--full", "--follow"])
 RUBY = "puts (1..4).map { |i| Thread.new { (1..2000).map { |x| x.to_s }.size } }.map(&:value).sum"
@@ -43,17 +41,7 @@ PRINTS_ITS_MAPPINGS = "print(open('/proc/self/smaps').read())"
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
 
 
-class Safety(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn safety "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def run_program(self, *words, code=0, **settings):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
-                                **settings)
-        self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
-        return result
-
+class Safety(FolderTest):
     def record(self, *words, modes=(), **settings):
         return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *words, **settings)
 

@@ -4,21 +4,17 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
-import tempfile
-import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 BLOCKS = 500
 BLOCK_BYTES = 100
 
 
-class DropInTest(unittest.TestCase):
+class DropInTest(FolderTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-statistics-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.environment = {name: value for name, value in os.environ.items()
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 

@@ -7,25 +7,14 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
-import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import HANG_S, PATHS, FolderTest, main
 
 # How often a thread has to wait for another one is not the program's to say.
 NOT_COMPARED = {"futex", "sched_yield", "restart_syscall"}
 
 
-class Syscalls(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn syscalls "))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def run_program(self, *words, code=0):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder)
-        self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
-        return result
-
+class Syscalls(FolderTest):
     def record(self, *words, code=0, modes=()):
         self.record_errors = self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *words,
                                               code=code).stderr

@@ -4,26 +4,23 @@
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 
 import html_page
 import perf_events
 import prices
-from paths import HANG_S, PATHS, main, polls
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
-SHARED = tempfile.TemporaryDirectory(prefix="tarn-time-")
 BOUND = 0.03  # of a thread's time: clocks of the kernel that leave out interrupts differ by that
 START_NS = 150_000_000  # what a start may take on a loaded machine; until then the program is not there
 PARTS = ("running_ns", "runnable_ns", "waiting_ns", "unknown_ns")
 
 
 def setUpModule():
-    prices.measure(PATHS.tarn, SHARED.name)
+    prices.use_own()
 
 
 def stolen_ns():
@@ -33,20 +30,13 @@ def stolen_ns():
 
 
 @unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open; cpu_test.py tests what is said then")
-class Time(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-time-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
+class Time(FolderTest):
     def start(self, *words):
         return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                cwd=self.folder, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+                                cwd=self.folder)
 
-    def tarn(self, *words):
-        with self.start(PATHS.tarn, *words) as command:
-            output, error = command.communicate(timeout=HANG_S)
-        self.assertEqual(command.returncode, 0, output + error)
-        return output
+    def tarn(self, *words, **settings):
+        return super().tarn(*words, **settings).stdout
 
     def report(self, name="rec"):
         report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name))

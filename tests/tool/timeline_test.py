@@ -4,21 +4,17 @@
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 import unittest
 
-from paths import HANG_S, PATHS, main
+from paths import PATHS, main, run_program
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-timeline-")
 
 
 def tarn(*words, code=0):
-    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                            cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
-    if result.returncode != code:
-        raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")
-    return result
+    return run_program(PATHS.tarn, *words, code=code, cwd=SHARED.name,
+                       env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
 
 
 def setUpModule():

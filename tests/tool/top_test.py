@@ -8,11 +8,9 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-import unittest
 
-from paths import HANG_S, PATHS, main, polls
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
 
 def runs(process):
@@ -22,16 +20,9 @@ def runs(process):
         return False
 
 
-class TopTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="tarn-top-")
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def tarn(self, *words, code=3):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                stdin=subprocess.DEVNULL)
-        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result.stderr
+class TopTest(FolderTest):
+    def tarn(self, *words, code=3, **settings):
+        return super().tarn(*words, code=code, stdin=subprocess.DEVNULL, **settings).stderr
 
 
 class Terminal(TopTest):

@@ -1,35 +1,29 @@
 #!/usr/bin/env python3
 """The recorder's stacks beside gdb's, at the same stops of the same programs."""
 
-import argparse
 import json
 import os
 import pathlib
 import platform
 import shutil
-import subprocess
-import tempfile
-import unittest
 
-from paths import HANG_S
+from paths import PATHS, FolderTest, main
 
-PATHS = argparse.Namespace()
 HERE = pathlib.Path(__file__).parent
 ENDS = ("main", "start_thread")  # beyond it is the C library's business, and gdb may not look
 
 
-class Unwinding(unittest.TestCase):
+class Unwinding(FolderTest):
+    prefix = "tarn-unwinding-"  # gdb starts the program by a shell
+
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-unwinding-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         if shutil.which("gdb") is None:
             self.skipTest("gdb is not there")
 
     def run_program(self, *words, **environment):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
-                              env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
-        self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
-        return done.stdout
+        return super().run_program(*words,
+                                   env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment}).stdout
 
     def build(self, compiler, source, *options):
         program = self.folder / "program"
@@ -164,7 +158,4 @@ class Unwinding(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tarn", required=True)
-    PATHS, arguments = parser.parse_known_args()
-    unittest.main(argv=[__file__, *arguments])
+    main("tarn")
