@@ -56,14 +56,34 @@ std::string absolute(std::string path) {
   return threads.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// Initial-exec: a signal handler must not be the first one to allocate the memory of thread-local variables.
+struct thread_record {
+  unsigned number = 0;
+  std::atomic<unsigned> lanes{0};  // of all journals, that the thread is in or tries; only the thread writes it
+};
+constinit thread_local thread_record this_thread [[gnu::tls_model("initial-exec")]];
+
+// Adds to the lanes of the calling thread, which a signal handler may read between any two instructions.
+void count_lane(unsigned change) noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  this_thread.lanes.store(this_thread.lanes.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 // Returns the lane that a thread tries first. Threads are spread over the lanes one after the other.
 unsigned own_lane() noexcept {
-  static constinit thread_local unsigned number = 0;
-  if (number == 0) [[unlikely]] {
-    number = number_thread();
+  if (this_thread.number == 0) [[unlikely]] {
+    this_thread.number = number_thread();
   }
-  return number - 1;
+  return this_thread.number - 1;
 }
+
+// The lanes for signal handlers, as a multiple of the others. A thread that is interrupted inside an append so many
+// times, by handlers that append inside each other, still finds a lane.
+constexpr std::uint64_t nested_appends = 3;
+
+// Attempts of a signal handler to find a lane: the threads that have them may leave them meanwhile.
+constexpr unsigned max_attempts = 16;
 
 }  // namespace
 
@@ -104,8 +124,12 @@ struct journal::state {
   std::uint64_t earlier_truncations = 0;  // of files that reopen() has closed
   std::atomic<journal_file*> file;        // the address of own_file, for threads that have a lane
   std::atomic<std::uint32_t> chunk_bytes;
+  // The first lanes are for all appends; their number is a power of two. The others are for signal handlers that
+  // interrupted an append. Such a handler must not wait until a lane is free, because the threads that have them may
+  // be in such handlers, too, which wait for its own.
   std::vector<lane> lanes;
-  std::size_t last_lane = 0;  // their number is a power of two, so this is also the mask of their indices
+  std::size_t last_lane = 0;  // of those for all, and so the mask of their indices
+  std::atomic<std::uint64_t> dropped_lines{0};
   alignas(128) std::atomic<std::uint64_t> next_line{1};
 
   state(std::string path, const journal_options& options);
@@ -115,8 +139,10 @@ struct journal::state {
   bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
   void skip_lines(std::uint64_t min_line) noexcept;
-  lane& enter();
-  lane& enter_another() noexcept;
+  /// Returns null, in a signal handler that interrupted an append, if no lane is free.
+  lane* enter();
+  lane* enter_another() noexcept;
+  void drop_line() noexcept;
   static bool try_to_enter(lane& tried) noexcept;
   static void leave(lane& left) noexcept;
   void turn(lane& own_lane, journal_file& target) noexcept;
@@ -129,8 +155,10 @@ struct journal::state {
 journal::state::state(std::string path_, const journal_options& options_)
     : path(std::move(path_)), options(options_), own_file(std::make_unique<journal_file>(path, options)) {
   forks_then = forks.load(std::memory_order_relaxed);
-  lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, own_file->chunks() / 2)));
-  last_lane = lanes.size() - 1;
+  const std::uint64_t chunks = own_file->chunks();
+  const std::uint64_t for_all = std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, chunks / 4));
+  lanes = std::vector<lane>(std::min(for_all * (1 + nested_appends), chunks / 2));
+  last_lane = for_all - 1;
   skip_lines(own_file->continues().next_line);
   // The first lane continues where the file ends.
   if (const journal_file::continuation& unfinished = own_file->continues(); unfinished.slot_number != 0) {
@@ -158,32 +186,57 @@ inline void journal::state::check_process() const {
   }
 }
 
-// Each thread that is inside has a lane of its own, so a thread that is stopped in the middle blocks no other.
-inline journal::lane& journal::state::enter() {
-  check_process();
-  lane& preferred = lanes[own_lane() & last_lane];
-  return try_to_enter(preferred) ? preferred : enter_another();
-}
-
-journal::lane& journal::state::enter_another() noexcept {
-  for (std::size_t turn = own_lane() + 1;; ++turn) {
-    lane& tried = lanes[turn & last_lane];
-    if (try_to_enter(tried)) return tried;
-    if (((turn - own_lane()) & last_lane) == 0) ::sched_yield();
-  }
-}
-
-bool journal::state::try_to_enter(lane& tried) noexcept {
+inline bool journal::state::try_to_enter(lane& tried) noexcept {
+  count_lane(1);
   // acquire: this thread sees the stores of the last one in the lane. Otherwise two lines could begin at one address.
   const bool is_mine = !tried.is_busy.exchange(true, std::memory_order_acquire);
-  if (is_mine) platform::note_acquire(&tried.is_busy);
+  if (is_mine) {
+    platform::note_acquire(&tried.is_busy);
+  } else {
+    count_lane(~0u);
+  }
   return is_mine;
 }
 
-void journal::state::leave(lane& left) noexcept {
+// Each thread that is inside has a lane of its own, so a thread that is stopped in the middle blocks no other.
+inline journal::lane* journal::state::enter() {
+  check_process();
+  lane& preferred = lanes[own_lane() & last_lane];
+  return try_to_enter(preferred) ? &preferred : enter_another();
+}
+
+// A thread that has no lane may wait, because threads that have one do not wait for another.
+journal::lane* journal::state::enter_another() noexcept {
+  const bool has_a_lane = this_thread.lanes.load(std::memory_order_relaxed) != 0;
+  for (unsigned attempt = 1;; ++attempt) {
+    for (std::size_t number = last_lane + 1; has_a_lane && number < lanes.size(); ++number) {
+      if (try_to_enter(lanes[number])) return &lanes[number];
+    }
+    for (std::size_t turn = 1; turn <= last_lane + 1; ++turn) {
+      lane& tried = lanes[(own_lane() + turn) & last_lane];
+      if (try_to_enter(tried)) return &tried;
+    }
+    if (has_a_lane && attempt == max_attempts) {
+      drop_line();
+      return nullptr;
+    }
+    ::sched_yield();
+  }
+}
+
+void journal::state::drop_line() noexcept {
+  if (dropped_lines.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  base::text_buffer<1024> message;
+  message.append("tarn: journal ").escaped(path, 512).append(": a line of a signal handler is dropped, because ");
+  message.append("interrupted appends have all ").decimal(lanes.size());
+  message.append(" lanes: raise journal_options::lanes\n").write_to(STDERR_FILENO);
+}
+
+inline void journal::state::leave(lane& left) noexcept {
   // release: pairs with the acquire of the next thread in this lane. Inline code of the program wrote the line.
   platform::note_release(&left.is_busy);
   left.is_busy.store(false, std::memory_order_release);
+  count_lane(~0u);
 }
 
 // Takes the next chunk, for a lane that has none, or whose chunk is full or was lost.
@@ -224,6 +277,9 @@ journal::~journal() = default;
 std::uint64_t journal::append(std::string_view text) {
   if (text.size() > state_->longest_line()) state_->fail_long(text.size());
   entry line(*this);
+  if (line.is_dropped()) [[unlikely]] {
+    return 0;
+  }
   for (;;) {
     if (text.size() > line.room) line.turn(text.size());
     std::memcpy(line.buffer, text.data(), text.size());
@@ -234,63 +290,71 @@ std::uint64_t journal::append(std::string_view text) {
 }
 
 journal::entry::entry(journal& log) : owner(*log.state_), own_lane(owner.enter()) {
+  if (is_dropped()) [[unlikely]] {
+    buffer = nullptr;
+    room = 0;
+    return;
+  }
   journal_file& target = owner.current();
-  if (own_lane.write_position == nullptr || own_lane.file != &target ||
-      static_cast<std::size_t>(own_lane.end - own_lane.write_position) < sizeof(line_header)) {
-    owner.turn(own_lane, target);
+  if (own_lane->write_position == nullptr || own_lane->file != &target ||
+      static_cast<std::size_t>(own_lane->end - own_lane->write_position) < sizeof(line_header)) {
+    owner.turn(*own_lane, target);
   }
   begin();
 }
 
 journal::entry::~entry() {
-  if (buffer != nullptr) store_word(own_lane.write_position, 0);
-  state::leave(own_lane);
+  if (is_dropped()) [[unlikely]] {
+    return;
+  }
+  if (buffer != nullptr) store_word(own_lane->write_position, 0);
+  state::leave(*own_lane);
 }
 
 void journal::entry::begin() noexcept {
-  store_word(own_lane.write_position, mark_of(part, own_lane.file->session(), 0));
-  buffer = own_lane.write_position + sizeof(line_header);
-  room = static_cast<std::size_t>(own_lane.end - buffer);
+  store_word(own_lane->write_position, mark_of(part, own_lane->file->session(), 0));
+  buffer = own_lane->write_position + sizeof(line_header);
+  room = static_cast<std::size_t>(own_lane->end - buffer);
   tick = tarn::detail::clock_tick();
   // Prefetches the cache lines of the next lines for writing. Otherwise the next entry into a lane waits for them.
   constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
   for (std::size_t number = 0; number < lines_ahead; ++number) {
-    __builtin_prefetch(own_lane.write_position + (first_ahead + number) * cache_line, 1);
+    __builtin_prefetch(own_lane->write_position + (first_ahead + number) * cache_line, 1);
   }
 }
 
 void journal::entry::turn(std::size_t size) {
   if (size > owner.longest_line()) owner.fail_long(size);
-  store_word(own_lane.write_position, 0);
-  owner.turn(own_lane, owner.current());
+  store_word(own_lane->write_position, 0);
+  owner.turn(*own_lane, owner.current());
   begin();
 }
 
 std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   TARN_CHECK(size <= room);
-  journal_file& target = *own_lane.file;
-  const std::uint64_t number = own_lane.next;
+  journal_file& target = *own_lane->file;
+  const std::uint64_t number = own_lane->next;
   const std::uint64_t mark = mark_of(whole, target.session(), size);
   const std::uint64_t check = check_of(buffer, size, mark, tick, number, target.key());
-  std::memcpy(own_lane.write_position + offsetof(line_header, tick), &tick, sizeof tick);
-  std::memcpy(own_lane.write_position + offsetof(line_header, check), &check, sizeof check);
-  char* const behind = own_lane.write_position + step(size);
-  if (behind != own_lane.end) store_word(behind, 0);
-  store_word(own_lane.write_position, mark);
+  std::memcpy(own_lane->write_position + offsetof(line_header, tick), &tick, sizeof tick);
+  std::memcpy(own_lane->write_position + offsetof(line_header, check), &check, sizeof check);
+  char* const behind = own_lane->write_position + step(size);
+  if (behind != own_lane->end) store_word(behind, 0);
+  store_word(own_lane->write_position, mark);
   // Checks for a truncation after all stores, because each of them may have touched a lost page. The chunk's number is
   // also gone, without any fault, if somebody truncated the file and made it as long as before.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool is_counted = target.restorations() != own_lane.restorations;
-  if (is_counted || load_word(own_lane.begin) != own_lane.number) [[unlikely]] {
+  const bool is_counted = target.restorations() != own_lane->restorations;
+  if (is_counted || load_word(own_lane->begin) != own_lane->number) [[unlikely]] {
     if (!is_counted) target.restore();
-    store_word(own_lane.write_position,
+    store_word(own_lane->write_position,
                0);  // it may be in a part of the file that is left, and must not be there twice
-    owner.turn(own_lane, target);
+    owner.turn(*own_lane, target);
     begin();
     return 0;
   }
-  own_lane.write_position = behind;
-  ++own_lane.next;
+  own_lane->write_position = behind;
+  ++own_lane->next;
   buffer = nullptr;
   return number;
 }
@@ -307,8 +371,8 @@ bool journal::reopen() {
       is_same_file ? journal_file::cut_off_file::is_extended : journal_file::cut_off_file::is_refused);
   if (next->chunks() / 2 < shared_state.lanes.size()) {
     throw error(EINVAL, shared_state.path,
-                "is a journal of " + std::to_string(next->chunks()) + " chunks, too few for " +
-                    std::to_string(shared_state.lanes.size()) + " lanes",
+                "is a journal of " + std::to_string(next->chunks()) + " chunks, and this one needs " +
+                    std::to_string(2 * shared_state.lanes.size()),
                 error::nowhere, error::ending::without_reason);
   }
   shared_state.skip_lines(next->continues().next_line);
@@ -331,7 +395,7 @@ bool journal::reopen() {
 bool journal::is_inherited() const noexcept { return state_->is_inherited(); }
 
 void journal::report_dropped_line() const noexcept {
-  if (state_->reported_drops.exchange(true, std::memory_order_relaxed)) return;
+  if (!is_inherited() || state_->reported_drops.exchange(true, std::memory_order_relaxed)) return;
   base::text_buffer<1024> message;
   message.append("tarn: journal ").escaped(state_->path, 512).append(": process ");
   message.decimal(static_cast<std::uint64_t>(::getpid()));
@@ -342,6 +406,8 @@ void journal::report_dropped_line() const noexcept {
 std::size_t journal::longest_line() const noexcept { return state_->longest_line(); }
 
 const std::string& journal::path() const noexcept { return state_->path; }
+
+std::uint64_t journal::dropped_lines() const noexcept { return state_->dropped_lines.load(std::memory_order_relaxed); }
 
 std::uint64_t journal::truncations() const noexcept {
   return state_->earlier_truncations + state_->own_file->truncations();

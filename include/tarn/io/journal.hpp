@@ -21,7 +21,8 @@ struct journal_options {
   /// Bytes that a thread reserves at a time; a little more than the longest line. A power of two, at least 1 KiB.
   std::uint32_t chunk = 64 * 1024;
   /// Threads that can be inside append() at the same moment without waiting for each other; rounded down to a power
-  /// of two.
+  /// of two, and to a quarter of the chunks. For signal handlers that interrupt an append there are three times as many
+  /// again, as far as half of the chunks suffice.
   unsigned lanes = 16;
   unsigned mode = 0644;  ///< mode of a new file, less the umask
   /// Bytes to prefault when the journal is opened, at about 1 ms for each MiB of a new file. Lines beyond them cost
@@ -58,16 +59,24 @@ class journal {
   /// std::length_error for a line that is longer than longest_line(), and then changes nothing. Makes no system call,
   /// allocates nothing and takes no lock. Cost: a copy and a checksum of the line, and one uncontended atomic
   /// exchange. (When more threads than `lanes` are inside at once, one yields.)
+  ///
+  /// A signal handler may call it, also one that interrupted an append. Returns 0 only there: when interrupted appends
+  /// have all lanes, the line is dropped, counted in dropped_lines(), and the first is reported on standard error.
+  /// That cannot happen while at most three handlers that append interrupt each other in a thread.
   std::uint64_t append(std::string_view line);
 
   /// Formats the line directly into the journal: `fill(char* place, std::size_t room)` writes up to `room` bytes and
   /// returns the length of the line. If the length is more than `room`, it is called once more with that much room;
   /// it is also called again when the file was truncated under the line. An exception of `fill` is passed on, and
-  /// there is then no line. `fill` must not append to this journal. A `fill` with a third parameter is given the tick
-  /// of the processor's clock, a std::uint64_t, by which the line is ordered among those of other threads.
+  /// there is then no line. For appends by `fill` the rules of signal handlers hold. A `fill` with a third parameter is
+  /// given the tick of the processor's clock, a std::uint64_t, by which the line is ordered among those of other
+  /// threads.
   template <class Fill>
   std::uint64_t append_with(Fill&& fill) {
     entry line(*this);
+    if (line.is_dropped()) [[unlikely]] {
+      return 0;
+    }
     const auto filled = [&]() -> std::size_t {
       if constexpr (std::is_invocable_v<Fill&, char*, std::size_t, std::uint64_t>) {
         return fill(line.buffer, line.room, line.tick);
@@ -96,14 +105,16 @@ class journal {
 
   /// Returns true in a forked child that inherited the journal: append() throws std::logic_error there.
   bool is_inherited() const noexcept;
-  /// Says on standard error, once in a process, that the lines of loggers over an inherited journal are dropped.
-  /// Loggers call it.
+  /// Says on standard error, once in a process, that the lines of loggers over an inherited journal are dropped; does
+  /// nothing if this one is not inherited. Loggers call it.
   void report_dropped_line() const noexcept;
   /// Returns the bytes of the longest line that append() takes: a little less than a chunk.
   std::size_t longest_line() const noexcept;
   /// Waits until everything that was appended before is on the disk. Throws io::error, also when a truncated file
   /// could not be restored.
   void sync();
+  /// Returns the number of lines of signal handlers that were dropped: see append(). Any thread may call it.
+  std::uint64_t dropped_lines() const noexcept;
   /// Returns the absolute path of the journal.
   const std::string& path() const noexcept;
   /// Returns how often the file was found truncated since this object was made, also before each reopen().
@@ -124,8 +135,10 @@ class journal {
     /// Returns the line's number; 0: the file was truncated, and the line must be written once more.
     std::uint64_t commit(std::size_t size) noexcept;
 
+    bool is_dropped() const noexcept { return own_lane == nullptr; }
+
     journal::state& owner;
-    lane& own_lane;
+    lane* own_lane;  ///< null: there was none, and the line is dropped
     char* buffer;
     std::size_t room;
     std::uint64_t tick;

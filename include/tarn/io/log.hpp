@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,28 +57,71 @@ inline void mark_invalid(char* text, const char* end) noexcept {
 
 inline constexpr std::size_t time_bytes = 27;
 
+/// Writes the date and the time of day of a second since 1970, as 2026-11-22T10:00:00. and with the dot. The C
+/// library's functions take a lock, which a signal handler may have interrupted.
+inline void put_second(char* target, std::int64_t second) noexcept {
+  const std::chrono::sys_seconds time{std::chrono::seconds(second)};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time_of_day(time - day);
+  const auto put = [&target](auto number, char end) {
+    std::memcpy(target, two_digits.text[static_cast<std::size_t>(number) % 100], 2);
+    target[2] = end;
+    target += 3;
+  };
+  const int year = static_cast<int>(date.year());
+  put(year / 100, ' ');
+  --target;
+  put(year % 100, '-');
+  put(static_cast<unsigned>(date.month()), '-');
+  put(static_cast<unsigned>(date.day()), 'T');
+  put(time_of_day.hours().count(), ':');
+  put(time_of_day.minutes().count(), ':');
+  put(time_of_day.seconds().count(), '.');
+}
+
+inline constexpr std::size_t second_bytes = 20;
+
+/// A second of a thread's clock, with its text.
+struct formatted_second {
+  std::int64_t start_ns = -1'000'000'000;
+  char text[second_bytes] = {};
+  bool is_in_use = false;  // also by the code that a signal handler interrupted
+
+  /// Writes the time that is `now` nanoseconds after 1970. Returns the end.
+  char* put(char* target, std::int64_t now) noexcept;
+};
+
 /// Writes the time that the clock has at this tick, as 2026-11-22T10:00:00.000000Z. The date and the time of day are
 /// formatted once a second in each thread. Returns the end.
 inline char* put_time(char* target, std::uint64_t tick) noexcept {
+  static constinit thread_local formatted_second last{};
+  if (last.is_in_use) [[unlikely]] {  // this is a signal handler, and the clock of the thread may be half-written
+    timespec now;
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    formatted_second own_second;
+    return own_second.put(target, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
+  }
+  last.is_in_use = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  char* const end = last.put(target, tarn::detail::fast_ns_at(tick));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  last.is_in_use = false;
+  return end;
+}
+
+inline char* formatted_second::put(char* target, std::int64_t now) noexcept {
   constexpr std::int64_t second_ns = 1'000'000'000;
-  struct formatted {
-    std::int64_t start_ns;  // of the second
-    char text[21];
-  };
-  static constinit thread_local formatted last{-second_ns, {}};
-  const std::int64_t now = tarn::detail::fast_ns_at(tick);
   // A clock that was set back makes a large number here.
-  std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(last.start_ns);
+  std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(start_ns);
   if (passed_ns >= std::uint64_t{second_ns}) [[unlikely]] {
-    const std::time_t second = now / second_ns;
-    std::tm parts = {};
-    ::gmtime_r(&second, &parts);
-    std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S.", &parts);
-    last.start_ns = second * second_ns;
-    passed_ns = static_cast<std::uint64_t>(now - last.start_ns);
+    const std::int64_t second = now / second_ns;
+    put_second(text, second);
+    start_ns = second * second_ns;
+    passed_ns = static_cast<std::uint64_t>(now - start_ns);
   }
   const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
-  std::memcpy(target, last.text, 20);
+  std::memcpy(target, text, second_bytes);
   std::memcpy(target + 20, two_digits.text[micros / 10'000], 2);
   std::memcpy(target + 22, two_digits.text[micros / 100 % 100], 2);
   std::memcpy(target + 24, two_digits.text[micros % 100], 2);
@@ -335,7 +379,7 @@ inline std::size_t write_cut_line(char* buffer, std::size_t room, std::uint64_t 
 }
 
 /// Writes a line with this head into the journal; cuts its message if the line is too long. Returns false, and writes
-/// nothing, in a forked child that inherited the journal.
+/// nothing, in a forked child that inherited the journal, and in a signal handler that finds no lane.
 template <class... Arguments>
 [[nodiscard]] bool write_log_line(journal& target, log_form form, std::string_view head,
                                   std::initializer_list<log_field> fields, const message_format<Arguments...>& format,
@@ -350,7 +394,7 @@ template <class... Arguments>
     const std::string_view message(text.data(), text.size());
     return write_log_line<const std::string_view&>(target, form, head, fields, "{}", message);
   }
-  target.append_with([&](char* buffer, std::size_t room, std::uint64_t tick) {
+  const std::uint64_t number = target.append_with([&](char* buffer, std::size_t room, std::uint64_t tick) {
     log_line line(buffer, room, form);
     line.begin<Arguments...>(head, tick, format, arguments...);
     for (const log_field& next_field : fields) {
@@ -365,7 +409,7 @@ template <class... Arguments>
     }
     return write_cut_line(buffer, room, tick, form, head, format.text(), fmt::make_format_args(arguments...));
   });
-  return true;
+  return number != 0;
 }
 
 }  // namespace detail
@@ -413,7 +457,7 @@ class basic_logger {
   }
 
   /// Returns the number of lines that were dropped because this process is a forked child and the journal is its
-  /// parent's.
+  /// parent's, or because a signal handler found no lane (journal::append).
   std::uint64_t dropped_lines() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
   /// Logs a line of the level `Level`.

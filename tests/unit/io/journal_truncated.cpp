@@ -307,7 +307,7 @@ TEST(journal_reopened, changes_nothing_where_it_fails) {
   EXPECT_EQ(texts_of(folder.path("log.1")), (lines{"goes on in the old one"}));
   std::filesystem::remove(path);
   { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
-  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is a journal of 4 chunks, too few for 4 lanes");
+  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is a journal of 4 chunks, and this one needs 16");
 }
 
 TEST(journal_reopened, loses_no_line_while_threads_append) {
