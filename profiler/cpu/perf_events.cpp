@@ -158,7 +158,7 @@ void perf_events::add_stops(pid_t thread, bool is_next_program) {
     const int file = open_event(event::stops, thread, processor, is_next_program);
     if (file < 0) continue;
     files_.push_back(file);
-    samples_stops_ = add_ring(event::stops, processor, file) || samples_stops_;
+    add_ring(event::stops, processor, file);
   }
 }
 

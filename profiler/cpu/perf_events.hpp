@@ -44,8 +44,6 @@ class perf_events {
   // Returns the errno of the refusal; 0 if the kernel samples.
   int error() const { return error_; }
   bool is_kernel_hidden() const { return is_kernel_hidden_; }
-  // Returns whether the kernel also copies the stacks of threads that stop.
-  bool samples_stops() const { return samples_stops_; }
 
   // Appends the records that have come, in the order of each processor. One about lost records has the time from which
   // on they may be lost. Returns how full the fullest rings were.
@@ -77,7 +75,7 @@ class perf_events {
   std::vector<ring> rings_;
   std::vector<int> files_;
   int error_ = 0;
-  bool is_kernel_hidden_ = false, samples_stops_ = false;
+  bool is_kernel_hidden_ = false;
 };
 
 }  // namespace tarn::cpu

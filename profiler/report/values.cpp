@@ -109,11 +109,6 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return result.append(text);
 }
 
-std::string range_text(const analyse::range& range) {
-  const std::string low = tidy(range.low), high = tidy(range.high);
-  return low == high ? low : low + " to " + high;
-}
-
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns) {
   return cost_in_text(analysis, ns, "");
 }

@@ -23,8 +23,6 @@ std::vector<std::string> distinct_titles(std::vector<std::string> titles,
 std::string estimated(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);
-// Formats "1.2 to 3.4", with the digits that are significant.
-std::string range_text(const analyse::range& range);
 // Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
 // the program is unknown, "about 40 ms of CPU time (20–70)", of all threads together in the whole run.
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);

@@ -15,15 +15,9 @@ class call_counters {
   std::atomic<std::uint64_t> purge_runs{0}, purge_bytes{0};
   std::atomic<std::size_t> mappings{0};  ///< that exist now
 
-  void mapped(std::size_t bytes) noexcept {
-    const std::size_t now = mapped_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    std::size_t peak = peak_.load(std::memory_order_relaxed);
-    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-  }
+  void mapped(std::size_t bytes) noexcept { mapped_.fetch_add(bytes, std::memory_order_relaxed); }
   void unmapped(std::size_t bytes) noexcept { mapped_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t mapped_now() const noexcept { return mapped_.load(std::memory_order_relaxed); }
-  std::size_t mapped_peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
   static void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) noexcept {
     counter.fetch_add(amount, std::memory_order_relaxed);
@@ -40,7 +34,7 @@ class call_counters {
   }
 
  private:
-  std::atomic<std::size_t> mapped_{0}, peak_{0};
+  std::atomic<std::size_t> mapped_{0};
 };
 
 }  // namespace tarn::platform

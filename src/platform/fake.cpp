@@ -501,7 +501,6 @@ void wake_one(const std::uint32_t* word) noexcept {
 system_call_counts system_calls() noexcept { return counters.calls(); }
 purge_counts purged() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
-std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
 
 bool start_helper(void (*work)() noexcept) noexcept { return helper.exchange(work) == nullptr; }
 void forget_helper() noexcept { helper = nullptr; }

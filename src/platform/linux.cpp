@@ -202,6 +202,5 @@ void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_
 system_call_counts system_calls() noexcept { return counters.calls(); }
 purge_counts purged() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
-std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
 
 }  // namespace tarn::platform

@@ -96,8 +96,7 @@ struct purge_counts {
 };
 purge_counts purged() noexcept;
 
-/// Bytes mapped writable now, and the most so far.
+/// Bytes mapped writable now.
 std::size_t mapped_bytes() noexcept;
-std::size_t peak_mapped_bytes() noexcept;
 
 }  // namespace tarn::platform

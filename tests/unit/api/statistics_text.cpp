@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "support/child.hpp"
 
 namespace {
 
@@ -276,26 +277,10 @@ TEST(statistics_text, the_longest_report_fits) {
 // Returns the standard error of a child process that runs `body`.
 template <class Body>
 std::string standard_error_of(Body body) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], STDERR_FILENO);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    body();
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char part[4096];
-  for (ssize_t count; (count = ::read(ends[0], part, sizeof part)) > 0;)
-    text.append(part, static_cast<std::size_t>(count));
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  return text;
+  const support::ending child = support::in_child(body);
+  EXPECT_EQ(child.signal, 0);
+  EXPECT_EQ(child.status, 0);
+  return child.error;
 }
 
 options options_for(stats_mode mode, const std::string& file = "") {

@@ -117,10 +117,17 @@ format::cpu_recording recording_of(const stack_samples& samples, pid_t of_proces
   return result;
 }
 
-TEST(stack_samples, count_by_stack_and_thread) {
+// A program that began at 10 ns.
+struct program_samples : testing::Test {
+  program_samples() { from_kernel.exec(process, 10); }
   stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+  records from_kernel{samples};
+};
+struct samples_of_stacks : program_samples {};
+struct thread_times : program_samples {};
+struct waits : program_samples {};
+
+TEST_F(samples_of_stacks, count_by_stack_and_thread) {
   from_kernel.fork(process, process, worker, process, 30);
   from_kernel.rename(worker, "worker", 31);
   from_kernel.sample(process, process, user, 40, 0x1000, {0x2000, 0x3000});
@@ -140,10 +147,7 @@ TEST(stack_samples, count_by_stack_and_thread) {
   EXPECT_EQ(recorded.cells, expected);
 }
 
-TEST(stack_samples, without_registers_count_at_no_stack) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(samples_of_stacks, without_registers_count_at_no_stack) {
   from_kernel.word(process, process, std::uint64_t{40}, std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE}, std::uint64_t{0})
       .end(PERF_RECORD_SAMPLE, kernel, 40);
   EXPECT_EQ(recording_of(samples).cells, (std::map<format::cpu_key, format::cpu_counts>{{{0, 0}, {1, 1, 0}}}));
@@ -160,10 +164,7 @@ times times_of(const format::cpu_recording& recorded, std::uint32_t id = process
   return sums;
 }
 
-TEST(thread_times, have_each_moment_from_begin_to_end) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, have_each_moment_from_begin_to_end) {
   from_kernel.fork(process, process, worker, process, 100);
   from_kernel.run(worker, 103);
   from_kernel.wait(process, 200);
@@ -179,10 +180,7 @@ TEST(thread_times, have_each_moment_from_begin_to_end) {
   EXPECT_EQ(times_of(recorded, worker), (times{397 + 430 + 5, 3 + 70, 2000, 0, 1, 1}));
 }
 
-TEST(thread_times, are_unknown_where_records_are_missing) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, are_unknown_where_records_are_missing) {
   from_kernel.wait(process, 20);
   from_kernel.wait(process, 50);  // it has run in between
   from_kernel.run(process, 90);
@@ -190,10 +188,7 @@ TEST(thread_times, are_unknown_where_records_are_missing) {
   EXPECT_EQ(times_of(recording_of(samples)), (times{10, 0, 40, 30 + 6, 2, 0}));
 }
 
-TEST(thread_times, are_unknown_where_records_were_lost) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, are_unknown_where_records_were_lost) {
   from_kernel.fork(process, process, worker, process, 20);
   from_kernel.run(worker, 20);
   from_kernel.wait(process, 100);
@@ -208,10 +203,7 @@ TEST(thread_times, are_unknown_where_records_were_lost) {
   EXPECT_EQ(times_of(recorded, worker), (times{110, 0, 0, 270, 0, 0})) << "it still seems to do what it did before";
 }
 
-TEST(thread_times, do_not_change_by_a_record_that_comes_late) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, do_not_change_by_a_record_that_comes_late) {
   from_kernel.run(process, 60);  // the record of its wait is still on the way
   from_kernel.wait(process, 30);
   from_kernel.wait(process, 100);
@@ -229,10 +221,7 @@ std::map<std::uint64_t, std::uint64_t> waits_of(const format::cpu_recording& rec
   return sums;
 }
 
-TEST(waits, are_at_the_stack_with_which_the_thread_stopped) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(waits, are_at_the_stack_with_which_the_thread_stopped) {
   from_kernel.stop(process, 99, 0x1000);
   from_kernel.wait(process, 100);
   from_kernel.run(process, 400);
@@ -249,11 +238,8 @@ TEST(waits, are_at_the_stack_with_which_the_thread_stopped) {
   EXPECT_EQ(times_of(recorded), (times{90 + 100 + 1 + 93, 1, 1305, 0, 3, 1}));
 }
 
-TEST(waits, without_a_stack_are_shared_out_among_those_that_took_as_long) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 1);
-  std::uint64_t at_ns = 10;
+TEST_F(waits, without_a_stack_are_shared_out_among_those_that_took_as_long) {
+  std::uint64_t at_ns = 20;
   const auto wait = [&](std::uint64_t ns, std::uint64_t address) {
     if (address != 0) from_kernel.stop(process, at_ns - 1, address);
     from_kernel.wait(process, at_ns);
@@ -270,10 +256,7 @@ TEST(waits, without_a_stack_are_shared_out_among_those_that_took_as_long) {
             (std::map<std::uint64_t, std::uint64_t>{{0, 5000}, {0x1000, 2100}, {0x2000, 4200}, {0x3000, 70'000}}));
 }
 
-TEST(waits, do_not_mind_lost_samples_of_stacks) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(waits, do_not_mind_lost_samples_of_stacks) {
   from_kernel.wait(process, 100);
   from_kernel.lose(3, 150, 200, true);
   from_kernel.run(process, 400);
@@ -282,10 +265,7 @@ TEST(waits, do_not_mind_lost_samples_of_stacks) {
   EXPECT_EQ(times_of(recorded), (times{90, 0, 300, 0, 1, 0}));
 }
 
-TEST(waits, do_not_have_the_time_after_wake_ups) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(waits, do_not_have_the_time_after_wake_ups) {
   from_kernel.fork(process, process, worker, process, 20);
   from_kernel.run(worker, 30);  // it was new for 10
   std::uint64_t at_ns = 100;
@@ -310,10 +290,7 @@ TEST(waits, do_not_have_the_time_after_wake_ups) {
             (std::map<std::uint64_t, std::uint64_t>{{0x1000, 100}, {0x2000, 5}, {0x3000, 200}}));
 }
 
-TEST(waits, of_a_thread_from_before_have_no_delay_of_before) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(waits, of_a_thread_from_before_have_no_delay_of_before) {
   from_kernel.preempt(process, 20);
   from_kernel.run(process, 27);
   samples.add_delay(process, process, 5000);
@@ -323,10 +300,7 @@ TEST(waits, of_a_thread_from_before_have_no_delay_of_before) {
   EXPECT_EQ(times_of(recording_of(samples)), (times{10 + 73, 7 + 40, 60, 0, 1, 1}));
 }
 
-TEST(waits, of_a_thread_that_was_not_read_are_undivided) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(waits, of_a_thread_that_was_not_read_are_undivided) {
   from_kernel.wait(process, 100);
   from_kernel.run(process, 400);
   const auto undivided_ns = [&] {
@@ -339,7 +313,7 @@ TEST(waits, of_a_thread_that_was_not_read_are_undivided) {
   EXPECT_EQ(undivided_ns(), 0U);
 }
 
-TEST(waits, have_as_much_delay_as_they_are_long_at_most) {
+TEST_F(waits, have_as_much_delay_as_they_are_long_at_most) {
   const std::array groups = {wait_sum{100, 10}, wait_sum{9000, 3}, wait_sum{}};
   EXPECT_EQ(longest_delay(groups, 0), 0);
   EXPECT_EQ(longest_delay(groups, 13), 1);
@@ -347,10 +321,7 @@ TEST(waits, have_as_much_delay_as_they_are_long_at_most) {
   EXPECT_EQ(longest_delay(groups, 1e9), 3000);
 }
 
-TEST(thread_times, begin_anew_with_each_program) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, begin_anew_with_each_program) {
   from_kernel.wait(process, 12);
   from_kernel.run(process, 15);
   from_kernel.exec(process, 50);
@@ -361,10 +332,7 @@ TEST(thread_times, begin_anew_with_each_program) {
   EXPECT_EQ(times_of(recording_of(samples, process, 60)), (times{20, 0, 20, 0, 1, 0})) << "the recorder came with it";
 }
 
-TEST(thread_times, of_threads_beyond_the_limit_count_as_those_of_the_last_one) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(thread_times, of_threads_beyond_the_limit_count_as_those_of_the_last_one) {
   constexpr pid_t count = format::max_threads + 100;
   for (pid_t thread = 1; thread <= count; ++thread) {
     from_kernel.fork(process, process, process + thread, process, 20);
@@ -415,10 +383,7 @@ TEST(stack_samples, of_images_before_the_recorder_are_left_out) {
   EXPECT_EQ(images, (std::map<std::uint64_t, std::uint32_t>{{0x2001, 0}, {0x3001, 1}}));
 }
 
-TEST(stack_samples, name_the_modules_of_their_stacks) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(samples_of_stacks, name_the_modules_of_their_stacks) {
   from_kernel.module(0x1000, 0x1000, 0, "/nonexistent/first");
   from_kernel.module(0x4000, 0x1000, 0x2000, "/nonexistent/second");
   from_kernel.module(0x8000, 0x1000, 0, "//anon");
@@ -430,10 +395,7 @@ TEST(stack_samples, name_the_modules_of_their_stacks) {
   EXPECT_EQ(recorded.modules[0].end, 0x2000U);
 }
 
-TEST(stack_samples, that_are_broken_break_nothing) {
-  stack_samples samples;
-  records from_kernel(samples);
-  from_kernel.exec(process, 10);
+TEST_F(samples_of_stacks, that_are_broken_break_nothing) {
   for (std::uint32_t type = 1; type < 20; ++type) {
     for (std::size_t word_count = 0; word_count < 12; ++word_count) {
       perf_record record{30, std::vector<std::byte>(sizeof(perf_event_header) + 8 * word_count, std::byte{0xff}),
