@@ -1,10 +1,14 @@
 #include "platform/mapping.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.hpp"
 #include "platform/platform.hpp"
@@ -114,6 +118,43 @@ void give_up_target(call_counters& counters, void* target, std::size_t bytes, in
   }
 }
 
+// Returns whether the addresses that pages leave by MREMAP_DONTUNMAP stay mapped. Kernels before 5.7 refuse the flag.
+// QEMU's emulation of a process accepts it, but then takes the addresses for free, and maps other memory there. A
+// system call that writes to them then fails (EFAULT), which one page finds out, once.
+bool keeps_addresses_of_moved_pages(call_counters& counters) noexcept {
+  enum answer : unsigned char { unknown, yes, no };
+  static constinit std::atomic<answer> known_answer{unknown};
+  // relaxed: each thread that still reads `unknown` finds the same answer.
+  const answer earlier = known_answer.load(std::memory_order_relaxed);
+  if (earlier != unknown) {
+    return earlier == yes;
+  }
+  // The page lies between inaccessible ones, so that it does not join a mapping of the program.
+  const std::size_t bytes = page_bytes();
+  char* const outer = map_inaccessible(counters, 3 * bytes, nullptr);
+  if (outer == nullptr) {
+    return false;
+  }
+  char* const page = outer + bytes;
+  void* moved = MAP_FAILED;
+  if (protect(counters, page, bytes)) {
+    call_counters::count(counters.mremap);
+    moved = mremap(page, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
+  }
+  if (moved == MAP_FAILED) {
+    unmap_range(counters, outer, outer + 3 * bytes);
+    return false;
+  }
+  unmap_range(counters, static_cast<char*>(moved), static_cast<char*>(moved) + bytes);
+  // The engine makes this call anyway, so a filter of system calls that lets the engine work knows it.
+  const bool is_lost = syscall(SYS_getrandom, page, std::size_t{1}, GRND_NONBLOCK) < 0 && errno == EFAULT;
+  known_answer.store(is_lost ? no : yes, std::memory_order_relaxed);
+  // Another thread may have mapped something at a lost page.
+  unmap_range(counters, outer, is_lost ? page : page + bytes);
+  unmap_range(counters, page + bytes, page + 2 * bytes);
+  return !is_lost;
+}
+
 }  // namespace
 
 bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
@@ -162,10 +203,9 @@ bool move_part(call_counters& counters, void* start, std::size_t bytes, void* ta
                std::size_t target_bytes) noexcept {
   // MREMAP_DONTUNMAP would unlock the whole mapping to which a locked part belongs. The kernel refuses this advice for
   // locked memory.
-  call_counters::count(counters.madvise);
-  const bool is_movable = madvise(start, page_bytes(), MADV_COLD) == 0;
   void* temporary = MAP_FAILED;
-  if (is_movable) {
+  call_counters::count(counters.madvise);
+  if (madvise(start, page_bytes(), MADV_COLD) == 0 && keeps_addresses_of_moved_pages(counters)) {
     call_counters::count(counters.mremap);
     temporary = mremap(start, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
   }

@@ -14,6 +14,7 @@ import argparse
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,10 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 RUNS_TO_FAIL = 4  # of a program that is to fail when something is broken
 PATIENCE_S = (2, 20, 200)  # the seconds for which it waits for what does not come; more on a busy machine
 CASE = re.compile(r"CASE\((\w+)\)")
+# What stands on standard error beside the lines of a program under QEMU: how QEMU says that a signal ended it, and how
+# a command of this system, which the program started, says that it cannot load a drop-in for another processor.
+EMULATOR_LINES = re.compile(
+    r"^(qemu: uncaught target signal|ERROR: ld\.so: object .* from LD_PRELOAD cannot be preloaded) .*\n", re.MULTILINE)
 HANG_S = 300.0  # the seconds after which a program hangs, also on a machine with ten times the work that it can do
 
 
@@ -51,6 +56,7 @@ class Expectation:
         self.closed, self.timeout = [], HANG_S
         self.tarn_only, self.no_preload, self.xml = False, False, False
         self.needs, self.arguments, self.broken_by = [], [], []
+        self.not_under = {}  # a reason for each command that cannot run it
         self.is_case = False  # of a program that has several
         words, at_top = [], True
         comment = "#" if path.endswith(".sh") else "//"
@@ -108,6 +114,8 @@ class Expectation:
             self.closed = [int(word) for word in argument.split()]
         elif word == "needs":
             self.needs += argument.split()
+        elif word == "not-under" and " " in argument:
+            self.not_under.update([argument.split(" ", 1)])
         elif word == "arguments":
             self.arguments = argument.split()
         elif word == "broken-by":
@@ -241,23 +249,34 @@ class Program:
     def __init__(self, name, path, options):
         self.name, self.options = name, options
         self.group, case = name.split("/")
-        stem, ending = os.path.splitext(os.path.basename(path))
+        self.stem, ending = os.path.splitext(os.path.basename(path))
         self.expected = Expectation(path, case)
         self.expected.common_environment = dict(entry.split("=", 1) for entry in options.env)
         if ending == ".sh":
             self.command = ["/bin/bash", path]
         else:
-            self.command = [os.path.join(options.bin, self.group, stem)] + ([case] if self.expected.is_case else [])
+            self.command = [os.path.join(options.bin, self.group, self.stem)]
+            if self.expected.is_case:
+                self.command.append(case)
+        if ending != ".sh":
+            self.command = options.under + self.command
         self.command += [argument.replace("{library}", options.library).replace(
             "{bin}", options.bin) for argument in self.expected.arguments]
-        self.is_built = ending == ".sh" or os.path.exists(self.command[0])
+        self.is_built = ending == ".sh" or os.path.exists(os.path.join(options.bin, self.group, self.stem))
+        if options.runner == "qemu":  # Arm does not say which kind of access failed
+            self.expected.stderr = [re.sub(" is (read|written) at ", " is accessed at ", line)
+                                    for line in self.expected.stderr]
         self.missing = [need for need in self.expected.needs if not shutil.which(need)]
 
     def run_once(self, preload, extra_environment=None):
         with tempfile.TemporaryDirectory(prefix="tarn-programs-") as directory:
-            return execute(self.command, self.expected,
-                           None if self.expected.no_preload else preload,
-                           extra_environment or {}, directory)
+            ending = execute(self.command, self.expected,
+                             None if self.expected.no_preload else preload,
+                             extra_environment or {}, directory)
+        if self.options.runner == "qemu":
+            ending.stderr = EMULATOR_LINES.sub("", ending.stderr).replace(
+                f" {os.path.basename(self.options.under[0])[:15]}:", f" {self.stem[:15]}:")
+        return ending
 
     def sets_any_of(self, entries):
         """Whether it names one of these variables, so that a run with them would be the same once more."""
@@ -381,6 +400,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, help="the drop-in to preload")
     parser.add_argument("--bin", required=True, help="where the programs were built")
+    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND",
+                        help="runs each program: QEMU, for programs of another processor, or old_kernel")
     parser.add_argument("--prove", action="store_true", help="show that each program can fail")
     parser.add_argument("--everywhere", action="store_true",
                         help="run the nasty programs on the system's malloc too")
@@ -390,6 +411,7 @@ def main():
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
     options.bin = os.path.abspath(options.bin)
+    options.runner = os.path.basename(options.under[0]).split("-")[0] if options.under else None
     source_of = sources()
     names = [name for name in source_of
              if not options.names or name in options.names or name.split("/")[0] in options.names]
@@ -410,6 +432,9 @@ def main():
             failed.append(name)
         elif program.sets_any_of(options.env):
             print(f"SKIPPED {name}: says itself what it runs with")
+            skipped.append(name)
+        elif options.runner in program.expected.not_under:
+            print(f"SKIPPED {name}: under {options.runner}: {program.expected.not_under[options.runner]}")
             skipped.append(name)
         elif program.missing:
             print(f"SKIPPED {name}: {', '.join(program.missing)} not installed")

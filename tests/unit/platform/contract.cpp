@@ -286,7 +286,16 @@ TEST(CONTRACT, a_move_that_fails_leaves_the_pages_where_they_are) {
   EXPECT_EQ(platform::mapped_bytes(), before);
 }
 
+// Kernels before 5.7 refuse the flag. QEMU's emulation of a process takes it, but for it the old page is gone.
+bool kernel_moves_parts() {
+  void* const probe = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mremap(probe, page, page, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr) == MAP_FAILED) return false;
+  unsigned char is_in_memory = 0;
+  return mincore(probe, page, &is_in_memory) == 0;
+}
+
 TEST(CONTRACT, move_part_carries_the_pages_and_leaves_zeros) {
+  if (!kernel_moves_parts()) GTEST_SKIP() << "this kernel moves no parts of mappings";
   const std::size_t before = platform::mapped_bytes();
   char* const source = static_cast<char*>(platform::map(12 * page, page));
   char* const target = static_cast<char*>(platform::map(16 * page, 64_KiB));
@@ -333,6 +342,10 @@ TEST(CONTRACT, a_part_that_does_not_move_keeps_its_pages) {
   expect_failure();  // the kernel moves one mapping, not several
   ASSERT_EQ(syscall(SYS_mlock, source, 4 * page), 0);
   expect_failure();
+  if (!kernel_moves_parts()) {
+    ASSERT_EQ(syscall(SYS_munlock, source, 4 * page), 0);
+    expect_failure();
+  }
   platform::unmap(source, 4 * page);
 }
 
