@@ -115,12 +115,13 @@ json json_of_calls_inside(analyse::analysis& analysis, const lock_group& group) 
 json json_of_still_waiting(analyse::analysis& analysis, const lock_group& group) {
   json waits = json::array();
   for (const analyse::unfinished_wait& wait : group.still_waiting) {
-    waits.push_back({{"thread", wait.thread},
-                     {"waited_ns", wait.nanoseconds},
-                     {"stack", json_of_stack(analysis, wait.site)},
-                     {"holder", wait.has_holder ? json(wait.holder) : json(nullptr)},
-                     {"held_from", wait.has_holder ? json_of_stack(analysis, wait.holder_site) : json(nullptr)},
-                     {"is_deadlock", wait.is_deadlock}});
+    waits.push_back(
+        {{"thread", wait.thread},
+         {"waited_ns", wait.nanoseconds},
+         {"stack", json_of_stack(analysis, wait.site)},
+         {"holder", wait.has_holder ? json(wait.holder) : json(nullptr)},
+         {"held_from", wait.has_holder ? json{{"stack", json_of_stack(analysis, wait.holder_site)}} : json(nullptr)},
+         {"is_deadlock", wait.is_deadlock}});
   }
   return waits;
 }

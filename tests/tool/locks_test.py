@@ -219,7 +219,7 @@ class Kept(Recorded):
         self.assertEqual(len(lock["still_waiting"]), 3)
         for wait in lock["still_waiting"]:
             self.assertTrue(self.is_in(wait["stack"], "wants_what_is_kept"))
-            self.assertTrue(self.is_in(wait["held_from"], "keeps_both"))
+            self.assertTrue(self.is_in(wait["held_from"]["stack"], "keeps_both"))
             self.assertEqual(self.report["threads"][wait["holder"]]["id"], self.report["program"]["process"])
             self.assertFalse(wait["is_deadlock"])
             self.assertGreater(wait["waited_ns"], 250_000_000)

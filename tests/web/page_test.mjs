@@ -283,6 +283,63 @@ const tests = {
     await close(page);
   },
 
+  async 'a deadlock is the first answer, and its threads are named'() {
+    const data = example();
+    const [{stack: waiter}, {stack: holder}] = data.locks;
+    const wait = {waited_ns: 19.8e9, stack: waiter, held_from: {stack: holder}};
+    Object.assign(data.locks[0], {still_held: 1, still_waiting: [{...wait, thread: 1, holder: 2, is_deadlock: true}, {...wait, thread: 2, waited_ns: 5e9}]});
+    Object.assign(data.locks[1], {still_waiting: [{...wait, thread: 2, holder: 1, is_deadlock: true}]});
+    data.lock_orders.inversions[0].is_deadlock = true;
+    const page = await open(write_page(template, data, `${folder}/deadlock.html`));
+    const first = await page.innerText('.summary > :first-child');
+    assert.match(first, /^A deadlock\s+2 threads waited for each other until the end, up to 20 s so far, at await.*wait\.cpp:8.*\. 1 more thread still waited behind them\./s);
+    assert.ok(!(await page.innerText('main')).includes('could deadlock'), 'only the other circle is left, which one thread made');
+    await check_access(page, 'deadlock');
+    await page.getByRole('button', {name: 'Show who waits for whom'}).click();
+    const details = await page.innerText('.details');
+    for (const phrase of ['It was still held at the end', 'Still waiting at the end', 'work #1 waited 20 s so far, for work #2, which waited for it in turn. It waits at', 'work #2 has held the lock since it took it at',
+                          'work #2 waited 5.0 s so far, for main. It waits at']) assert.ok(details.includes(phrase), `${phrase} is not in ${details}`);
+    const circle = await page.$('.order');
+    assert.match(await circle.innerText(), /^A deadlock, in which both threads still waited at the end: two locks were taken in both orders/);
+    assert.ok(await circle.evaluate((element) => element.open), 'it is open from the start');
+    await check_access(page, 'deadlock, in detail');
+    assert.match(details, /Taken 9,000 .* times by 2 threads; 702 waited/);
+    await page.goto(`file://${folder}/deadlock.html#tab=locks&site=`);
+    assert.match((await page.$$eval('tr.row', (elements) => elements.map((row) => row.textContent))).join('\n'), /700, and 2 without end/);
+    await close(page);
+
+    data.locks = [{...data.locks[0], still_waiting: [{...wait, thread: 1, holder: 1, is_deadlock: true}]}];
+    const alone = await open(write_page(template, data, `${folder}/alone.html`));
+    assert.match(await alone.innerText('.summary > :first-child'), /^A deadlock\s+1 thread waited for itself until the end/);
+    await alone.getByRole('button', {name: 'Show who waits for whom'}).click();
+    assert.match(await alone.innerText('.details'), /work #1 waited 20 s so far, for itself: it held the lock already\. It waits at/);
+    await close(alone);
+
+    data.locks[0].still_waiting = [{thread: 1, waited_ns: 3e9, stack: waiter}];
+    const unknown = await open(write_page(template, data, `${folder}/unknown.html`));
+    assert.match(await unknown.innerText('.summary > :first-child'), /^Waits that do not end\s+1 thread still waited for a lock at the end, up to 3\.0 s so far/);
+    await unknown.getByRole('button', {name: 'Show who waits for whom'}).click();
+    assert.match(await unknown.innerText('.details'), /work #1 waited 3\.0 s so far\. It waits at/);
+    await close(unknown);
+  },
+
+  async 'a deadlock that tarn recorded'() {
+    const run = (...words) => execFileSync(tarn, words, {env: environment, timeout: HANG_MS});
+    spawnSync(tarn, ['record', '--locks', '-o', `${folder}/stuck`, '--', 'timeout', '-s', 'KILL', '0.6', `${programs}/tool_orders`, 'deadlock'], {env: environment, timeout: HANG_MS});
+    run('report', `${folder}/stuck`, '--html', `${folder}/stuck.html`);
+    const page = await open(`file://${folder}/stuck.html`);
+    assert.match(await page.innerText('.summary > :first-child'), /^A deadlock\s+2 threads waited for each other until the end, up to \d+ ms so far, at .*orders\.cpp/s);
+    await page.getByRole('button', {name: 'Show who waits for whom'}).click();
+    const text = await page.innerText('main');
+    for (const phrase of ['which waited for it in turn', 'Taken 1 time by 2 threads; 1 waited', 'A deadlock, in which both threads still waited at the end']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    assert.equal((await page.$$('.unfinished .stack')).length, 2, 'where it waits, and where the holder took the lock');
+    await close(page);
+    run('report', `${folder}/stuck`, '--redact', '--html', `${folder}/stuck-redacted.html`);
+    const [, packed] = readFileSync(`${folder}/stuck-redacted.html`, 'utf8').match(/id="recording">([^<]*)</);
+    const inside = inflateSync(Buffer.from(packed, 'base64')).toString();
+    for (const secret of ['take_slowly', 'orders.cpp', 'deadlock::', programs]) assert.ok(!inside.includes(secret), `${secret} is in the redacted page`);
+  },
+
   async 'locks that could deadlock, and holders that wait'() {
     const page = await open(example_page);
     await page.getByRole('button', {name: 'Show where'}).click();

@@ -75,7 +75,19 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   weights?: Stack_weight[];
   calls_inside?: {name: string; count?: number; nanoseconds?: number; stack?: number}[];  // made while it is held
   sites?: LockSite[];
+  still_held?: number;  // holds that had not ended when the recording ended
+  still_waiting?: Unfinished_wait[];  // the longest first
   remedy?: string;
+}
+
+// A wait for a lock that had not ended when the recording ended. `held_from` is absent where the holder is not known.
+export interface Unfinished_wait {
+  thread?: number;
+  waited_ns?: number;
+  stack?: number;
+  holder?: number;
+  held_from?: {stack?: number};
+  is_deadlock?: boolean;  // the holder waited for this thread in turn
 }
 
 export interface Ordered_lock {
@@ -89,6 +101,7 @@ type Somewhere = {stack?: number};
 export interface Inversion {
   steps?: {lock?: Ordered_lock; times?: number; threads?: number[]; held_from?: Somewhere; takes_at?: Somewhere}[];
   by_one_thread?: boolean;
+  is_deadlock?: boolean;  // the threads still waited when the recording ended
   similar_cycles?: number;
 }
 

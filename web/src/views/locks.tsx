@@ -14,20 +14,23 @@ interface Row {
   id: string;
 }
 
-const shown_sites = 6;
+const shown_sites = 6, shown_waits = 6;
 
 function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
   const {names, threads} = view;
-  const mean = lock.held ? (lock.held_ns ?? 0) / lock.held : 0;
+  const holds = (lock.held ?? 0) + (lock.still_held ?? 0);
+  const mean = holds ? (lock.held_ns ?? 0) / holds : 0;
   const sites = lock.sites ?? [];
   return (
     <>
       <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
       <p>
-        Taken {grouped(lock.acquisitions)}{error_words(lock.error)} times by {plural(lock.threads ?? 0, 'thread')}; {grouped(lock.contended)} waited {duration_words(lock.waited_ns)} together,{' '}
+        Taken {grouped(lock.acquisitions)}{error_words(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.contended ?? 0) + (lock.still_waiting?.length ?? 0))} waited {duration_words(lock.waited_ns)} together,{' '}
         {duration_words(lock.longest_wait_ns)} at most. Held {duration_words(mean)} each, {duration_words(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
+        {lock.still_held ? ' It was still held at the end.' : ''}
       </p>
+      {!!lock.still_waiting?.length && <Unfinished_waits lock={lock} view={view} />}
       <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       {lock.calls_inside?.map((call, index) => (
@@ -53,6 +56,33 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
   );
 }
 
+function Unfinished_waits({lock, view}: {lock: Lock; view: View}): JSX.Element {
+  const {names, threads} = view;
+  const waits = lock.still_waiting ?? [];
+  return (
+    <div class="unfinished">
+      <h3>Still waiting at the end</h3>
+      {waits.slice(0, shown_waits).map((wait, index) => {
+        const has_holder = !!wait.held_from || wait.holder !== undefined;
+        const is_itself = has_holder && (wait.holder ?? 0) === (wait.thread ?? 0);
+        const holder = <bdi>{threads[wait.holder ?? 0] ?? 'another thread'}</bdi>;
+        return (
+          <div class="holder" key={index}>
+            <p>
+              <strong><bdi>{threads[wait.thread ?? 0] ?? 'a thread'}</bdi></strong> waited {duration_words(wait.waited_ns)} so far
+              {!has_holder ? '' : is_itself ? ', for itself: it held the lock already' : <>, for {holder}{wait.is_deadlock && <strong class="risk">, which waited for it in turn</strong>}</>}. It waits at
+            </p>
+            <Stack names={names} node={wait.stack ?? 0} />
+            {wait.held_from && <p>{is_itself ? 'It' : holder} has held the lock since it took it at</p>}
+            {wait.held_from && <Stack names={names} node={wait.held_from.stack ?? 0} />}
+          </div>
+        );
+      })}
+      {waits.length > shown_waits && <p>And {plural(waits.length - shown_waits, 'more thread')} still waited.</p>}
+    </div>
+  );
+}
+
 export function Locks({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
   const all_rows = useMemo<Row[]>(() => (data.locks ?? []).map((lock, index) => ({lock, id: String(index)})), [data]);
@@ -68,7 +98,7 @@ export function Locks({view}: {view: View}): JSX.Element {
     {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
     {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => duration_words(lock.waited_ns)},
-    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => count_words(lock.contended)},
+    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => `${count_words(lock.contended)}${lock.still_waiting?.length ? `, and ${grouped(lock.still_waiting.length)} without end` : ''}`},
     {name: 'longest', label: 'Longest', is_minor: true, value: ({lock}) => lock.longest_wait_ns ?? 0, cell: ({lock}) => duration_words(lock.longest_wait_ns)},
     {name: 'taken', label: 'Taken', value: ({lock}) => lock.acquisitions ?? 0, cell: ({lock}) => count_words(lock.acquisitions)},
     {name: 'held', label: 'Held', is_minor: true, value: ({lock}) => lock.held_ns ?? 0, cell: ({lock}) => duration_words(lock.held_ns)},

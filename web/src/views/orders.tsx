@@ -17,20 +17,26 @@ function Threads({threads, view}: {threads: number[]; view: View}): JSX.Element 
   return <bdi>{named}{threads.length > 4 ? ` and ${threads.length - 4} more` : ''}</bdi>;
 }
 
+function circle_title({by_one_thread, is_deadlock, steps = []}: Inversion): string {
+  if (is_deadlock) return `A deadlock, in which ${steps.length === 2 ? 'both threads' : `all ${steps.length} threads`} still waited at the end`;
+  return by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock';
+}
+
 function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Element {
   const steps = inversion.steps ?? [];
+  const verb = inversion.is_deadlock ? 'were' : 'are';
   return (
-    <details class="order">
+    <details class="order" open={inversion.is_deadlock}>
       <summary>
-        <strong>{inversion.by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock'}</strong>:{' '}
-        {steps.length === 2 ? 'two locks are taken in both orders' : `${steps.length} locks are taken in a circle`}, at{' '}
+        <strong>{circle_title(inversion)}</strong>:{' '}
+        {steps.length === 2 ? `two locks ${verb} taken in both orders` : `${steps.length} locks ${verb} taken in a circle`}, at{' '}
         {steps.slice(0, 3).map((step, index) => <span key={index}>{index > 0 && ' and '}<Code_location names={view.names} node={view.names.node_of(step.takes_at?.stack)} /></span>)}
         {(inversion.similar_cycles ?? 1) > 1 && `; so are ${grouped(inversion.similar_cycles! - 1)} more of these locks`}
       </summary>
       <div class="columns">
         {steps.map((step, index) => (
           <div key={index}>
-            <p>{count_words(step.times)} times, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
+            <p>{count_words(step.times)} {step.times === 1 ? 'time' : 'times'}, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
             <Stack names={view.names} node={step.held_from?.stack ?? 0} />
             <p>and <Lock_name lock={steps[(index + 1) % steps.length].lock} index={(index + 1) % steps.length} view={view} /> taken, at</p>
             <Stack names={view.names} node={step.takes_at?.stack ?? 0} />

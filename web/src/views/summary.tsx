@@ -2,7 +2,7 @@
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
-import {Bar} from '../parts';
+import {Bar, Code_location} from '../parts';
 import type {Range} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
@@ -116,6 +116,28 @@ function memory_detail({data}: View): string {
   return `${range}the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${estimate_words(end_bytes, end_range)}.`;
 }
 
+// Says first that threads wait for locks without end: no other remedy matters before that.
+function Endless_waits({view: {data, names, change}}: {view: View}): JSX.Element | null {
+  const all_waits = (data.locks ?? []).flatMap((lock, index) => (lock.still_waiting ?? []).map((wait) => ({...wait, index})));
+  const deadlocked = all_waits.filter((wait) => wait.is_deadlock);
+  const waits = (deadlocked.length > 0 ? deadlocked : all_waits).sort((a, b) => (b.waited_ns ?? 0) - (a.waited_ns ?? 0));
+  if (waits.length === 0) return null;
+  const [longest] = waits;
+  const others = all_waits.length - waits.length;
+  return (
+    <div class="risk endless">
+      <h2>{deadlocked.length > 0 ? 'A deadlock' : 'Waits that do not end'}</h2>
+      <p>
+        {deadlocked.length === 0 ? `${plural(waits.length, 'thread')} still waited for a lock at the end`
+          : deadlocked.length === 1 ? '1 thread waited for itself until the end' : `${grouped(deadlocked.length)} threads waited for each other until the end`}, up to{' '}
+        {duration_words(longest.waited_ns)} so far, at <Code_location names={names} node={names.node_of(longest.stack)} />.
+        {others > 0 && ` ${plural(others, 'more thread')} still waited behind them.`}{' '}
+        <button type="button" class="link" onClick={() => change({tab: 'locks', site: String(longest.index)})}>Show who waits for whom</button>
+      </p>
+    </div>
+  );
+}
+
 export function program_words(view: View): string {
   const [program = '', ...words] = view.data.program?.arguments ?? [];
   return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...words].join(' ')), 300) || 'A program';
@@ -132,7 +154,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const best = useMemo(() => best_remedies(view), [data]);
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((candidate) => timed(candidate.saved)[1]), 1e-9);
-  const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread).length;
+  const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread && !inversion.is_deadlock).length;
   const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.gain_words({saved_ns: candidate.saved, at_least: candidate.at_least}));
   const drop_in = heap.drop_in_saves_ns;
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
@@ -141,6 +163,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
   return (
     <section class="summary">
+      <Endless_waits view={view} />
       <h2>Where memory and time go</h2>
       <ul class="cards">
         {((data.memory?.peak_bytes ?? 0) > 0 || (data.memory?.peak_range?.[1] ?? 0) > 0) && (
