@@ -114,6 +114,13 @@ const time_findings& analysis::time() {
   return *time_;
 }
 
+const lane_findings& analysis::lanes() {
+  constexpr std::size_t intervals = 128;
+  if (!lanes_ && recording_.cpu.cells.empty()) lanes_.emplace();
+  if (!lanes_) lanes_ = find_lanes(recording_, symbols_, course(intervals));
+  return *lanes_;
+}
+
 const lock_findings& analysis::locks() {
   if (!locks_) {
     add_calls_inside(locks_.emplace(find_locks(recording_)), recording_,

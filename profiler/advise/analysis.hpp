@@ -14,6 +14,7 @@
 #include "profiler/findings/cpu.hpp"
 #include "profiler/findings/findings.hpp"
 #include "profiler/findings/history.hpp"
+#include "profiler/findings/lanes.hpp"
 #include "profiler/findings/lock_order.hpp"
 #include "profiler/findings/locks.hpp"
 #include "profiler/findings/memory.hpp"
@@ -97,6 +98,7 @@ class analysis {
   const memory_findings& memory();  // of grouped_sites()
   const cpu_findings& cpu();
   const time_findings& time();
+  const lane_findings& lanes();
   // Reads the whole content of the file each time. The history is empty if that content is not known.
   history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
@@ -162,6 +164,7 @@ class analysis {
   std::optional<memory_findings> memory_;
   std::optional<cpu_findings> cpu_;
   std::optional<time_findings> time_;
+  std::optional<lane_findings> lanes_;
   std::optional<lock_findings> locks_;
   std::optional<order_findings> orders_;
   std::optional<call_findings> calls_;

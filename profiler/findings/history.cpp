@@ -1,6 +1,8 @@
 #include "profiler/findings/history.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "profiler/format/reader.hpp"
 
@@ -50,6 +52,9 @@ class builder final : public format::watcher {
   void increase(const format::call_key& key, const format::call_counts& increase) override {
     if (!recording_.calls.empty()) add<call_series>(result_.calls, key, increase);
   }
+  void increase(const format::cpu_key& key, const format::cpu_counts& increase) override {
+    if (!recording_.cpu.cells.empty()) add<cpu_series>(result_.cpu, key, increase);
+  }
   void snapshot(const recording& so_far) override { snapshots_ = so_far.snapshots.size(); }
 
  private:
@@ -76,6 +81,28 @@ class builder final : public format::watcher {
   std::size_t snapshots_ = 0;
 };
 
+// Gives the cells of the processor the numbers of with_cpu_sites(), by which `joined` was made of `raw`.
+void join_cpu(const recording& joined, const recording& raw, series<format::cpu_key, cpu_series.size()>& cpu) {
+  if (cpu.empty()) return;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> threads;  // by image and id; the newest one counts
+  for (std::uint32_t number = 0; number < joined.threads.size(); ++number)
+    threads[{joined.threads[number].image, joined.threads[number].id}] = number;
+  const auto first = static_cast<std::uint32_t>(joined.sites.size() - raw.cpu.stacks.size());
+  std::map<format::cpu_key, std::map<std::uint32_t, std::array<std::uint64_t, cpu_series.size()>>> sums;
+  for (const auto& [key, points] : cpu) {
+    const format::cpu_thread& thread = raw.cpu.threads[key.thread];
+    auto& cell = sums[{key.site == 0 ? 0 : first + key.site, threads.at({thread.image, thread.id})}];
+    for (const auto& point : points) {
+      auto& sum = cell[point.interval];
+      for (std::size_t index = 0; index < sum.size(); ++index) sum[index] += point.increase[index];
+    }
+  }
+  cpu.clear();
+  for (const auto& [key, intervals] : sums) {
+    for (const auto& [interval, sum] : intervals) cpu[key].push_back({interval, sum});
+  }
+}
+
 }  // namespace
 
 std::size_t history::points() const {
@@ -84,14 +111,14 @@ std::size_t history::points() const {
     for (const auto& [key, points] : series_of_kind) sum += points.size();
     return sum;
   };
-  return count(heap) + count(locks) + count(waits) + count(calls);
+  return count(heap) + count(locks) + count(waits) + count(calls);  // those that the page has in columns
 }
 
 history history_of(const recording& recording, std::string_view bytes, std::size_t limit) {
   history result;
   if (recording.snapshots.empty() || recording.snapshots.back().at_ns == 0) return result;
   builder series_builder(recording, result, merge(recording.snapshots, limit, result.intervals));
-  format::parse(bytes, &series_builder);
+  join_cpu(recording, format::parse(bytes, &series_builder), result.cpu);
   return result;
 }
 

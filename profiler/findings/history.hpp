@@ -20,6 +20,9 @@ inline constexpr std::array wait_series = {format::waits, format::waited_ticks};
 inline constexpr std::array call_series = {format::calls,          format::errors,     format::requested_bytes,
                                            format::returned_bytes, format::call_ticks, format::same_arguments,
                                            format::in_a_row};
+// A time that moves to another cell is below 0, in two's complement (format::may_fall).
+inline constexpr std::array cpu_series = {format::running_ns, format::runnable_ns, format::waiting_ns,
+                                          format::unknown_ns};
 
 // The increase of a cell in one interval; an interval without an increase has no point.
 template <std::size_t Counters>
@@ -43,6 +46,7 @@ struct history {
   series<format::lock_key, lock_series.size()> locks;
   series<format::wait_key, wait_series.size()> waits;
   series<format::call_key, call_series.size()> calls;
+  series<format::cpu_key, cpu_series.size()> cpu;
 
   std::size_t points() const;
 };

@@ -108,7 +108,23 @@ export function example() {
     {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
   ];
   data.timeline = course_of(data, 10);
+  data.lanes = lanes_of(waiter, holder);
   return data;
+}
+
+// The states of three threads in ten intervals of 0.1 s: thread 1 runs, waits for the lock of thread 2 and reads; thread
+// 2 sleeps in the second half; thread 0 is idle.
+function lanes_of(waiter, holder) {
+  const part = (state, intervals, more = {}) => ({state, intervals, interval_ns: intervals.map(() => 1e8), ns: intervals.length * 1e8, holder: -1, ...more});
+  return {
+    to_ns: Array.from({length: 10}, (_, index) => (index + 1) * 1e8),
+    threads: [
+      {thread: 1, running_ns: 4e8, lock_ns: 5e8, kernel_ns: 1e8, parts: [part('running', [0, 1, 2, 3]), part('lock', [4, 5, 6, 7, 8], {holder: 2, stack: waiter}), part('kernel', [9], {call: 'read', stack: holder})]},
+      {thread: 2, runnable_ns: 5e8, sleep_ns: 5e8, parts: [part('runnable', [0, 1, 2, 3, 4]), part('sleep', [5, 6, 7, 8, 9], {call: 'clock_nanosleep', stack: holder})]},
+      {idle_ns: 1e9, parts: [part('idle', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], {call: 'epoll_wait', stack: holder})]},
+    ],
+    others: {threads: 7, running_ns: 2e6},
+  };
 }
 
 // As if all had gone on evenly, in `count` intervals of 0.1 s; but that sites with even numbers are of the first half, and with

@@ -272,6 +272,34 @@ const tests = {
     await close(page);
   },
 
+  async 'each thread has a lane, which says what it did and for whom it waited'() {
+    const page = await open(`${example_page}#tab=threads`);
+    assert.deepEqual(await page.$$eval('.lane-list svg', (elements) => elements.map((lane) => lane.getAttribute('aria-label'))),
+                     ['work #1: 50 % lock, 40 % running, 10 % kernel', 'work #2: 50 % runnable, 50 % sleep', 'main: 100 % idle']);
+    // A path for each state, in one piece for each interval, as wide as that.
+    const outline = await page.$$eval('.lane-list li:first-child path', (elements) => elements.map((path) => path.getAttribute('d').split('M').length - 1));
+    assert.deepEqual(outline, [4, 5, 1]);
+    const box = await (await page.$('.lane-list svg')).boundingBox();
+    await page.mouse.move(box.x + 0.55 * box.width, box.y + 10);
+    assert.match(await page.innerText('.lanes output'), /^work #1, 0.5–0.6 s: 100 % lock at .*, held by work #2$/);
+    await page.mouse.move(box.x + 0.05 * box.width, box.y + 10);
+    assert.match(await page.innerText('.lanes output'), /^work #1, 0–0.1 s: 100 % running$/);
+    await page.getByRole('button', {name: 'work #1', exact: true}).click();
+    const text = await page.innerText('.lane-details');
+    for (const phrase of ['500 ms 50 %: waits for a lock at await', 'held by work #2', '100 ms 10 %: waits in the kernel', 'in read at hold']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    assert.ok((await page.innerText('.lanes')).includes('7 more threads, with 2.0 ms of processor time together'));
+    await check_access(page, 'lanes');
+    await close(page);
+    const part = await open(`${example_page}#tab=threads&begin=0.4&end=1`);
+    assert.equal(await part.getAttribute('.lane-list svg', 'aria-label'), 'work #1: 83 % lock, 17 % kernel');
+    await close(part);
+    const data = example();
+    delete data.lanes;
+    const without = await open(`${write_page(template, data, `${folder}/lanes.html`)}#tab=threads`);
+    assert.ok((await without.innerText('.lanes')).includes('tarn record --cpu'));
+    await close(without);
+  },
+
   async 'locks have waiters and holders, calls their sizes'() {
     const page = await open(`${example_page}#tab=locks&site=0`);
     let text = await page.innerText('.details');

@@ -7,11 +7,11 @@ import {fixed_view, type View} from './view';
 import {Calls} from './views/calls';
 import {Changes} from './views/changes';
 import {Flame} from './views/flame';
+import {Threads_and_lanes} from './views/lanes';
 import {Locks} from './views/locks';
 import {Memory} from './views/memory';
 import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
-import {Threads} from './views/threads';
 import {seconds, Timeline} from './views/timeline';
 import {cut, grouped, number_words, plural, shown} from './formatting';
 import 'uplot/dist/uPlot.min.css';
@@ -28,7 +28,7 @@ const tabs: Tab[] = [
   {name: 'flame', label: 'Flame graph', view: Flame},
   {name: 'sites', label: 'Sites', view: Sites},
   {name: 'memory', label: 'Memory', view: Memory},
-  {name: 'threads', label: 'Threads', view: Threads},
+  {name: 'threads', label: 'Threads', view: Threads_and_lanes},
   {name: 'locks', label: 'Locks', view: Locks},
   {name: 'calls', label: 'System calls', view: Calls},
   {name: 'timeline', label: 'Timeline', view: Timeline},

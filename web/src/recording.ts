@@ -137,6 +137,35 @@ export interface Cpu {
   weights?: [number, number, number, number, number?][];  // node, samples, those in the kernel, thread, ns waited
 }
 
+// The time of a thread in one state; of waits, that at one location and for one holder.
+export interface Lane_part {
+  state: string;
+  call?: string;
+  holder?: number;  // -1: not known, or no lock
+  stack?: number;
+  ns?: number;
+  intervals?: number[];
+  interval_ns?: number[];  // for each of these intervals
+}
+interface Lane_sums {
+  running_ns?: number;
+  runnable_ns?: number;
+  lock_ns?: number;
+  kernel_ns?: number;
+  sleep_ns?: number;
+  idle_ns?: number;
+  unknown_ns?: number;
+}
+export interface Lane extends Lane_sums {
+  thread?: number;
+  parts?: Lane_part[];
+}
+export interface Lanes {
+  to_ns?: number[];  // ends of the intervals
+  threads?: Lane[];  // the most processor time first
+  others?: Lane_sums & {threads?: number};
+}
+
 export interface Side {
   function?: string;
   file?: string;
@@ -215,6 +244,7 @@ export interface Data {
     peak_range?: Range; end_range?: Range;
   };
   cpu?: Cpu | null;
+  lanes?: Lanes | null;
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
   totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};

@@ -1,0 +1,117 @@
+// Has three threads whose states are known at each time, for lanes_test.py. "worker" spins, waits for a lock that
+// "holder" holds while that sleeps, waits for a byte from main's pipe, and sleeps: 300 ms each. Prints when each phase
+// of a thread began and ended, on the monotonic clock.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <latch>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::chrono::milliseconds phase{300};
+
+std::int64_t nanoseconds_of(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void must(bool has_worked) {
+  if (!has_worked) std::abort();
+}
+
+// Returns how long the calling thread was ready to run and did not run.
+std::int64_t run_delay_ns() {
+  unsigned long long running_ns = 0, delay_ns = 0;
+  std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "r");
+  must(file != nullptr && std::fscanf(file, "%llu %llu", &running_ns, &delay_ns) == 2);
+  std::fclose(file);
+  return static_cast<std::int64_t>(delay_ns);
+}
+
+// The phases of one thread.
+class account {
+ public:
+  explicit account(const char* name) : name_(name) { must(::pthread_setname_np(::pthread_self(), name) == 0); }
+
+  template <class Step>
+  void add(const char* phase_name, Step step) {
+    const std::int64_t begin_delay = run_delay_ns();
+    const std::int64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC), begin_cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+    step();
+    const std::int64_t cpu_ns = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - begin_cpu;
+    const std::int64_t end_ns = nanoseconds_of(CLOCK_MONOTONIC), delay_ns = run_delay_ns() - begin_delay;
+    lines_.push_back("{\"thread\": \"" + std::string(name_) + "\", \"phase\": \"" + phase_name +
+                     "\", \"begin_ns\": " + std::to_string(begin_ns) + ", \"end_ns\": " + std::to_string(end_ns) +
+                     ", \"cpu_ns\": " + std::to_string(cpu_ns) + ", \"delay_ns\": " + std::to_string(delay_ns) + "}");
+  }
+  void print() const {
+    for (const std::string& line : lines_) std::puts(line.c_str());
+  }
+
+ private:
+  const char* name_;
+  std::vector<std::string> lines_;
+};
+
+void spin() {
+  const std::int64_t end = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) + std::chrono::nanoseconds(phase).count();
+  while (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) < end) {
+  }
+}
+[[gnu::noinline]] void wait_for_lock(std::mutex& lock) {
+  lock.lock();
+  lock.unlock();
+}
+[[gnu::noinline]] void wait_for_byte(int file) {
+  char byte = 0;
+  must(::read(file, &byte, 1) == 1);
+}
+[[gnu::noinline]] void sleep_once() { std::this_thread::sleep_for(phase); }
+[[gnu::noinline]] void sleep_and_hold(std::mutex& lock, std::latch& has_lock, std::latch& has_spun) {
+  const std::lock_guard guard(lock);
+  has_lock.count_down();
+  has_spun.wait();
+  sleep_once();
+}
+
+}  // namespace
+
+int main() {
+  std::array<int, 2> pipe{};
+  must(::pipe(pipe.data()) == 0);
+  std::mutex lock;
+  std::latch has_lock(1), has_spun(1), reads(1);
+  std::vector<account> accounts;
+  accounts.reserve(2);
+  std::thread holder([&] {
+    account& phases = accounts.emplace_back("holder");
+    phases.add("hold", [&] { sleep_and_hold(lock, has_lock, has_spun); });
+  });
+  has_lock.wait();
+  std::thread worker([&] {
+    account& phases = accounts.emplace_back("worker");
+    phases.add("spin", spin);
+    has_spun.count_down();
+    phases.add("lock", [&] { wait_for_lock(lock); });
+    reads.count_down();
+    phases.add("read", [&] { wait_for_byte(pipe[0]); });
+    phases.add("sleep", sleep_once);
+  });
+  reads.wait();
+  std::this_thread::sleep_for(phase);
+  must(::write(pipe[1], "x", 1) == 1);
+  holder.join();
+  worker.join();
+  for (const account& phases : accounts) phases.print();
+}
