@@ -2,19 +2,13 @@
 """The section on lanes: what each thread did and when, against a program that says it of itself (lanes.cpp)."""
 
 import json
-import os
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import unittest
 
 import html_page
 import perf_events
 import prices
-from paths import HANG_S, PATHS, main
+from paths import PATHS, FolderTest, main
 
-SHARED = tempfile.TemporaryDirectory(prefix="tarn-lanes-")
 BOUND_NS = 30_000_000
 STATES = ("running", "runnable", "lock", "kernel", "sleep", "idle", "unknown")
 PHASES = {"spin": ("running", "runnable"), "lock": ("lock",), "read": ("kernel",), "sleep": ("sleep",)}
@@ -22,20 +16,13 @@ FUNCTIONS = {"lock": "wait_for_lock", "read": "wait_for_byte", "sleep": "sleep_o
 
 
 def setUpModule():
-    prices.measure(PATHS.tarn, SHARED.name)
+    prices.use_own()
 
 
 @unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open; cpu_test.py tests what is said then")
-class Lanes(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-lanes-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def tarn(self, *words):
-        done = subprocess.run((PATHS.tarn, *words), capture_output=True, text=True, cwd=self.folder, timeout=HANG_S,
-                              check=False, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+class Lanes(FolderTest):
+    def tarn(self, *words, **settings):
+        return super().tarn(*words, **settings).stdout
 
     def record(self, *sources):
         lines = self.tarn("record", "--cpu", *sources, "-o", "rec", "--", PATHS.lanes).splitlines()

@@ -4,7 +4,7 @@ import {useMemo, useState} from 'preact/hooks';
 import {Code_location, Stack} from '../parts';
 import type {Lane, Lane_part, Lanes as Lanes_data} from '../recording';
 import type {View} from '../view';
-import {duration_words, grouped, number_words, plural, shown} from '../words';
+import {duration_words, grouped, number_words, plural, shown} from '../formatting';
 import {Threads} from './threads';
 import {seconds} from './timeline';
 import './lanes.css';
