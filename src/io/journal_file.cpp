@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/sysmacros.h>
@@ -20,6 +21,8 @@
 
 #include "base/text.hpp"
 #include "platform/files.hpp"
+#include "platform/fork_section.hpp"
+#include "platform/mutex.hpp"
 #include "platform/race_detector.hpp"
 
 namespace tarn::io {
@@ -83,34 +86,113 @@ std::string reason_of_lock(int descriptor) {
          "): end that one first, or choose another path";
 }
 
-// Opens the file, or creates one and sets `is_new`.
-file open_or_create(std::string path, unsigned mode, bool& is_new) {
-  const bool is_a_path = path.find('\0') == std::string::npos;
-  const files::outcome created = is_a_path ? files::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, mode) : -EINVAL;
-  is_new = created >= 0;
-  return is_new ? file::adopt(static_cast<int>(created), std::move(path)) : file::open_to_update(std::move(path), mode);
-}
+// Descriptors and mappings of a forked child hold the lock of a file, too, and would keep it after the end of the
+// process that appends. So a fork waits while another thread opens, maps or closes a file, and the child finds all of
+// them in this list.
+constinit platform::mutex changes{platform::lock_rank::isolated};
+constinit platform::fork_section forking;
+constinit journal_file* newest_file = nullptr;
+
+// Keeps forks away. Memory must not be allocated here: the fork may have the locks of the heap already. Signals are
+// blocked, because a handler that forks would wait for its own thread.
+class change_section {
+ public:
+  change_section() noexcept {
+    sigset_t every;
+    ::sigfillset(&every);
+    ::pthread_sigmask(SIG_BLOCK, &every, &before_);
+    changes.lock();
+  }
+  ~change_section() {
+    changes.unlock();
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  change_section(const change_section&) = delete;
+  change_section& operator=(const change_section&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
+void journal_file::before_fork() noexcept {
+  if (forking.enter()) {
+    changes.lock_for_fork();
+    forking.note_owner();
+  }
+}
+
+void journal_file::after_fork_in_parent() noexcept {
+  if (forking.leave()) changes.unlock_after_fork();
+}
+
+void journal_file::after_fork_in_child() noexcept {
+  for (journal_file* inherited = newest_file; inherited != nullptr; inherited = inherited->next_) {
+    inherited->leave_to_parent();
+  }
+  newest_file = nullptr;
+  if (forking.leave_in_child()) changes.reset();
+}
+
 journal_file::journal_file(std::string path, const journal_options& options, cut_off_file if_truncated) {
-  bool is_new = false;
-  target_ = open_or_create(std::move(path), options.mode, is_new);
+  if (path.find('\0') != std::string::npos) {
+    throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
+  }
+  bool is_new = true;
+  files::outcome opened = open_descriptor(path, O_RDWR | O_CREAT | O_EXCL, options.mode);
+  while (opened < 0) {
+    is_new = false;
+    opened = open_descriptor(path, O_RDWR | O_CREAT, options.mode);
+    if (opened < 0 && opened != -EINTR) {
+      throw error(static_cast<int>(-opened), path, "cannot be opened to read and write");
+    }
+  }
   try {
+    target_ = file::borrow(descriptor_, std::move(path));
     open(options, if_truncated, is_new);
   } catch (...) {
-    if (start_ != nullptr) {
-      mapping_->forget();
-      files::unmap(start_, bytes_);
-    }
-    if (is_new) files::remove(target_.name().c_str());  // nobody else has it: it is locked, or was never complete
+    // Nobody else has a new file: it is locked, or was never complete. A child that was forked meanwhile leaves it.
+    if (is_new && descriptor_ >= 0) files::remove(target_.name().c_str());
+    close();
     throw;
   }
 }
 
-journal_file::~journal_file() {
-  mapping_->forget();
-  files::unmap(start_, bytes_);
+journal_file::~journal_file() { close(); }
+
+files::outcome journal_file::open_descriptor(const std::string& path, int flags, unsigned mode) noexcept {
+  const change_section section;
+  const files::outcome opened = files::open(path.c_str(), flags, mode);
+  if (opened >= 0) {
+    descriptor_ = static_cast<int>(opened);
+    next_ = newest_file;
+    newest_file = this;
+  }
+  return opened;
+}
+
+void journal_file::close() noexcept {
+  const change_section section;
+  if (mapping_ != nullptr) mapping_->forget();
+  if (start_ != nullptr) files::unmap(start_, bytes_);
+  start_ = nullptr;
+  close_descriptor();
+  for (journal_file** position = &newest_file; *position != nullptr; position = &(*position)->next_) {
+    if (*position == this) {
+      *position = next_;
+      break;
+    }
+  }
+}
+
+// Unlocks the file explicitly, because a child may have been forked that has not yet closed its descriptor. A child
+// that was made without the handlers of a fork must not do so: it has the lock of its parent.
+void journal_file::close_descriptor() noexcept {
+  if (descriptor_ < 0) return;
+  if (process_ == ::getpid()) ::flock(descriptor_, LOCK_UN);
+  files::close(descriptor_);
+  descriptor_ = -1;
 }
 
 void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new) {
@@ -214,16 +296,20 @@ void journal_file::create(const journal_options& options) {
 }
 
 void journal_file::map(const journal_options& options) {
-  watched_mapping& mapping = watched_mapping::take();
-  const files::outcome map_result = files::map(target_.descriptor(), 0, bytes_, true);
+  mapping_ = &watched_mapping::take();
+  files::outcome map_result;
+  {
+    const change_section section;
+    map_result = files::map(target_.descriptor(), 0, bytes_, true);
+    if (map_result >= 0) {
+      start_ = reinterpret_cast<char*>(map_result);
+      mapping_->watch(start_, bytes_, repair, this);
+    }
+  }
   if (map_result < 0) {
-    mapping.forget();
     throw error(static_cast<int>(-map_result), target_.name(),
                 "cannot be mapped (" + std::to_string(bytes_) + " bytes)");
   }
-  start_ = reinterpret_cast<char*>(map_result);
-  mapping_ = &mapping;
-  mapping.watch(start_, bytes_, repair, this);
   if (options.prepare != 0) {
     constexpr int populate_write = 23;  // MADV_POPULATE_WRITE of Linux 5.14; advice, so it may fail
     files::advise(start_, std::min<std::uint64_t>(bytes_, options.prepare), populate_write);
@@ -350,15 +436,9 @@ bool journal_file::put_memory_in_place() noexcept {
 
 // The addresses stay mapped: the fork may have been called by a signal handler that interrupted an append.
 void journal_file::leave_to_parent() noexcept {
-  if (!target_.is_open() || !put_memory_in_place()) return;
-  try {
-    target_.close();
-  } catch (const error&) {  // it is closed in any case
-  }
-}
-
-void journal_file::leave_all_to_parent() noexcept {
-  watched_mapping::visit(repair, [](void* owner) { static_cast<journal_file*>(owner)->leave_to_parent(); });
+  if (descriptor_ < 0 || (start_ != nullptr && !put_memory_in_place())) return;
+  files::close(descriptor_);
+  descriptor_ = -1;
 }
 
 // New lines go to anonymous memory and are lost; the process survives.
@@ -395,6 +475,12 @@ void journal_file::sync() {
     throw error(static_cast<int>(-sync_result), target_.name(), "may not be on the disk: sync failed");
 }
 
-void journal_file::unlock() noexcept { target_ = file::borrow(-1, target_.name()); }
+void journal_file::unlock() noexcept {
+  {
+    const change_section section;
+    close_descriptor();
+  }
+  target_ = file::borrow(-1, target_.name());
+}
 
 }  // namespace tarn::io

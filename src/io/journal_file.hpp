@@ -10,6 +10,7 @@
 #include <tarn/io/journal.hpp>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,7 @@
 
 #include "io/journal_format.hpp"
 #include "io/watched_mapping.hpp"
+#include "platform/files.hpp"
 
 namespace tarn::io {
 
@@ -82,12 +84,16 @@ class journal_file {
   void sync();
   /// Releases the lock of the file, so that another process may open it.
   void unlock() noexcept;
-  /// In a forked child: lets go of every inherited journal. Descriptors and mappings of a child hold the lock, too, and
-  /// would keep it after the end of the process that appends.
-  static void leave_all_to_parent() noexcept;
+  /// The handlers of a fork. The child lets go of every inherited file.
+  static void before_fork() noexcept;
+  static void after_fork_in_parent() noexcept;
+  static void after_fork_in_child() noexcept;
 
  private:
+  platform::files::outcome open_descriptor(const std::string& path, int flags, unsigned mode) noexcept;
   void open(const journal_options& options, cut_off_file if_truncated, bool is_new);
+  void close() noexcept;
+  void close_descriptor() noexcept;
   bool is_all_zeros();
   void create(const journal_options& options);
   void map(const journal_options& options);
@@ -98,7 +104,10 @@ class journal_file {
   void leave_to_parent() noexcept;
   static bool repair(watched_mapping&, void* owner, std::uintptr_t);
 
-  file target_;
+  file target_;          // borrows the descriptor
+  int descriptor_ = -1;  // -1: closed, or the parent process's
+  journal_file* next_ = nullptr;
+  const pid_t process_ = ::getpid();
   char* start_ = nullptr;
   std::size_t bytes_ = 0;
   std::uint32_t chunk_bytes_ = 0;

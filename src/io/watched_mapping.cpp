@@ -41,13 +41,6 @@ void watched_mapping::forget() noexcept {
   is_taken_.store(false, std::memory_order_release);
 }
 
-void watched_mapping::visit(cure handler, void (*function)(void* owner)) {
-  for (watched_mapping* mapping = mappings.load(std::memory_order_acquire); mapping != nullptr;
-       mapping = mapping->next_) {
-    if (mapping->start_.load(std::memory_order_acquire) != 0 && mapping->cure_ == handler) function(mapping->owner_);
-  }
-}
-
 bool watched_mapping::repair(std::uintptr_t address) {
   for (watched_mapping* mapping = mappings.load(std::memory_order_acquire); mapping != nullptr;
        mapping = mapping->next_) {

@@ -25,9 +25,6 @@ class watched_mapping {
   /// Call it before the range is unmapped, because another mapping may get its addresses afterwards.
   void forget() noexcept;
 
-  /// Calls `function` for the owner of each mapping that is watched with this cure.
-  static void visit(cure handler, void (*function)(void* owner));
-
   std::uintptr_t end() const noexcept { return end_.load(std::memory_order_relaxed); }
   /// Returns true if a page was gone since watch().
   bool has_faulted() const noexcept { return has_faulted_.load(std::memory_order_relaxed); }

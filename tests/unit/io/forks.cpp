@@ -1,11 +1,18 @@
 // A part whose handlers come late misses the fork that is under way: its child begins with a lock that a thread which
 // the child does not have took in the meantime. So each part registers its handlers when it is loaded.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <exception>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <tarn/io/journal.hpp>
 #include <tarn/io/memo.hpp>
@@ -64,6 +71,101 @@ TEST_F(forks, find_the_handlers_of_every_part_from_the_start) {
   tarn::io::journal(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1}).append("line");
   std::filesystem::remove(path);
   EXPECT_EQ(late_registrations, 0) << "the journals";
+}
+
+// A child that has a descriptor or a mapping of the file keeps its lock, so the next one cannot open it. The children
+// live until the last journal is closed.
+TEST_F(forks, of_other_threads_leave_no_lock_of_a_journal_that_opens_or_closes) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("tarn-forks-opening-" + std::to_string(::getpid()) + ".journal");
+  std::atomic<bool> is_over{false};
+  std::atomic<int> opened{0};
+  std::string failure;
+  std::thread opener([&] {
+    while (!is_over) {
+      try {
+        tarn::io::journal(path, {.bytes = 4096, .chunk = 1024, .lanes = 1, .prepare = 0}).append("line");
+        ++opened;
+      } catch (const std::exception& failed) {
+        failure = failed.what();
+        break;
+      }
+    }
+  });
+  std::vector<pid_t> children;
+  for (int number = 0; number < 300; ++number) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    children.push_back(child);
+    const int before = opened;
+    while (opened == before && failure.empty() && number % 4 == 0) sched_yield();
+    if (!failure.empty()) break;
+  }
+  is_over = true;
+  opener.join();
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  std::filesystem::remove(path);
+  EXPECT_EQ(failure, "") << "after " << opened << " journals";
+  EXPECT_GT(opened, 75);
+}
+
+// Does the same while the process that has the journal is killed: nobody unlocks the file, so the child must have
+// closed it.
+TEST_F(forks, of_other_threads_let_go_of_a_journal_that_is_being_opened) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("tarn-forks-killed-" + std::to_string(::getpid()) + ".journal");
+  constexpr tarn::io::journal_options options{.bytes = 4096, .chunk = 1024, .lanes = 1, .prepare = 0};
+  std::filesystem::remove(path);
+  { const tarn::io::journal empty(path, options); }
+  int refused = 0;
+  for (int round = 0; round < 600; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t service = fork();
+    if (service == 0) {
+      std::atomic<bool> begins{false};
+      std::thread forker([&] {
+        while (!begins) {
+        }
+        const auto start = std::chrono::steady_clock::now();  // the opening takes some 100 us
+        while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(round % 200)) {
+        }
+        if (const pid_t helper = fork(); helper == 0) {
+          const bool is_written = write(ends[1], &helper, sizeof helper) == sizeof helper;
+          close(ends[1]);
+          for (alarm(30); is_written;) pause();
+        }
+      });
+      begins = true;
+      try {
+        static_cast<void>(new tarn::io::journal(path, options));
+      } catch (const std::exception&) {
+        _exit(1);
+      }
+      forker.join();
+      _exit(0);
+    }
+    close(ends[1]);
+    pid_t written = -1;
+    const bool is_forked = read(ends[0], &written, sizeof written) == static_cast<ssize_t>(sizeof written);
+    int status = 0;
+    waitpid(service, &status, 0);
+    EXPECT_TRUE(is_forked && WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round;
+    try {
+      const tarn::io::journal next(path, options);
+    } catch (const std::exception&) {
+      ++refused;
+    }
+    close(ends[0]);
+    if (refused != 0) break;
+  }
+  std::filesystem::remove(path);
+  EXPECT_EQ(refused, 0);
 }
 
 }  // namespace
