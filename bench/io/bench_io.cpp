@@ -34,7 +34,7 @@ struct result {
   std::string name;
   std::vector<double> ns;
   std::uint64_t calls = 0;
-  double least() const { return ns.empty() ? 0 : *std::min_element(ns.begin(), ns.end()); }
+  double minimum() const { return ns.empty() ? 0 : *std::min_element(ns.begin(), ns.end()); }
   double median() const {
     std::vector<double> sorted = ns;
     std::sort(sorted.begin(), sorted.end());
@@ -80,7 +80,7 @@ bool run(const group& rows, const settings& parameters, std::vector<result>& res
       fmt::print("  {:<46} no round was fair\n", row.name);
       continue;
     }
-    fmt::print("  {:<46} {:>12.2f} ({:.2f}){:>12} calls\n", row.name, row.least() / rows.scale,
+    fmt::print("  {:<46} {:>12.2f} ({:.2f}){:>12} calls\n", row.name, row.minimum() / rows.scale,
                row.median() / rows.scale, row.calls);
   }
   for (const goal& target : rows.goals) {
@@ -88,7 +88,7 @@ bool run(const group& rows, const settings& parameters, std::vector<result>& res
     const auto time = [&](const std::string& name) {
       return std::find_if(results.begin(), results.end(),
                           [&](const result& candidate) { return candidate.name == name; })
-          ->least();
+          ->minimum();
     };
     const double ratio = time(target.measured) / time(target.baseline);
     const bool is_reached = target.is_most ? ratio <= target.ratio : ratio >= target.ratio;

@@ -32,23 +32,24 @@ class section {
     }
   }
   template <std::integral Number>
-  void number(std::string_view key, Number& value, std::int64_t least, std::int64_t maximum) {
+  void number(std::string_view key, Number& value, std::int64_t minimum, std::int64_t maximum) {
     if (const toml::node* const entry = find(key)) {
       if (!entry->is_integer()) {
         fail(*entry, full(key) + " is not a whole number");
       }
       const std::int64_t number_in_file = entry->as_integer()->get();
-      if (number_in_file < least || number_in_file > maximum) {
-        fail(*entry, full(key) + " is " + std::to_string(number_in_file) + ", not from " + std::to_string(least) +
+      if (number_in_file < minimum || number_in_file > maximum) {
+        fail(*entry, full(key) + " is " + std::to_string(number_in_file) + ", not from " + std::to_string(minimum) +
                          " to " + std::to_string(maximum));
       }
       value = static_cast<Number>(number_in_file);
     }
   }
   template <class Rep, class Period>
-  void time(std::string_view key, std::chrono::duration<Rep, Period>& value, std::int64_t least, std::int64_t maximum) {
+  void time(std::string_view key, std::chrono::duration<Rep, Period>& value, std::int64_t minimum,
+            std::int64_t maximum) {
     std::int64_t count = value.count();
-    number(key, count, least, maximum);
+    number(key, count, minimum, maximum);
     value = std::chrono::duration<Rep, Period>(count);
   }
   /// Called after the last key: throws if the table has another one.

@@ -106,7 +106,7 @@ class arena_string {
   }
 
  private:
-  static constexpr std::size_t least = 64;
+  static constexpr std::size_t min_capacity = 64;
 
   /// Makes room for `extra` bytes.
   [[gnu::noinline]] void grow(std::size_t extra) {
@@ -114,7 +114,7 @@ class arena_string {
       detail::throw_bad_alloc();
     }
     const std::size_t needed = size_ + extra;
-    const std::size_t new_capacity = std::max({needed, 2 * capacity_, least});
+    const std::size_t new_capacity = std::max({needed, 2 * capacity_, min_capacity});
     if (data_ != nullptr) {
       capacity_ = owner_->extend(data_, capacity_, needed, new_capacity);
       if (capacity_ >= needed) {

@@ -126,13 +126,13 @@ struct cgroup_reader {
     if (group == "/" || group.find("/..") != std::string_view::npos) {
       group = {};
     }
-    std::size_t least = room();
+    std::size_t minimum = room();
     while (!group.empty()) {
       const std::size_t end = group.rfind('/');
       group = part_of(group, 0, end == std::string_view::npos ? 0 : end);
-      least = std::min(least, room());
+      minimum = std::min(minimum, room());
     }
-    return least;
+    return minimum;
   }
 };
 
@@ -150,7 +150,7 @@ struct cgroup_reader {
 std::size_t available_memory_below(std::string_view root) noexcept {
   const int saved = errno;
   std::size_t free_swap = 0;
-  std::size_t least = free_of_machine(root, &free_swap);
+  std::size_t minimum = free_of_machine(root, &free_swap);
   path_text path;
   path.append(root).append("/proc/self/cgroup");
   const file_start groups(path);
@@ -166,13 +166,13 @@ std::size_t available_memory_below(std::string_view root) noexcept {
     const std::string_view controllers = part_of(line, first + 1, second);
     const std::string_view group = part_of(line, second + 1, line.size());
     if (controllers.empty()) {
-      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup", group, version_2, free_swap}.min_room());
+      minimum = std::min(minimum, cgroup_reader{root, "/sys/fs/cgroup", group, version_2, free_swap}.min_room());
     } else if (controllers == "memory") {
-      least = std::min(least, cgroup_reader{root, "/sys/fs/cgroup/memory", group, version_1, free_swap}.min_room());
+      minimum = std::min(minimum, cgroup_reader{root, "/sys/fs/cgroup/memory", group, version_1, free_swap}.min_room());
     }
   }
   errno = saved;
-  return least;
+  return minimum;
 }
 
 std::size_t available_memory() noexcept { return available_memory_below({}); }

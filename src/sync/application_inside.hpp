@@ -238,7 +238,7 @@ class application_inside {
   bool give_birth(process& child);
   [[noreturn]] void live_as(unsigned number, int channel);
   bool is_child() const noexcept { return own_number_.has_value(); }
-  void take_signal_of_child(int which);
+  void take_signal_of_child(int number);
   void hear_parent();
   void hear_child(process& child);
   void look_after(process& child);

@@ -297,8 +297,8 @@ void application_inside::live_as(unsigned number, int channel) {
 }
 
 // Handles signals that reach the whole group: only a stop applies to this process, and only once.
-void application_inside::take_signal_of_child(int which) {
-  if (which == SIGTERM && stage() == stop_stage::working) {
+void application_inside::take_signal_of_child(int number) {
+  if (number == SIGTERM && stage() == stop_stage::working) {
     stop_asked_.fetch_add(1, std::memory_order_relaxed);
   }
 }

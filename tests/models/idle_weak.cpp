@@ -160,7 +160,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
 
 struct mutant {
   const char* name;
-  rl::memory_order memory_orders::*which;
+  rl::memory_order memory_orders::*member;
   rl::memory_order weaker;
 };
 constexpr mutant mutants[] = {
@@ -184,7 +184,7 @@ int main(int count, char** arguments) {
       std::cerr << arguments[1] << ": no such mutant\n";
       return 2;
     }
-    orders.*chosen_mutant->which = chosen_mutant->weaker;
+    orders.*chosen_mutant->member = chosen_mutant->weaker;
   }
   rl::test_params search;
   search.search_type = rl::fair_full_search_scheduler_type;

@@ -31,9 +31,9 @@ static inline size_t take_all(size_t size, size_t limit) {
 static inline void check_usable_bytes(size_t expected_bytes) {
   const size_t sizes[] = {1024, 1024, 100, 20000, 300000, 64, 3000000, 1024};
   for (int i = 0; i < 8; ++i) {
-    const size_t least = sizes[i] < 500 ? expected_bytes / 4 * 3 : expected_bytes;
+    const size_t min_bytes = sizes[i] < 500 ? expected_bytes / 4 * 3 : expected_bytes;
     const size_t extra = block_extra(sizes[i]);
-    CHECK(take_all(sizes[i], SIZE_MAX) > least / (sizes[i] + extra) * sizes[i]);
+    CHECK(take_all(sizes[i], SIZE_MAX) > min_bytes / (sizes[i] + extra) * sizes[i]);
   }
 }
 

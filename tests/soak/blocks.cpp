@@ -164,21 +164,21 @@ void require(bool is_so, const char* text) noexcept {
 }
 
 std::size_t draw_size(random& dice) noexcept {
-  constexpr std::size_t least = sizeof(header) + 1;
+  constexpr std::size_t min_bytes = sizeof(header) + 1;
   const std::size_t kind = dice.next_below(is_scarce ? 1024 : 4096);
   if (kind == 0) {
-    return least + dice.next_below(45u << 20);
+    return min_bytes + dice.next_below(45u << 20);
   }
   if (kind < 8) {
-    return least + dice.next_below(3u << 20);
+    return min_bytes + dice.next_below(3u << 20);
   }
   if (kind < 80) {
-    return least + dice.next_below(300u << 10);
+    return min_bytes + dice.next_below(300u << 10);
   }
   if (kind < 300) {
-    return least + dice.next_below(20u << 10);
+    return min_bytes + dice.next_below(20u << 10);
   }
-  return least + dice.next_below(700);
+  return min_bytes + dice.next_below(700);
 }
 
 header* make_block(random& dice) noexcept {

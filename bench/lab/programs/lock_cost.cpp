@@ -146,12 +146,12 @@ std::uint64_t ticks() noexcept {
 
 /// Returns the least cost of ticks() itself.
 std::uint64_t tick_cost() noexcept {
-  std::uint64_t least = ~std::uint64_t{0};
+  std::uint64_t minimum = ~std::uint64_t{0};
   for (int repetition = 0; repetition < 1000; ++repetition) {
     const std::uint64_t start = ticks();
-    least = std::min(least, ticks() - start);
+    minimum = std::min(minimum, ticks() - start);
   }
-  return least;
+  return minimum;
 }
 
 struct lock_times {

@@ -37,9 +37,9 @@ constexpr std::size_t character_bytes(const char* text, const char* end) noexcep
   const std::ptrdiff_t size = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   if (size == 0 || end - text < size) return 0;
   // The second byte tells sequences that are longer than necessary, surrogates, and numbers beyond Unicode.
-  const unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char minimum = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const unsigned char greatest = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < least || byte(1) > greatest) return 0;
+  if (byte(1) < minimum || byte(1) > greatest) return 0;
   for (std::ptrdiff_t offset = 2; offset < size; ++offset) {
     if ((byte(offset) & 0xc0u) != 0x80u) return 0;
   }
@@ -433,8 +433,8 @@ template <level Floor = level::trace>
 class basic_logger {
  public:
   /// Logs into `target`, which must outlive the logger, lines of at least this level.
-  basic_logger(journal& target, std::string name, level least = level::info, log_form form = log_form::logfmt)
-      : target_(target), name_(std::move(name)), level_(least), form_(form) {
+  basic_logger(journal& target, std::string name, level lowest_level = level::info, log_form form = log_form::logfmt)
+      : target_(target), name_(std::move(name)), level_(lowest_level), form_(form) {
     for (std::size_t severity = 0; severity < heads_.size(); ++severity) {
       heads_[severity].resize(6 * name_.size() + 64);  // each byte of the name may become six
       log_line line(heads_[severity].data(), heads_[severity].size(), form_);
@@ -450,7 +450,7 @@ class basic_logger {
   /// Returns the level below which lines are dropped.
   level min_level() const noexcept { return level_.load(std::memory_order_relaxed); }
   /// Changes that level, for calls from now on.
-  void set_level(level least) noexcept { level_.store(least, std::memory_order_relaxed); }
+  void set_level(level lowest_level) noexcept { level_.store(lowest_level, std::memory_order_relaxed); }
   /// Returns true when a line of this level is not dropped.
   bool is_enabled(level severity) const noexcept {
     return severity >= Floor && severity < level::off && severity >= min_level();

@@ -317,8 +317,8 @@ void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* 
       return no_memory();
     }
     // Without the tail, the smallest of these requests would not be a large block.
-    const std::size_t least = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
-    void* const block = api::allocate_zeroed(self, 1, least);
+    const std::size_t block_bytes = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
+    void* const block = api::allocate_zeroed(self, 1, block_bytes);
     return block == nullptr ? no_memory() : block;
   }
   void* const block = allocate(bytes, detail::block_alignment, site);

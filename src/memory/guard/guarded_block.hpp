@@ -51,13 +51,13 @@ static_assert(usual_offset % detail::block_alignment == 0);
 /// Returns the offset of the program's bytes. 2^shift is an alignment beyond the usual; 0 means none.
 constexpr std::size_t offset_of(unsigned shift) noexcept { return shift == 0 ? usual_offset : std::size_t{1} << shift; }
 constexpr unsigned shift_for(std::size_t alignment) noexcept {
-  constexpr unsigned least = 6;
-  static_assert((std::size_t{1} << least) >= usual_offset);
+  constexpr unsigned min_shift = 6;
+  static_assert((std::size_t{1} << min_shift) >= usual_offset);
   if (alignment <= detail::block_alignment) {
     return 0;
   }
   const auto shift = static_cast<unsigned>(std::bit_width(alignment - 1));
-  return shift < least ? least : shift;
+  return shift < min_shift ? min_shift : shift;
 }
 
 /// A block whose header is whole.

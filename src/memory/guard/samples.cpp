@@ -145,12 +145,12 @@ bool choose() noexcept {
 }
 
 // Counts a call in a heap that counts its calls.
-void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*which) noexcept {
+void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*member) noexcept {
   heaps::heap* const caller = threads::ready(detail::local);
   if (caller == nullptr || !caller->policy.counting()) {
     return;
   }
-  heaps::owner_counter& counter = caller->classes[detail::class_of(bytes)].*which;
+  heaps::owner_counter& counter = caller->classes[detail::class_of(bytes)].*member;
   if (!caller->policy.shared()) {
     counter.add(1);
     return;

@@ -32,8 +32,8 @@ inline bool is_full(void* const* top) noexcept {
 /// hold and no fewer than four (two where one block exceeds 64 KiB).
 constexpr std::size_t capacity_of(size_class index) noexcept {
   const std::size_t fit = (std::size_t{64} << 10) / detail::size_of(index);
-  const std::size_t least = fit < 4 ? (fit < 1 ? 2 : 4) : fit;
-  return least < magazine_slots - 1 ? least : magazine_slots - 1;
+  const std::size_t slots = fit < 4 ? (fit < 1 ? 2 : 4) : fit;
+  return slots < magazine_slots - 1 ? slots : magazine_slots - 1;
 }
 
 /// Returns the first capacity of a front magazine: about 8 KiB of blocks. Other threads cannot reclaim its blocks while

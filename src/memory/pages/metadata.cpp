@@ -28,10 +28,10 @@ constinit char* region_end = nullptr;  ///< the upper guard lies behind it
 constinit std::size_t next_region_bytes = first_region_bytes;
 constinit std::size_t committed = 0;
 
-bool start_region(std::size_t least) noexcept {
+bool start_region(std::size_t min_bytes) noexcept {
   const std::size_t limit = platform::address_space_limit();
   const std::size_t guard = limit == 0 ? platform::guard_bytes : platform::page_bytes();
-  const std::size_t needed = base::align_up(least, guard) + 2 * guard;
+  const std::size_t needed = base::align_up(min_bytes, guard) + 2 * guard;
   std::size_t bytes = next_region_bytes;
   if (limit != 0 && limit / parts_of_limit < bytes) {
     bytes = base::align_up(limit / parts_of_limit, min_region_bytes);

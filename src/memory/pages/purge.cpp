@@ -38,8 +38,8 @@ void space::purge_excess(std::size_t freed) noexcept {
     if (dirty == nullptr) {
       break;
     }
-    for (unit_set segment::*which : {&segment::stale, &segment::recently_freed}) {
-      const std::size_t purged_units = dirty->is_reserved ? 0 : purge_set(*dirty, which, left);
+    for (unit_set segment::*member : {&segment::stale, &segment::recently_freed}) {
+      const std::size_t purged_units = dirty->is_reserved ? 0 : purge_set(*dirty, member, left);
       left -= purged_units < left ? purged_units : left;
     }
   }
@@ -82,9 +82,9 @@ segment* space::next_dirty() noexcept {
 
 // Runs under the lock, and releases it during each system call. A few units at a time leave the free set, so that
 // other threads can use the rest.
-std::size_t space::purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept {
+std::size_t space::purge_set(segment& purged, unit_set segment::*member, std::size_t max_bytes) noexcept {
   std::size_t bytes = 0;
-  unit_set& set = purged.*which;
+  unit_set& set = purged.*member;
   std::size_t unit = set.next_member(0);
   while (unit < max_units && bytes < max_bytes && !policy_.should_stop()) {
     std::size_t count = set.next_gap(unit) - unit;

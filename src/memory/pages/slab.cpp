@@ -97,8 +97,8 @@ void slab::report_bad_give(void* block_) const noexcept {
   base::fault_double_free("free", block_, bytes);
 }
 
-void slab::report_free_already(std::size_t word, std::uint64_t which) const noexcept {
-  base::fault_double_free("free", block(word * 64 + static_cast<std::size_t>(std::countr_zero(which))), bytes);
+void slab::report_free_already(std::size_t word, std::uint64_t bits) const noexcept {
+  base::fault_double_free("free", block(word * 64 + static_cast<std::size_t>(std::countr_zero(bits))), bytes);
 }
 
 bool slab::is_valid() const noexcept {

@@ -40,8 +40,8 @@ struct remote_bits {
 /// has as many units as it takes to leave no more than a sixteenth over behind the last block.
 constexpr class_shape shape_of(detail::size_class index) noexcept {
   const std::size_t bytes = detail::size_of(index);
-  const std::size_t least = bytes <= (std::size_t{32} << 10) ? 8 : 4;
-  std::size_t units = base::divide_up(bytes * least, unit_bytes);
+  const std::size_t min_blocks = bytes <= (std::size_t{32} << 10) ? 8 : 4;
+  std::size_t units = base::divide_up(bytes * min_blocks, unit_bytes);
   if (bytes > (std::size_t{8} << 10)) {
     while (units * unit_bytes % bytes > units * unit_bytes / 16) {
       ++units;
@@ -222,7 +222,7 @@ struct slab : remote_frees, base::list_links<slab> {
   template <std::uint64_t Flip>
   std::size_t find(std::size_t number) const noexcept;
   [[noreturn]] void report_bad_give(void* block_) const noexcept;
-  [[noreturn]] void report_free_already(std::size_t word, std::uint64_t which) const noexcept;
+  [[noreturn]] void report_free_already(std::size_t word, std::uint64_t bits) const noexcept;
 };
 
 }  // namespace tarn::pages

@@ -340,12 +340,12 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
 
 // Runs in caches count as handed out, so the caches may keep a seventh of the memory that the program uses, or 32 MiB,
 // and the run that exceeds this. So a program that repeats a malloc and free of the largest size takes no lock.
-bool space::grant_caching(std::size_t bytes, std::size_t least) noexcept {
+bool space::grant_caching(std::size_t bytes, std::size_t allowance) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
   }
   const std::size_t others = cached_.fetch_add(bytes, std::memory_order_relaxed);
-  if (others > std::max(least, used_bytes_.load(std::memory_order_relaxed) / 8)) {
+  if (others > std::max(allowance, used_bytes_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }

@@ -76,8 +76,8 @@ class space {
   /// Caches may always keep this much.
   static constexpr std::size_t min_cached = std::size_t{32} << 20;
   /// Returns true if a cache in front of this space may keep runs of `bytes`, beside what the caches may keep already:
-  /// that must be at most `least`, or an eighth of what is used. end_caching() undoes it. Any thread may call it.
-  [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t least = min_cached) noexcept;
+  /// that must be at most `allowance`, or an eighth of what is used. end_caching() undoes it. Any thread may call it.
+  [[nodiscard]] bool grant_caching(std::size_t bytes, std::size_t allowance = min_cached) noexcept;
   void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   /// Gives all free memory back at once, and whole segments with their address space. Returns the bytes given back.
@@ -122,7 +122,7 @@ class space {
   void wait_for_purge() noexcept;
   bool retains(std::size_t bytes) const noexcept;
   segment* next_dirty() noexcept;
-  std::size_t purge_set(segment& purged, unit_set segment::*which, std::size_t max_bytes) noexcept;
+  std::size_t purge_set(segment& purged, unit_set segment::*member, std::size_t max_bytes) noexcept;
   std::size_t purge_lent(segment& purged, std::size_t unit, std::size_t count) noexcept;
   void retry_refused() noexcept;
   void drop_unused() noexcept;

@@ -36,8 +36,8 @@ CASE(limit_malloc) {
   const size_t sizes[] = {1024, 64, 5000, 100000, 1 << 20, 1024, 10000000};
   for (int i = 0; i < 7; ++i) {
     size_t allocated_bytes = take_all(sizes[i], (size_t)64 << 20);
-    size_t least = (size_t)(sizes[i] == 10000000 ? 48 : 52) << 20;
-    CHECK(allocated_bytes >= least / (sizes[i] + block_extra(sizes[i])) * sizes[i]);
+    size_t min_bytes = (size_t)(sizes[i] == 10000000 ? 48 : 52) << 20;
+    CHECK(allocated_bytes >= min_bytes / (sizes[i] + block_extra(sizes[i])) * sizes[i]);
   }
 }
 

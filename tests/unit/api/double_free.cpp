@@ -19,7 +19,7 @@ using support::written;
 
 #if TARN_CHECKS || TARN_ADDRESS_SANITIZER
 
-std::string said(const void* block, int bytes) {
+std::string message(const void* block, int bytes) {
   return "tarn: free(" + written(block) + "): double free of a block of " + std::to_string(bytes) +
          " bytes\ntarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before";
 }
@@ -35,12 +35,12 @@ void expect_named(Heap& owner, int bytes) {
               owner.deallocate(neighbour);
               owner.deallocate(block);
             }),
-            fault(said(block, bytes)));
+            fault(message(block, bytes)));
   EXPECT_EQ(in_child([&] {
               owner.deallocate(block, size);
               static_cast<std::pmr::memory_resource&>(owner).deallocate(block, size);
             }),
-            fault(said(block, bytes)));
+            fault(message(block, bytes)));
   owner.deallocate(neighbour);
   owner.deallocate(block);
 }
@@ -71,7 +71,7 @@ TEST(double_free, is_named_for_a_block_that_was_moved_to_a_slab_meanwhile) {
               }
               lane.deallocate(blocks[5]);
             }),
-            fault(said(blocks[5], 64)));
+            fault(message(blocks[5], 64)));
 }
 
 #if TARN_CHECKS
@@ -103,17 +103,17 @@ TEST(double_free, is_named_when_two_threads_free) {
               std::thread([&] { lane.deallocate(block); }).join();
               lane.deallocate(block);
             }),
-            fault(said(block, 64)));
+            fault(message(block, 64)));
   EXPECT_EQ(in_child([&] {
               lane.deallocate(block);
               std::thread([&] { lane.deallocate(block); }).join();
             }),
-            fault(said(block, 64)));
+            fault(message(block, 64)));
   EXPECT_EQ(in_child([&] {
               std::thread([&] { lane.deallocate(block); }).join();
               std::thread([&] { lane.deallocate(block); }).join();
             }),
-            fault(said(block, 64)));
+            fault(message(block, 64)));
   lane.deallocate(block);
 }
 
@@ -128,7 +128,7 @@ TEST(double_free, is_named_for_pooled_objects_allocators_and_the_interface_for_c
               item::operator delete(pooled_item, sizeof(item));
               item::operator delete(pooled_item, sizeof(item));
             }),
-            fault(said(pooled_item, 48)));
+            fault(message(pooled_item, 48)));
   delete pooled_item;
 
   tarn::allocator<long> longs;
@@ -137,7 +137,7 @@ TEST(double_free, is_named_for_pooled_objects_allocators_and_the_interface_for_c
               longs.deallocate(two, 4);
               longs.deallocate(two, 4);
             }),
-            fault(said(two, 32)));
+            fault(message(two, 32)));
   longs.deallocate(two, 4);
 
   void* const three = tarn_malloc(80);
@@ -145,7 +145,7 @@ TEST(double_free, is_named_for_pooled_objects_allocators_and_the_interface_for_c
               tarn_free(three);
               tarn_free(three);
             }),
-            fault(said(three, 80)));
+            fault(message(three, 80)));
   tarn_free(three);
 }
 

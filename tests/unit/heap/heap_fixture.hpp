@@ -46,9 +46,9 @@ class live_blocks {
     bytes_ += bytes;
   }
   /// Checks a block's contents and removes it.
-  void* remove(std::size_t which) {
+  void* remove(std::size_t index) {
     auto position = blocks_.begin();
-    std::advance(position, static_cast<std::ptrdiff_t>(which % blocks_.size()));
+    std::advance(position, static_cast<std::ptrdiff_t>(index % blocks_.size()));
     char* const block = position->first;
     EXPECT_EQ(block[0], mark(block));
     EXPECT_EQ(block[position->second - 1], mark(block));

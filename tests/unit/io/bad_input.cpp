@@ -23,22 +23,22 @@ std::string words_of(const std::function<void()>& body) { return io_test::thrown
 
 /// Returns each component's message for a path; empty where the component accepts it.
 std::map<std::string, std::string> words_on(const std::string& path) {
-  std::map<std::string, std::string> said;
-  said["reader"] = words_of([&] { reader(path).block(); });
-  said["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
-  said["journal_reader"] = words_of([&] { journal_reader{path}; });
-  said["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
-  said["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
+  std::map<std::string, std::string> messages;
+  messages["reader"] = words_of([&] { reader(path).block(); });
+  messages["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
+  messages["journal_reader"] = words_of([&] { journal_reader{path}; });
+  messages["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
+  messages["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
   batch requests({.longest = 1 << 20});
   const batch_content& text = requests.read_file(path);
   requests.run();
-  said["batch"] = words_of([&] { static_cast<void>(text.get()); });
-  return said;
+  messages["batch"] = words_of([&] { static_cast<void>(text.get()); });
+  return messages;
 }
 
-using said = std::map<std::string, std::string>;
+using message_map = std::map<std::string, std::string>;
 
-said all_say(const std::string& path, const std::string& why) {
+message_map all_say(const std::string& path, const std::string& why) {
   const std::string to_read = path + ": cannot be opened to read: " + why;
   return {{"reader", to_read},         {"mapped_file", to_read},
           {"journal_reader", to_read}, {"journal", path + ": cannot be opened to read and write: " + why},
@@ -73,7 +73,7 @@ TEST(bad_input, a_file_that_may_not_be_read_is_an_error) {
 TEST(bad_input, a_folder_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.path("");
-  said expected = all_say(path, "Is a directory");
+  message_map expected = all_say(path, "Is a directory");
   const std::string not_read = path + ": cannot be read at offset 0: Is a directory";
   expected["reader"] = expected["mapped_file"] = expected["batch"] = not_read;
   expected["journal_reader"] = not_read;
@@ -94,7 +94,7 @@ TEST(bad_input, a_socket_is_an_error) {
 TEST(bad_input, an_empty_file_and_a_device_are_empty) {
   const io_test::folder folder;
   const std::string path = folder.file("empty", "");
-  said messages = words_on(path);
+  message_map messages = words_on(path);
   EXPECT_EQ(messages["journal_reader"], path + ": is not a journal");
   for (const char* const type_name : {"reader", "mapped_file", "batch", "writer", "journal"})
     EXPECT_EQ(messages[type_name], "");

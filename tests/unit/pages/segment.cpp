@@ -238,7 +238,7 @@ TEST_F(segment_test, random_operations_agree_with_the_naive_segment) {
     pair tested(10 + random() % 300, unit_bytes << random() % 6);
     std::vector<slab*> runs;
     for (int round = 0; round < 150; ++round) {
-      const std::size_t which = runs.empty() ? 0 : random() % runs.size();
+      const std::size_t index = runs.empty() ? 0 : random() % runs.size();
       switch (random() % 10) {
         case 0:
         case 1:
@@ -253,18 +253,18 @@ TEST_F(segment_test, random_operations_agree_with_the_naive_segment) {
         case 4:
         case 5:
           if (!runs.empty()) {
-            tested.give(*runs[which], 0, random() % 4 == 0);
-            runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
+            tested.give(*runs[index], 0, random() % 4 == 0);
+            runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(index));
           }
           break;
         case 6:
-          if (!runs.empty() && runs[which]->units > 1) {
-            tested.give(*runs[which], 1 + random() % (runs[which]->units - 1));
+          if (!runs.empty() && runs[index]->units > 1) {
+            tested.give(*runs[index], 1 + random() % (runs[index]->units - 1));
           }
           break;
         case 7:
           if (!runs.empty()) {
-            tested.extend(*runs[which], 1 + random() % 4);
+            tested.extend(*runs[index], 1 + random() % 4);
           }
           break;
         case 8: random() % 2 == 0 ? tested.age() : tested.purge(); break;

@@ -116,8 +116,8 @@ class sequence {
   // Picks the newest block, or one that may not be the newest and must then stay as it is.
   void extend() {
     if (order_.empty()) return;
-    const std::size_t which = random_() % 3 == 0 ? random_() % order_.size() : order_.size() - 1;
-    const block before = order_[which];
+    const std::size_t position = random_() % 3 == 0 ? random_() % order_.size() : order_.size() - 1;
+    const block before = order_[position];
     const std::size_t bytes = any_size();
     if (!arena_.extend(before.start, before.bytes, bytes)) return;
     for (std::size_t index = 0; index < std::min(bytes, before.bytes); ++index) {
@@ -125,7 +125,7 @@ class sequence {
     }
     if (before.bytes != 0) live_.erase(before.start);
     enter(before.start, bytes, before.alignment);
-    order_[which] = order_.back();
+    order_[position] = order_.back();
     order_.pop_back();
   }
 

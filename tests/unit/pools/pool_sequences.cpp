@@ -44,9 +44,9 @@ class oracle {
         << "overlaps the block behind";
     std::fill_n(new_block->word, block_words, number);
   }
-  block* block_at(std::uint64_t which) {
+  block* block_at(std::uint64_t index) {
     auto position = blocks_.begin();
-    std::advance(position, static_cast<std::ptrdiff_t>(which % std::min<std::size_t>(blocks_.size(), 60)));
+    std::advance(position, static_cast<std::ptrdiff_t>(index % std::min<std::size_t>(blocks_.size(), 60)));
     const bool is_whole = std::all_of(position->first->word, position->first->word + block_words,
                                       [&](std::uint64_t word) { return word == position->second; });
     EXPECT_TRUE(is_whole) << "written over";

@@ -39,7 +39,7 @@ std::string text_of_error(Function function) {
   return "nothing was thrown";
 }
 
-void signal_myself(int which) { kill(getpid(), which); }
+void signal_myself(int number) { kill(getpid(), number); }
 // Nobody waits for a deadline except where it is the subject: a missing wake-up is found by the test's own deadline.
 application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_after = 1h}; }
 
@@ -92,10 +92,11 @@ TEST(application, is_not_started_when_the_initialiser_throws) {
       return app.run();
     });
   };
-  EXPECT_EQ(run([] { throw std::runtime_error("no file"); }), said(1, "not started: the initialiser threw: no file\n"));
-  EXPECT_EQ(run([] { throw 7; }), said(1, "not started: the initialiser threw: an exception of type int\n"));
+  EXPECT_EQ(run([] { throw std::runtime_error("no file"); }),
+            expected_ending(1, "not started: the initialiser threw: no file\n"));
+  EXPECT_EQ(run([] { throw 7; }), expected_ending(1, "not started: the initialiser threw: an exception of type int\n"));
   EXPECT_EQ(run([] { throw std::runtime_error(""); }),
-            said(1, "not started: the initialiser threw: an exception of type std::runtime_error\n"))
+            expected_ending(1, "not started: the initialiser threw: an exception of type std::runtime_error\n"))
       << "one without a text";
 }
 
@@ -118,7 +119,7 @@ TEST(application, is_not_started_without_memory_for_a_heap) {
               app.on_work([](worker&) { _exit(100); });
               return app.run();
             }),
-            said(1, "not started: worker 0 of 1: std::bad_alloc\n"));
+            expected_ending(1, "not started: worker 0 of 1: std::bad_alloc\n"));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more address space than there is here
@@ -194,7 +195,7 @@ TEST(application, a_worker_that_throws_stops_the_others) {
               });
               return app.run();
             }),
-            said(2, "worker 1 threw: broken\n"));
+            expected_ending(2, "worker 1 threw: broken\n"));
 }
 
 TEST(application, a_worker_that_throws_starts_again) {
@@ -210,7 +211,7 @@ TEST(application, a_worker_that_throws_starts_again) {
               });
               return app.run();
             }),
-            said(0, "worker 0 threw, and starts again: run 1\nworker 0 threw, and starts again: run 2\n"));
+            expected_ending(0, "worker 0 threw, and starts again: run 1\nworker 0 threw, and starts again: run 2\n"));
   EXPECT_EQ(in_child([] {
               application_options settings = options(1);
               settings.restarts = 1;
@@ -218,7 +219,7 @@ TEST(application, a_worker_that_throws_starts_again) {
               app.on_work([&](worker&) { throw std::runtime_error("always"); });
               return app.run();
             }),
-            said(2, "worker 0 threw, and starts again: always\nworker 0 threw: always\n"));
+            expected_ending(2, "worker 0 threw, and starts again: always\nworker 0 threw: always\n"));
 }
 
 TEST(application, names_a_worker_that_ends_its_thread) {
@@ -232,7 +233,7 @@ TEST(application, names_a_worker_that_ends_its_thread) {
               });
               return app.run();
             }),
-            said(2, "worker 1 was ended by pthread_exit or cancellation\n"));
+            expected_ending(2, "worker 1 was ended by pthread_exit or cancellation\n"));
 }
 
 TEST(application, workers_have_heaps_of_their_own) {
@@ -317,7 +318,7 @@ TEST(application, a_reload_that_fails_changes_nothing) {
               });
               return app.run();
             }),
-            said(0, "reload failed: line 3: no number\n"));
+            expected_ending(0, "reload failed: line 3: no number\n"));
 }
 
 TEST(application, names_a_thread_that_may_take_its_signals) {
@@ -336,9 +337,10 @@ TEST(application, names_a_thread_that_may_take_its_signals) {
               earlier_thread.join();
               return result;
             }),
-            said(0,
-                 "construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because "
-                 "they are not blocked in the thread early\n"));
+            expected_ending(
+                0,
+                "construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because "
+                "they are not blocked in the thread early\n"));
 }
 
 TEST(application, is_not_started_with_a_negative_deadline) {
@@ -349,7 +351,7 @@ TEST(application, is_not_started_with_a_negative_deadline) {
               app.on_work([](worker&) {});
               return app.run();
             }),
-            said(1, "not started: application_options::end_after is negative: -5 ms\n"));
+            expected_ending(1, "not started: application_options::end_after is negative: -5 ms\n"));
 }
 
 TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {
@@ -376,7 +378,7 @@ TEST(application, does_not_reload_while_it_stops) {
               });
               return app.run();
             }),
-            said(0, "no reload: it is stopping\n"));
+            expected_ending(0, "no reload: it is stopping\n"));
 }
 
 TEST(application, what_is_read_only_is_not_built_by_a_reload) {

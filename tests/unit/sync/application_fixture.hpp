@@ -32,7 +32,7 @@ void wait_until(Condition condition) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
-inline support::ending said(int status, const std::string& lines) {
+inline support::ending expected_ending(int status, const std::string& lines) {
   std::string error;
   for (std::size_t start = 0; start < lines.size();) {
     const std::size_t end = lines.find('\n', start);

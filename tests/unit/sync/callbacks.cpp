@@ -51,7 +51,7 @@ TEST(callbacks, on_stop_that_hangs_is_named_at_the_deadline) {
               app.on_stop(hang);
               return app.run() + 100;
             }),
-            said(3, "on_stop did not return\n"));
+            expected_ending(3, "on_stop did not return\n"));
 }
 
 TEST(callbacks, a_second_signal_shortens_the_wait_for_on_stop) {
@@ -67,7 +67,7 @@ TEST(callbacks, a_second_signal_shortens_the_wait_for_on_stop) {
               });
               return app.run() + 100;
             }),
-            said(3, "on_stop did not return\n"));
+            expected_ending(3, "on_stop did not return\n"));
 }
 
 TEST(callbacks, on_reload_that_hangs_does_not_hold_a_stop) {
@@ -83,7 +83,7 @@ TEST(callbacks, on_reload_that_hangs_does_not_hold_a_stop) {
               });
               return app.run() + 100;
             }),
-            said(3, "on_reload did not return\n"));
+            expected_ending(3, "on_reload did not return\n"));
 }
 
 TEST(callbacks, a_stop_during_a_reload_begins_at_once_and_calls_on_stop_after_it) {
@@ -125,7 +125,7 @@ TEST(callbacks, an_initialiser_that_hangs_is_named) {
                 });
                 return app.run() + 100;
               }),
-              said(3, "on_initialise did not return\n"));
+              expected_ending(3, "on_initialise did not return\n"));
   }
 }
 
@@ -197,7 +197,7 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
     });
     return app.run() + 100;
   });
-  EXPECT_EQ(reloads, said(3, "on_reload did not return\n"));
+  EXPECT_EQ(reloads, expected_ending(3, "on_reload did not return\n"));
 
   const ending births = in_child([] {
     application_options settings = in_processes_in_a_moment();
@@ -216,13 +216,13 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
 
 TEST(callbacks, an_application_without_work_is_not_started) {
   EXPECT_EQ(in_child([] { return application({.name = "test"}).run(); }),
-            said(1, "not started: on_work() was not called, and there would be nothing to do\n"));
+            expected_ending(1, "not started: on_work() was not called, and there would be nothing to do\n"));
   EXPECT_EQ(in_child([] {
               application app({.name = "test", .workers = 0});
               app.on_work([](worker&) {});
               return app.run();
             }),
-            said(1, "not started: application_options::workers is 0, and there would be nobody to work\n"));
+            expected_ending(1, "not started: application_options::workers is 0, and there would be nobody to work\n"));
 }
 
 }  // namespace

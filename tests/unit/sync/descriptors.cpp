@@ -35,9 +35,9 @@ ending run_with(unsigned descriptors, application_options settings) {
 }
 
 TEST(descriptors, an_application_without_any_is_not_started) {
-  EXPECT_EQ(run_with(0, {.name = "test"}), said(1, "not started: cannot make a signalfd: " + cure));
-  EXPECT_EQ(run_with(1, {.name = "test"}), said(1, "not started: cannot make an eventfd: " + cure));
-  EXPECT_EQ(run_with(2, {.name = "test"}), said(1, "not started: cannot make an eventfd: " + cure));
+  EXPECT_EQ(run_with(0, {.name = "test"}), expected_ending(1, "not started: cannot make a signalfd: " + cure));
+  EXPECT_EQ(run_with(1, {.name = "test"}), expected_ending(1, "not started: cannot make an eventfd: " + cure));
+  EXPECT_EQ(run_with(2, {.name = "test"}), expected_ending(1, "not started: cannot make an eventfd: " + cure));
   EXPECT_EQ(run_with(3, {.name = "test"}), quiet(0)) << "the least number that suffices";
 }
 
@@ -64,7 +64,7 @@ TEST(descriptors, processes_without_any_are_not_forked) {
               const few_descriptors shortage(1);  // a channel has two ends
               return app.run();
             }),
-            said(1, "process 0 of 1: cannot be forked: cannot make a socketpair: " + cure));
+            expected_ending(1, "process 0 of 1: cannot be forked: cannot make a socketpair: " + cure));
 }
 
 TEST(descriptors, errors_of_callbacks_name_the_limit) {
@@ -78,9 +78,9 @@ TEST(descriptors, errors_of_callbacks_name_the_limit) {
     });
   };
   EXPECT_EQ(run([] { throw std::system_error(EMFILE, std::generic_category(), "a.toml"); }),
-            said(1, "not started: the initialiser threw: a.toml: " + cure));
+            expected_ending(1, "not started: the initialiser threw: a.toml: " + cure));
   EXPECT_EQ(run([] { throw std::system_error(ENOENT, std::generic_category(), "a.toml"); }),
-            said(1, "not started: the initialiser threw: a.toml: No such file or directory\n"));
+            expected_ending(1, "not started: the initialiser threw: a.toml: No such file or directory\n"));
 }
 
 // A manager that gets no sign of life would end a service that has too many clients.

@@ -113,18 +113,19 @@ TEST(processes, write_what_they_printed) {
 // --- The start ------------------------------------------------------------------------------------------------------
 
 TEST(processes, are_not_forked_beside_threads) {
-  EXPECT_EQ(in_child([] {
-              application app(in_processes(1));
-              app.on_work([](worker&) { _exit(100); });
-              std::atomic<bool> is_over{false};
-              std::thread second_thread([&] { is_over.wait(false); });
-              const int result = app.run();
-              is_over = true;
-              is_over.notify_all();
-              second_thread.join();
-              return result;
-            }),
-            said(1, "not started: another thread runs already, and a process is forked from one thread alone\n"));
+  EXPECT_EQ(
+      in_child([] {
+        application app(in_processes(1));
+        app.on_work([](worker&) { _exit(100); });
+        std::atomic<bool> is_over{false};
+        std::thread second_thread([&] { is_over.wait(false); });
+        const int result = app.run();
+        is_over = true;
+        is_over.notify_all();
+        second_thread.join();
+        return result;
+      }),
+      expected_ending(1, "not started: another thread runs already, and a process is forked from one thread alone\n"));
 }
 
 TEST(processes, start_together_or_not_at_all) {
@@ -138,9 +139,9 @@ TEST(processes, start_together_or_not_at_all) {
               app.on_work([](worker& me) { wait_for_the_stop(me); });
               return app.run();
             })),
-            said(1,
-                 "process 1: not started: no database\n"
-                 "process 1 of 2: process N ended with status 1 before its workers ran: not started\n"));
+            expected_ending(1,
+                            "process 1: not started: no database\n"
+                            "process 1 of 2: process N ended with status 1 before its workers ran: not started\n"));
 }
 
 // --- Deaths ---------------------------------------------------------------------------------------------------------
@@ -164,9 +165,9 @@ TEST(processes, one_that_dies_is_replaced_later_each_time) {
               });
               return app.run();
             })),
-            said(0,
-                 "process 1 of 2: process N ended with status 7, and starts again in 10 ms\n"
-                 "process 1 of 2: process N was ended by signal 9 (Killed), and starts again in 20 ms\n"));
+            expected_ending(0,
+                            "process 1 of 2: process N ended with status 7, and starts again in 10 ms\n"
+                            "process 1 of 2: process N was ended by signal 9 (Killed), and starts again in 20 ms\n"));
 }
 
 TEST(processes, one_that_is_stopped_alone_is_replaced) {
@@ -182,7 +183,7 @@ TEST(processes, one_that_is_stopped_alone_is_replaced) {
               const int result = app.run();
               return counts.stopped == 2 ? result : 100;
             })),
-            said(0, "process 0 of 1: process N was stopped, and starts again in 10 ms\n"));
+            expected_ending(0, "process 0 of 1: process N was stopped, and starts again in 10 ms\n"));
 }
 
 TEST(processes, a_worker_that_throws_takes_its_process_along) {
@@ -199,9 +200,9 @@ TEST(processes, a_worker_that_throws_takes_its_process_along) {
               });
               return app.run();
             })),
-            said(0,
-                 "process 0: worker 0 threw: lost\n"
-                 "process 0 of 1: process N ended with status 2, and starts again in 10 ms\n"));
+            expected_ending(0,
+                            "process 0: worker 0 threw: lost\n"
+                            "process 0 of 1: process N ended with status 2, and starts again in 10 ms\n"));
 }
 
 TEST(processes, stop_when_the_parent_dies) {
@@ -278,7 +279,7 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
               });
               return app.run();
             }),
-            said(0, "reload failed: line 3: no number\n"));
+            expected_ending(0, "reload failed: line 3: no number\n"));
 }
 
 TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
@@ -299,14 +300,14 @@ TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
               });
               return app.run();
             })),
-            said(0, "process 0 of 1: process N ended with status 7, and starts again in 10 ms\n"));
+            expected_ending(0, "process 0 of 1: process N ended with status 7, and starts again in 10 ms\n"));
 }
 
 // --- The stop -------------------------------------------------------------------------------------------------------
 
 // A terminal's Ctrl-C and a service manager's SIGTERM reach all processes at once.
 TEST(processes, signals_of_the_whole_group_count_once) {
-  for (const int which : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM}) {
     shared_counts& counts = shared_numbers();
     EXPECT_EQ(in_child([&] {
                 setpgid(0, 0);
@@ -318,7 +319,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
                   }
                   const tarn::watched_socket socket(me, ends[0], tarn::wake::at_deadline);
                   if (++counts.working == 2) {
-                    kill(0, which);
+                    kill(0, number);
                   }
                   wait_for_the_stop(me);
                   pollfd hurried{ends[0], POLLIN, 0};
@@ -366,7 +367,7 @@ TEST(processes, one_that_does_not_stop_is_killed) {
               });
               return app.run();
             })),
-            said(3, "process 0 of 1: process N did not stop, and is killed\n"));
+            expected_ending(3, "process 0 of 1: process N did not stop, and is killed\n"));
 }
 
 TEST(processes, one_that_dies_in_the_stop_is_a_failure) {
@@ -380,7 +381,7 @@ TEST(processes, one_that_dies_in_the_stop_is_a_failure) {
               });
               return app.run();
             })),
-            said(2, "process 0 of 1: process N ended with status 9\n"));
+            expected_ending(2, "process 0 of 1: process N ended with status 9\n"));
 }
 
 }  // namespace

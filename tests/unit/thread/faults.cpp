@@ -149,12 +149,13 @@ TEST_F(faults, a_pointer_into_a_small_block_is_named) {
 }
 
 TEST_F(faults, a_free_with_the_wrong_size_is_named) {
-  const auto wrong = [](void* block, std::size_t said, std::size_t bytes) {
+  const auto wrong = [](void* block, std::size_t stated_bytes, std::size_t bytes) {
     // The message has the class that the size falls into.
-    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, block, said, 16); }),
-              fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(said))) +
-                        "): wrong size: the block has " + std::to_string(bytes) + " bytes",
-                    "pass the size that was allocated: delete an object by its own type"));
+    EXPECT_EQ(
+        in_child([=] { detail::deallocate(detail::local, block, stated_bytes, 16); }),
+        fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(stated_bytes))) +
+                  "): wrong size: the block has " + std::to_string(bytes) + " bytes",
+              "pass the size that was allocated: delete an object by its own type"));
   };
   void* const small = take(64);
   wrong(small, 65, 64);

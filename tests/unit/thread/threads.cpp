@@ -88,14 +88,14 @@ TEST_F(threads_test, the_first_call_may_be_any) {
       [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 5)); },
       [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 500'000)); },
   };
-  for (std::size_t which = 0; which < firsts.size(); ++which) {
+  for (std::size_t index = 0; index < firsts.size(); ++index) {
     void* const block = take(100);
     const auto before = registry::count();
     worker second_thread;
-    second_thread.run([&] { firsts[which](block); });
+    second_thread.run([&] { firsts[index](block); });
     second_thread.end();
-    EXPECT_EQ(registry::count().started, before.started + 1) << which;
-    EXPECT_EQ(registry::count().abandoned, before.abandoned + 1) << which;
+    EXPECT_EQ(registry::count().started, before.started + 1) << index;
+    EXPECT_EQ(registry::count().abandoned, before.abandoned + 1) << index;
   }
 }
 
