@@ -121,7 +121,7 @@ void fault_underrun(const char* entry, const block_record& block, std::size_t wr
 void fault_no_header(const char* entry, const void* pointer) noexcept {
   line message;
   append_call(message, entry, pointer);
-  message.append("no block, or more than 8 bytes before it were written over");
+  message.append("not a block, or more than 8 bytes before it were overwritten");
   die(message,
       "free only what an allocation returned; if this was a block, find the code that writes before its start");
 }
@@ -274,8 +274,8 @@ void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t fr
                          std::size_t capacity) noexcept {
   line message;
   append_pool(message, pool_name, pool);
-  message.decimal(free_blocks).append(" blocks are free of ").decimal(capacity);
-  message.append(" that there are: freed twice, or another pool's");
+  message.decimal(free_blocks).append(" blocks are free, but the pool has ").decimal(capacity);
+  message.append(": some were freed twice, or came from another pool");
   die(message, "set pool_options::is_guarded: the pool then stops at the wrong free");
 }
 

@@ -64,7 +64,7 @@ void fault_lock_rank(const lock_pair& now) noexcept {
   append_lock(message.append(" while "), now.first);
   message.append(" of level ").decimal(static_cast<std::uint64_t>(now.first.level));
   append_place(message.append(" is held, since "), now.first.location);
-  message.append(": levels must rise");
+  message.append(": take the lock of the lower level first");
   die(message);
 }
 
@@ -75,21 +75,23 @@ void fault_lock_twice(const lock_pair& now) noexcept {
   append_place(message.append(" is locked at "), now.second.location);
   message.append(now.second.is_of_coroutines ? " by the coroutine" : " by the thread");
   append_place(message.append(" that holds it since "), now.first.location);
+  message.append(": use the first handle, or end it before");
   die(message);
 }
 
 void fault_held_for_ever(const lock_site& lock) noexcept {
   line message;
   platform::append_thread(message.append("tarn: "), platform::thread_number());
-  append_shared(message.append(" ends and holds "), lock.object, lock.name);
+  append_shared(message.append(" exits while holding "), lock.object, lock.name);
   append_place(message.append(", locked at "), lock.location);
+  message.append(": end each handle before its thread");
   die(message);
 }
 
 void fault_not_the_holder(const void* object, const char* name) noexcept {
   line message;
   append_shared(message.append("tarn: "), object, name);
-  platform::append_thread(message.append(" is opened by "), platform::thread_number());
+  platform::append_thread(message.append(" is unlocked by "), platform::thread_number());
   message.append(", which does not hold it: a handle stays with its thread, and is not kept over a co_await");
   die(message);
 }
@@ -133,6 +135,7 @@ void fault_foreign_thread(const char* category, const void* object, std::uint32_
   message.append("tarn: ").append(category).append(" at ").pointer(object).append(" of thread ").decimal(owner);
   platform::append_thread(message.append(" \"").escaped(owner_name).append("\" is used by "),
                           platform::thread_number());
+  message.append(": use it in its own thread only, or make the object tarn::shared");
   die(message);
 }
 
@@ -140,7 +143,8 @@ void fault_built_twice(const void* object, const std::source_location& location,
                        const std::source_location& before) noexcept {
   line message;
   append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built again at "), location);
-  append_place(message.append(": it was built at "), before);
+  append_place(message.append("; it was built at "), before);
+  message.append(": build it once, or make it tarn::reloadable");
   die(message);
 }
 
@@ -155,15 +159,17 @@ void fault_built_late(const void* object, const std::source_location& location,
 
 void fault_not_built(const void* object) noexcept {
   line message;
-  message.append("tarn: read-only object at ").pointer(object).append(" is read before it is built");
+  message.append("tarn: read-only object at ")
+      .pointer(object)
+      .append(" is read before it is built: call build() before the first read");
   die(message);
 }
 
 void fault_already_working(const std::source_location& location, const std::source_location& since) noexcept {
   line message;
-  append_place(message.append("tarn: workers are said to run at "), location);
-  append_place(message.append(", and ran since "), since);
-  message.append(": only one tarn::application or tarn::working may run in a process at a time");
+  append_place(message.append("tarn: a tarn::application or tarn::working begins at "), location);
+  append_place(message.append(" while another one lives, since "), since);
+  message.append(": a process may have one at a time");
   die(message);
 }
 
@@ -173,7 +179,7 @@ namespace tarn::detail {
 
 void fault_empty_handle(const char* category) noexcept {
   sync::line message;
-  message.append("tarn: a handle of ").append(category).append(" that holds nothing was used: look at it first");
+  message.append("tarn: an empty handle of ").append(category).append(" was used: test it first, as in if (handle)");
   sync::die(message);
 }
 
@@ -181,7 +187,7 @@ void fault_same_twice(const void* object, const std::source_location& location) 
   sync::line message;
   message.append("tarn: with() at ");
   sync::append_place(message, location);
-  message.append(": the object at ").pointer(object).append(" is given twice");
+  message.append(": the object at ").pointer(object).append(" is given twice: pass each object once");
   sync::die(message);
 }
 

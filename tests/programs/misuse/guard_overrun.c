@@ -125,7 +125,7 @@ CASE(guard_underrun_aligned) {
 }
 
 // The description of a block is wiped out.
-//@ stderr tarn: free({p}): no block, or more than 8 bytes before it were written over
+//@ stderr tarn: free({p}): not a block, or more than 8 bytes before it were overwritten
 //@ last tarn: free only what an allocation returned; if this was a block, find the code that writes before
 //@ more its start
 CASE(guard_underrun_far) {

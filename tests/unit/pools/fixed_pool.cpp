@@ -285,9 +285,10 @@ TEST(fixed_pool_death, more_free_blocks_than_there_are_is_named) {
     blocks.deallocate(block);
     blocks.clear();
   };
-  EXPECT_DEATH(often(),
-               "^tarn: pool \"frames\" at 0x[0-9a-f]+: 11 blocks are free of 10 that there are: freed twice, or "
-               "another pool's\n");
+  EXPECT_DEATH(
+      often(),
+      "^tarn: pool \"frames\" at 0x[0-9a-f]+: 11 blocks are free, but the pool has 10: some were freed twice, or "
+      "came from another pool\n");
 }
 #endif
 #endif

@@ -147,12 +147,12 @@ TEST(lock_order, levels_must_rise) {
     auto handle = high.lock();
     tarn::with(outside, other_high, [](int&, int&) {});
   });
-  EXPECT_EQ(lower,
-            fault("tarn: lock rank: " + text("low", low) + " of level 1 is locked" + at_line(line + 3) + " while " +
-                  text("high", high) + " of level 2 is held" + since(line + 2) + ": levels must rise"));
-  EXPECT_EQ(same_level,
-            fault("tarn: lock rank: " + text("other", other_high) + " of level 2 is locked" + at_line(line + 7) +
-                  " while " + text("high", high) + " of level 2 is held" + since(line + 6) + ": levels must rise"));
+  EXPECT_EQ(lower, fault("tarn: lock rank: " + text("low", low) + " of level 1 is locked" + at_line(line + 3) +
+                         " while " + text("high", high) + " of level 2 is held" + since(line + 2) +
+                         ": take the lock of the lower level first"));
+  EXPECT_EQ(same_level, fault("tarn: lock rank: " + text("other", other_high) + " of level 2 is locked" +
+                              at_line(line + 7) + " while " + text("high", high) + " of level 2 is held" +
+                              since(line + 6) + ": take the lock of the lower level first"));
 }
 
 TEST(lock_order, a_lock_that_its_holder_wants_again_is_a_fault) {
@@ -163,7 +163,8 @@ TEST(lock_order, a_lock_that_its_holder_wants_again_is_a_fault) {
     [](shared<int>& opened) { opened.with([](int&) {}); }(single);
   });
   EXPECT_EQ(child_ending, fault("tarn: lock twice: " + text("one", single) + " is locked" + at_line(line + 3) +
-                                " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2)));
+                                " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2) +
+                                ": use the first handle, or end it before"));
 }
 
 TEST(lock_order, a_handle_stays_with_its_thread) {
@@ -173,7 +174,8 @@ TEST(lock_order, a_handle_stays_with_its_thread) {
     std::thread([&] { delete escaped; }).join();
   });
   EXPECT_EQ(child_ending.signal, SIGABRT);
-  EXPECT_NE(child_ending.error.find(text("one", single) + " is opened by thread "), std::string::npos) << child_ending;
+  EXPECT_NE(child_ending.error.find(text("one", single) + " is unlocked by thread "), std::string::npos)
+      << child_ending;
   EXPECT_NE(child_ending.error.find(
                 ", which does not hold it: a handle stays with its thread, and is not kept over a co_await\n"),
             std::string::npos)
@@ -226,7 +228,7 @@ TEST(lock_order, a_thread_that_ends_with_a_lock_is_a_fault) {
     }).join();
   });
   EXPECT_EQ(child_ending.signal, SIGABRT);
-  EXPECT_NE(child_ending.error.find(" ends and holds " + text("one", single) + ", locked at lock_order.cpp:"),
+  EXPECT_NE(child_ending.error.find(" exits while holding " + text("one", single) + ", locked at lock_order.cpp:"),
             std::string::npos)
       << child_ending;
 }

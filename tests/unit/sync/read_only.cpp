@@ -175,7 +175,7 @@ TEST(read_only, misuses_are_named) {
   tarn::read_only<config> settings;
   const std::string start = "tarn: read-only object at " + written(&settings);
   const auto unbuilt = in_child([&] { return settings->value; });
-  EXPECT_EQ(unbuilt, fault(start + " is read before it is built"));
+  EXPECT_EQ(unbuilt, fault(start + " is read before it is built: call build() before the first read"));
   const unsigned line = __LINE__;
   const auto twice = in_child([&] {
     settings.build(config(1));
@@ -190,12 +190,13 @@ TEST(read_only, misuses_are_named) {
     const tarn::working and_here;
   });
   const auto at_line = [](unsigned number) { return " read_only.cpp:" + std::to_string(number); };
-  EXPECT_EQ(twice, fault(start + " is built again at" + at_line(line + 3) + ": it was built at" + at_line(line + 2)));
+  EXPECT_EQ(twice, fault(start + " is built again at" + at_line(line + 3) + "; it was built at" + at_line(line + 2) +
+                         ": build it once, or make it tarn::reloadable"));
   EXPECT_EQ(late_build, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" +
                               at_line(line + 6) + ": build it before them, or make it tarn::reloadable"));
   EXPECT_EQ(second_region,
-            fault("tarn: workers are said to run at" + at_line(line + 11) + ", and ran since" + at_line(line + 10) +
-                  ": only one tarn::application or tarn::working may run in a process at a time"));
+            fault("tarn: a tarn::application or tarn::working begins at" + at_line(line + 11) +
+                  " while another one lives, since" + at_line(line + 10) + ": a process may have one at a time"));
 }
 
 TEST(read_only, may_be_built_between_two_times_of_work) {

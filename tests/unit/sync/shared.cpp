@@ -231,7 +231,7 @@ TEST(shared, an_empty_handle_is_a_fault) {
               auto handle = text.try_lock();
               handle->clear();
             }),
-            support::fault("tarn: a handle of tarn::shared that holds nothing was used: look at it first"));
+            support::fault("tarn: an empty handle of tarn::shared was used: test it first, as in if (handle)"));
 }
 #endif
 
