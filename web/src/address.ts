@@ -32,11 +32,11 @@ export function read_address(text: string): State {
 }
 
 export function write_address(state: State): string {
-  const words = new URLSearchParams();
+  const query = new URLSearchParams();
   for (const name of Object.keys(defaults)) {
-    if (state[name] !== undefined && state[name] !== defaults[name]) words.set(name, state[name]);
+    if (state[name] !== undefined && state[name] !== defaults[name]) query.set(name, state[name]);
   }
-  return `#${words}`;
+  return `#${query}`;
 }
 
 export type Change_state = (change: State) => void;

@@ -11,21 +11,21 @@ const digits = (value: number) => {
 };
 
 export const grouped = (value = 0) => Math.round(value).toLocaleString('en');
-export const number_words = digits;
+export const format_number = digits;
 
 // 78.0 million
-export function count_words(value = 0): string {
+export function format_count(value = 0): string {
   if (value >= 1e9) return `${digits(value / 1e9)} billion`;
   if (value >= 1e6) return `${digits(value / 1e6)} million`;
   return grouped(value);
 }
 
 // Returns the error of an estimate, to stand behind its count; empty if all were counted.
-export function error_words(error = 0): string {
+export function format_error(error = 0): string {
   return error ? ` ± ${Math.ceil(error * 100)} %` : '';
 }
 
-export function bytes_words(bytes = 0): string {
+export function format_bytes(bytes = 0): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   let index = 0;
   while (bytes >= 1024 && index < units.length - 1) {
@@ -38,25 +38,25 @@ export function bytes_words(bytes = 0): string {
 // The first returns whether a range has more than one figure. The second formats an estimate with its range; without a
 // range the bytes are exact.
 export const is_estimate = (range?: Range) => !!range && range[0] < range[1];
-export function estimate_words(bytes = 0, range?: Range): string {
-  if (!range || !is_estimate(range)) return bytes_words(bytes);
-  return `${bytes > 0 ? 'about ' : ''}${bytes_words(bytes)} (${range[0] < 0.5 ? '0' : bytes_words(range[0])}–${bytes_words(range[1])})`;
+export function format_estimate(bytes = 0, range?: Range): string {
+  if (!range || !is_estimate(range)) return format_bytes(bytes);
+  return `${bytes > 0 ? 'about ' : ''}${format_bytes(bytes)} (${range[0] < 0.5 ? '0' : format_bytes(range[0])}–${format_bytes(range[1])})`;
 }
 
-export function duration_words(ns = 0): string {
+export function format_duration(ns = 0): string {
   if (ns >= 1e9) return `${digits(ns / 1e9)} s`;
   if (ns >= 1e6) return `${digits(ns / 1e6)} ms`;
   if (ns >= 1e3) return `${digits(ns / 1e3)} µs`;
   return `${digits(ns)} ns`;
 }
 
-export function range_words([low, high]: Range): string {
-  const [low_words, high_words] = [digits(low), digits(high)];
-  return low_words === high_words ? low_words : `${low_words} to ${high_words}`;
+export function format_range([low, high]: Range): string {
+  const [low_text, high_text] = [digits(low), digits(high)];
+  return low_text === high_text ? low_text : `${low_text} to ${high_text}`;
 }
 
 // Returns one figure and then its range: "about 4 % of CPU (2–7 %)".
-export function guess_words(range: Range, unit: string, end: string): string {
+export function format_guess(range: Range, unit: string, end: string): string {
   const [figure, ends] = guess_parts(range, unit, end);
   return ends ? `${figure} (${ends})` : figure;
 }
@@ -66,17 +66,17 @@ export function guess_parts([low, high]: Range, unit: string, end: string): [str
   if (digits(low) === digits(high)) return [`${digits(high)}${unit}`, ''];
   // Digits finer than a third of the range's width would claim too much precision.
   const decimals = Math.min(2, Math.max(0, Math.ceil(-Math.log10((high - low) / 3))));
-  const words = (value: number) => {
+  const text = (value: number) => {
     const size = Math.abs(value);
     let needed = decimals;
     while (needed < 2 && size * 10 ** needed < 0.5) ++needed;  // one digit that is not 0
     return size < 0.005 ? '0' : size >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(needed);
   };
-  return [`about ${words((low + high) / 2)}${unit}`, `${words(low)}${low < 0 ? ' to ' : '–'}${words(high)}${end}`];
+  return [`about ${text((low + high) / 2)}${unit}`, `${text(low)}${low < 0 ? ' to ' : '–'}${text(high)}${end}`];
 }
 
 export const middle = ([low, high]: Range) => (low + high) / 2;
-export const plural = (count: number, word: string) => `${count_words(count)} ${word}${count === 1 ? '' : 's'}`;
+export const plural = (count: number, word: string) => `${format_count(count)} ${word}${count === 1 ? '' : 's'}`;
 
 // Shows invisible characters, and those that reverse the text, by their numbers: ⟨202e⟩.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;

@@ -10,10 +10,10 @@ import {Flame} from './views/flame';
 import {Threads_and_lanes} from './views/lanes';
 import {Locks} from './views/locks';
 import {Memory} from './views/memory';
-import {program_words, Summary} from './views/summary';
+import {program_text, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {seconds, Timeline} from './views/timeline';
-import {cut, grouped, number_words, plural, shown} from './formatting';
+import {cut, format_number, grouped, plural, shown} from './formatting';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 
@@ -36,9 +36,9 @@ const tabs: Tab[] = [
 
 const themes = ['', 'light', 'dark'];
 
-function end_words({end}: Data): string {
+function end_text({end}: Data): string {
   if (!end) return 'still running when it was recorded, or its recorder was killed';
-  const s = (us = 0) => number_words(us / 1e6);
+  const s = (us = 0) => format_number(us / 1e6);
   const ending = end.running ? 'still running' : end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
   return `${ending}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
 }
@@ -56,7 +56,7 @@ function Theme({state, change}: {state: State; change: Change_state}): JSX.Eleme
 }
 
 // Leaves out the program's folder.
-const command_words = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
+const command_text = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
 
 function Difference_page({difference, redacted}: {difference: Difference; redacted?: boolean}): JSX.Element {
   const [state, change] = use_address();
@@ -64,9 +64,9 @@ function Difference_page({difference, redacted}: {difference: Difference; redact
     <>
       <header>
         <h1>Before and after</h1>
-        <p>before: <bdi>{command_words(difference.before)}</bdi></p>
-        <p>after: <bdi>{command_words(difference.after)}</bdi></p>
-        {redacted && <p class="risk">Redacted: without paths, arguments, own names and words of remedies.</p>}
+        <p>before: <bdi>{command_text(difference.before)}</bdi></p>
+        <p>after: <bdi>{command_text(difference.after)}</bdi></p>
+        {redacted && <p class="risk">Redacted: without paths, arguments, own names and the text of remedies.</p>}
         <Theme state={state} change={change} />
       </header>
       <main><Changes difference={difference} state={state} change={change} /></main>
@@ -84,7 +84,7 @@ function Page({data}: {data: Data}): JSX.Element {
   const view: View = {...fixed, course, part, state, change};
   const tab = tabs.find((tab) => tab.name === state.tab) ?? tabs[0];
   useEffect(() => {
-    document.title = `${tab.label} – ${program_words(view)} – Tarn`;
+    document.title = `${tab.label} – ${program_text(view)} – Tarn`;
   }, [tab]);
   // Filters that have another meaning on the next tab are reset.
   const go = (name: string) => change({tab: name, category: '', sort: '', order: '', site: ''});
@@ -98,9 +98,9 @@ function Page({data}: {data: Data}): JSX.Element {
   return (
     <>
       <header>
-        <h1><bdi>{program_words(view)}</bdi></h1>
+        <h1><bdi>{program_text(view)}</bdi></h1>
         <p>
-          {end_words(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}; {data.recorder.overhead.text}
+          {end_text(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}; {data.recorder.overhead.text}
           {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
         </p>
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}

@@ -83,11 +83,11 @@ export function Histogram({title, values, labels}: Histogram_of): JSX.Element | 
     return () => chart.destroy();
   }, [values, document.documentElement.dataset.theme]);
   if (is_empty) return null;
-  const words = kept.map((value, index) => (value > 0 ? `${names[index]}: ${grouped(value)}` : '')).filter(Boolean).join('; ');
+  const summary = kept.map((value, index) => (value > 0 ? `${names[index]}: ${grouped(value)}` : '')).filter(Boolean).join('; ');
   return (
     <figure class="histogram">
       <figcaption>{title}</figcaption>
-      <div ref={box} role="img" aria-label={`${title}. ${words}`} title={words} />
+      <div ref={box} role="img" aria-label={`${title}. ${summary}`} title={summary} />
     </figure>
   );
 }
@@ -103,7 +103,7 @@ export function Choice({label, value, options, set}: Choice_of): JSX.Element {
     <label class="choice">
       {label}
       <select value={value} onChange={(event) => set(event.currentTarget.value)}>
-        {options.map(([name, words]) => <option key={name} value={name} selected={name === value}>{words}</option>)}
+        {options.map(([name, label]) => <option key={name} value={name} selected={name === value}>{label}</option>)}
       </select>
     </label>
   );

@@ -22,7 +22,7 @@ interface Properties<Row> {
   change: Change_state;
   id: (row: Row) => string;
   details: (row: Row) => ComponentChildren;
-  empty_words: string;  // words for a table without rows
+  empty_text: string;  // shown for a table without rows
 }
 
 const row_height = 38;  // as in style.css
@@ -152,7 +152,7 @@ export function Table<Row>(properties: Properties<Row>): JSX.Element {
             )}
           </tbody>
         </table>
-        {sorted.length === 0 && <p class="none">{properties.empty_words}</p>}
+        {sorted.length === 0 && <p class="none">{properties.empty_text}</p>}
       </div>
       {open >= 0 && <aside class="details" aria-label="Details of the chosen row">
         <button type="button" class="close" onClick={() => change({site: ''})} aria-label="Close the details">×</button>

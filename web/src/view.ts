@@ -3,7 +3,7 @@ import type {Change_state, State} from './address';
 import type {Course, Part} from './course';
 import {Names, thread_names} from './names';
 import type {Data, Range} from './recording';
-import {guess_parts, guess_words, number_words} from './formatting';
+import {format_guess, format_number, guess_parts} from './formatting';
 
 export interface View {
   data: Data;
@@ -15,9 +15,9 @@ export interface View {
   change: Change_state;
   unit: string;                             // the unit of costs: "% of CPU" if the program's processor time is known, else "CPU-ms"
   timed: (ns: Range | number) => Range;     // a cost in that unit
-  cost_words: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
+  format_cost: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
   cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
-  gain_words: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
+  format_gain: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
   wait_share: (ns: number) => string;       // a share of waiting time, such as "12 % of one thread", for the whole run
 }
 
@@ -41,20 +41,20 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
   };
   const ends = is_share ? ' %' : '';
-  const cost_words = (ns: Range | number, suffix = '') => guess_words(timed(ns), ` ${unit}${suffix}`, ends);
+  const format_cost = (ns: Range | number, suffix = '') => format_guess(timed(ns), ` ${unit}${suffix}`, ends);
   return {
     data,
     names: whole?.names ?? new Names(data),
     threads: whole?.threads ?? thread_names(data),
     unit,
     timed,
-    cost_words,
+    format_cost,
     cost_parts: (ns) => guess_parts(timed(ns), ` ${unit}`, ends),
-    gain_words: ({saved_ns, at_least}) => {
+    format_gain: ({saved_ns, at_least}) => {
       const [low, high] = saved_ns;
       const verb = low > 0 ? 'saves' : low + high > 0 ? 'may save' : 'no gain expected:';
-      return `${verb} ${cost_words(saved_ns, at_least ? ' or more' : '')}`;
+      return `${verb} ${format_cost(saved_ns, at_least ? ' or more' : '')}`;
     },
-    wait_share: (ns) => (wall_s > 0 ? `${number_words(ns / 1e7 / wall_s)} % of one thread` : ''),
+    wait_share: (ns) => (wall_s > 0 ? `${format_number(ns / 1e7 / wall_s)} % of one thread` : ''),
   };
 }

@@ -1,27 +1,27 @@
 // The data of a flame graph: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
 import type {Call, Data, Lock, Site, Site_weight} from './recording';
 import type {Names} from './names';
-import {bytes_words, count_words, duration_words, middle} from './formatting';
+import {format_bytes, format_count, format_duration, middle} from './formatting';
 
 export interface Metric {
   name: string;
   label: string;
   table: 'sites' | 'locks' | 'syscalls' | 'cpu' | 'time';
-  words: (value: number) => string;
+  format: (value: number) => string;
 }
 
 export const metrics: Metric[] = [
-  {name: 'cpu', label: 'CPU: time', table: 'cpu', words: duration_words},
-  {name: 'waiting', label: 'Time: waiting', table: 'time', words: duration_words},
-  {name: 'cost', label: 'Heap: estimated cost', table: 'sites', words: duration_words},
-  {name: 'bytes', label: 'Heap: bytes', table: 'sites', words: bytes_words},
-  {name: 'blocks', label: 'Heap: blocks', table: 'sites', words: count_words},
-  {name: 'peak', label: 'Memory: in use at the peak', table: 'sites', words: bytes_words},
-  {name: 'end', label: 'Memory: in use at the end', table: 'sites', words: bytes_words},
-  {name: 'waited', label: 'Locks: time waited', table: 'locks', words: duration_words},
-  {name: 'taken', label: 'Locks: times taken', table: 'locks', words: count_words},
-  {name: 'kernel', label: 'System calls: time', table: 'syscalls', words: duration_words},
-  {name: 'calls', label: 'System calls: number', table: 'syscalls', words: count_words},
+  {name: 'cpu', label: 'CPU: time', table: 'cpu', format: format_duration},
+  {name: 'waiting', label: 'Time: waiting', table: 'time', format: format_duration},
+  {name: 'cost', label: 'Heap: estimated cost', table: 'sites', format: format_duration},
+  {name: 'bytes', label: 'Heap: bytes', table: 'sites', format: format_bytes},
+  {name: 'blocks', label: 'Heap: blocks', table: 'sites', format: format_count},
+  {name: 'peak', label: 'Memory: in use at the peak', table: 'sites', format: format_bytes},
+  {name: 'end', label: 'Memory: in use at the end', table: 'sites', format: format_bytes},
+  {name: 'waited', label: 'Locks: time waited', table: 'locks', format: format_duration},
+  {name: 'taken', label: 'Locks: times taken', table: 'locks', format: format_count},
+  {name: 'kernel', label: 'System calls: time', table: 'syscalls', format: format_duration},
+  {name: 'calls', label: 'System calls: number', table: 'syscalls', format: format_count},
 ];
 
 // Waits on purpose (condition variables, epoll_wait): shown only if their category is selected.

@@ -6,7 +6,7 @@ import type {Call} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
-import {bytes_words, count_words, duration_words, error_words, grouped, plural, shown} from '../formatting';
+import {format_bytes, format_count, format_duration, format_error, grouped, plural, shown} from '../formatting';
 
 interface Row {
   call: Call;
@@ -19,14 +19,14 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
     <>
       <h2>{shown(call.name)}, {call.category}</h2>
       <p>
-        {grouped(call.count)}{error_words(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {duration_words(call.nanoseconds)} in the kernel,{' '}
-        {duration_words((call.nanoseconds ?? 0) / count)} each.
+        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.nanoseconds)} in the kernel,{' '}
+        {format_duration((call.nanoseconds ?? 0) / count)} each.
       </p>
       <h3>Remedy</h3>
       <p>{call.remedy ? shown(call.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       <dl>
-        {!!call.bytes_asked && <><dt>Bytes asked for</dt><dd>{bytes_words(call.bytes_asked)}, {bytes_words(call.bytes_asked / count)} a call</dd></>}
-        {!!call.bytes && <><dt>Bytes given</dt><dd>{bytes_words(call.bytes)}, {bytes_words(call.bytes / count)} a call</dd></>}
+        {!!call.bytes_asked && <><dt>Bytes asked for</dt><dd>{format_bytes(call.bytes_asked)}, {format_bytes(call.bytes_asked / count)} a call</dd></>}
+        {!!call.bytes && <><dt>Bytes given</dt><dd>{format_bytes(call.bytes)}, {format_bytes(call.bytes / count)} a call</dd></>}
         <dt>With the arguments of the one before</dt><dd>{grouped(call.same_arguments)}</dd>
         <dt>Right after another of this site</dt><dd>{grouped(call.in_a_row)}</dd>
       </dl>
@@ -50,11 +50,11 @@ export function Calls({view}: {view: View}): JSX.Element {
     {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},
     {name: 'location', label: 'From', is_text: true, value: ({call}) => names.label(names.node_of(call.stack)).toLowerCase(), cell: ({call}) => <Code_location names={names} node={names.node_of(call.stack)} />},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({call}) => call.category, cell: ({call}) => <Kind kinds={categories.syscalls} category={call.category} />},
-    {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => duration_words(call.nanoseconds)},
-    {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => count_words(call.count)},
-    {name: 'bytes', label: 'Bytes a call', is_minor: true, value: ({call}) => (call.bytes ?? 0) / (call.count || 1), cell: ({call}) => (call.bytes ? bytes_words(call.bytes / (call.count || 1)) : '–')},
-    {name: 'same', label: 'Repeats', title: 'With the arguments of the one before', is_minor: true, value: ({call}) => call.same_arguments ?? 0, cell: ({call}) => count_words(call.same_arguments)},
-    {name: 'errors', label: 'Failed', is_minor: true, value: ({call}) => call.errors ?? 0, cell: ({call}) => count_words(call.errors)},
+    {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => format_duration(call.nanoseconds)},
+    {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => format_count(call.count)},
+    {name: 'bytes', label: 'Bytes a call', is_minor: true, value: ({call}) => (call.bytes ?? 0) / (call.count || 1), cell: ({call}) => (call.bytes ? format_bytes(call.bytes / (call.count || 1)) : '–')},
+    {name: 'same', label: 'Repeats', title: 'With the arguments of the one before', is_minor: true, value: ({call}) => call.same_arguments ?? 0, cell: ({call}) => format_count(call.same_arguments)},
+    {name: 'errors', label: 'Failed', is_minor: true, value: ({call}) => call.errors ?? 0, cell: ({call}) => format_count(call.errors)},
     {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: ({call}) => call.remedy ?? '~', cell: ({call}) => shown(call.remedy ?? '–')},
   ];
   return (
@@ -66,7 +66,7 @@ export function Calls({view}: {view: View}): JSX.Element {
         <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} calls</output>
       </form>
       <Table label="System calls" rows={rows} columns={columns} sort="time" state={state} change={change} id={(row) => row.id}
-             details={({call}) => <Call_details call={call} view={view} />} empty_words={all_rows.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
+             details={({call}) => <Call_details call={call} view={view} />} empty_text={all_rows.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
     </section>
   );
 }

@@ -6,7 +6,7 @@ import {Bar, Choice, Kind, Search} from '../parts';
 import type {Change, Difference, Memory_sums, Range, Side, Use_changes} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
-import {bytes_words, count_words, cut, duration_words, estimate_words, grouped, middle, range_words, short_function, shown} from '../formatting';
+import {cut, format_bytes, format_count, format_duration, format_estimate, format_range, grouped, middle, short_function, shown} from '../formatting';
 import {remedy_name} from './sites';
 
 interface Row {
@@ -17,9 +17,9 @@ interface Row {
 }
 
 const ms = ([low, high]: Range): Range => [low * 1e-6, high * 1e-6];
-const ms_words = (range: Range) => `${range_words(ms(range))} ms`;
-const saved_words = (range: Range) =>
-  middle(range) < 0 ? `costs ${ms_words([-range[1], -range[0]])} more` : `saves ${ms_words(range)}`;
+const format_ms = (range: Range) => `${format_range(ms(range))} ms`;
+const format_saving = (range: Range) =>
+  middle(range) < 0 ? `costs ${format_ms([-range[1], -range[0]])} more` : `saves ${format_ms(range)}`;
 
 function verdict({predicted, achieved_ns}: Change): string {
   if (!predicted) return '';
@@ -28,16 +28,16 @@ function verdict({predicted, achieved_ns}: Change): string {
   return achieved_ns[0] > predicted.saved_ns[1] ? 'more than predicted' : 'but it was not taken';
 }
 
-function Side_words({title, side}: {title: string; side?: Side}): JSX.Element {
+function Side_rows({title, side}: {title: string; side?: Side}): JSX.Element {
   if (!side) return <><dt>{title}</dt><dd>not there</dd></>;
   return (
     <>
       <dt>{title}</dt>
       <dd>
-        <Kind kinds={categories.sites} category={side.category} />, {grouped(side.allocations)} allocations, {bytes_words(side.bytes)}; costs {ms_words(side.now_ns)}
-        {!!side.copied_bytes && `; ${bytes_words(side.copied_bytes)} copied`}
+        <Kind kinds={categories.sites} category={side.category} />, {grouped(side.allocations)} allocations, {format_bytes(side.bytes)}; costs {format_ms(side.now_ns)}
+        {!!side.copied_bytes && `; ${format_bytes(side.copied_bytes)} copied`}
         {!!side.remote_frees && `; ${grouped(side.remote_frees)} freed by other threads`}
-        {!!(side.peak_bytes || side.end_bytes) && `; ${bytes_words(side.peak_bytes ?? 0)} in use at the peak, ${bytes_words(side.end_bytes ?? 0)} at the end`}
+        {!!(side.peak_bytes || side.end_bytes) && `; ${format_bytes(side.peak_bytes ?? 0)} in use at the peak, ${format_bytes(side.end_bytes ?? 0)} at the end`}
         {side.remedy && <><br />Remedy: <bdi>{shown(side.remedy)}</bdi></>}
       </dd>
     </>
@@ -54,14 +54,14 @@ function Change_details({row}: {row: Row}): JSX.Element {
       {change.predicted && (
         <>
           <h3>Predicted of {remedy_name(change.predicted.name)}</h3>
-          <p>saves {ms_words(change.predicted.saved_ns)}</p>
-          <Bar range={ms(change.predicted.saved_ns)} longest={longest} label={`predicted ${ms_words(change.predicted.saved_ns)}`} />
+          <p>saves {format_ms(change.predicted.saved_ns)}</p>
+          <Bar range={ms(change.predicted.saved_ns)} longest={longest} label={`predicted ${format_ms(change.predicted.saved_ns)}`} />
         </>
       )}
       <h3>Achieved{change.predicted ? `: ${verdict(change)}` : ''}</h3>
-      <p>{saved_words(change.achieved_ns)}</p>
-      <Bar range={ms(change.achieved_ns)} longest={longest} label={`achieved ${ms_words(change.achieved_ns)}`} />
-      <dl><Side_words title="Before" side={change.before} /><Side_words title="After" side={change.after} /></dl>
+      <p>{format_saving(change.achieved_ns)}</p>
+      <Bar range={ms(change.achieved_ns)} longest={longest} label={`achieved ${format_ms(change.achieved_ns)}`} />
+      <dl><Side_rows title="Before" side={change.before} /><Side_rows title="After" side={change.after} /></dl>
     </>
   );
 }
@@ -69,15 +69,15 @@ function Change_details({row}: {row: Row}): JSX.Element {
 // The memory of both programs, and the functions where it changed most.
 function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Difference['memory']>}): JSX.Element {
   const ranges = {peak_bytes: 'peak_range', end_bytes: 'end_range'} as const;
-  const words = (field: 'peak_bytes' | 'end_bytes', earlier?: Memory_sums, later?: Memory_sums) =>
-    `${estimate_words(earlier?.[field], earlier?.[ranges[field]])} → ${estimate_words(later?.[field], later?.[ranges[field]])}`;
+  const change_text = (field: 'peak_bytes' | 'end_bytes', earlier?: Memory_sums, later?: Memory_sums) =>
+    `${format_estimate(earlier?.[field], earlier?.[ranges[field]])} → ${format_estimate(later?.[field], later?.[ranges[field]])}`;
   return (
     <li class="card">
       <h2>Memory of the heap</h2>
-      {!!(before?.peak_bytes && after?.peak_bytes) && <p>at the peak: <strong>{words('peak_bytes', before, after)}</strong></p>}
-      <p>at the end: <strong>{words('end_bytes', before, after)}</strong></p>
+      {!!(before?.peak_bytes && after?.peak_bytes) && <p>at the peak: <strong>{change_text('peak_bytes', before, after)}</strong></p>}
+      <p>at the end: <strong>{change_text('end_bytes', before, after)}</strong></p>
       {(changes ?? []).slice(0, 3).map((change, index) => (
-        <p key={index}><bdi>{cut(shown(short_function((change.after ?? change.before!).function ?? '')), 60) || 'without a name'}</bdi>: {words('peak_bytes', change.before, change.after)}; at the end {words('end_bytes', change.before, change.after)}</p>
+        <p key={index}><bdi>{cut(shown(short_function((change.after ?? change.before!).function ?? '')), 60) || 'without a name'}</bdi>: {change_text('peak_bytes', change.before, change.after)}; at the end {change_text('end_bytes', change.before, change.after)}</p>
       ))}
     </li>
   );
@@ -89,9 +89,9 @@ function Uses_card({title, uses}: {title: string; uses?: Use_changes | null}): J
   return (
     <li class="card">
       <h2>{title}</h2>
-      <p><strong>{duration_words(uses.before?.nanoseconds)} → {duration_words(uses.after?.nanoseconds)}</strong></p>
+      <p><strong>{format_duration(uses.before?.nanoseconds)} → {format_duration(uses.after?.nanoseconds)}</strong></p>
       {(uses.changes ?? []).slice(0, 3).map(({before, after}, index) => (
-        <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {duration_words(before?.nanoseconds)} → {duration_words(after?.nanoseconds)}</p>
+        <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {format_duration(before?.nanoseconds)} → {format_duration(after?.nanoseconds)}</p>
       ))}
     </li>
   );
@@ -109,11 +109,11 @@ export function Changes({difference, state, change}: {difference: Difference; st
     (!state.category || [row.change.before, row.change.after].some((side) => side?.category === state.category))), [all_rows, state.q, state.category]);
   const columns: Column<Row>[] = [
     {name: 'location', label: 'Site', is_text: true, value: (row) => row.name.toLowerCase(), cell: (row) => <span class="location"><bdi>{row.name}</bdi> <small><bdi>{row.location}</bdi></small></span>},
-    {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: row}) => row.before?.allocations ?? 0, cell: ({change: row}) => (row.before ? count_words(row.before.allocations) : 'new')},
-    {name: 'after', label: 'After', is_minor: true, value: ({change: row}) => row.after?.allocations ?? 0, cell: ({change: row}) => (row.after ? count_words(row.after.allocations) : 'gone')},
-    {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? range_words(ms(row.predicted.saved_ns)) : '–')},
+    {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: row}) => row.before?.allocations ?? 0, cell: ({change: row}) => (row.before ? format_count(row.before.allocations) : 'new')},
+    {name: 'after', label: 'After', is_minor: true, value: ({change: row}) => row.after?.allocations ?? 0, cell: ({change: row}) => (row.after ? format_count(row.after.allocations) : 'gone')},
+    {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? format_range(ms(row.predicted.saved_ns)) : '–')},
     {name: 'achieved', label: 'Achieved, ms', value: ({change: row}) => Math.abs(middle(row.achieved_ns)),
-     cell: ({change: row}) => <span class={middle(row.achieved_ns) < 0 ? 'risk' : 'good'}>{range_words(ms(row.achieved_ns))}</span>},
+     cell: ({change: row}) => <span class={middle(row.achieved_ns) < 0 ? 'risk' : 'good'}>{format_range(ms(row.achieved_ns))}</span>},
     {name: 'verdict', label: 'Held', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
   ];
   const longest = Math.max(ms(difference.heap_ns.before)[1], ms(difference.heap_ns.after)[1]);
@@ -123,18 +123,18 @@ export function Changes({difference, state, change}: {difference: Difference; st
       <ul class="cards first">
         {difference.allocations && <li class="card">
           <h2>The heap cost</h2>
-          <p>before: <strong>{ms_words(difference.heap_ns.before)}</strong></p><Bar range={ms(difference.heap_ns.before)} longest={longest} label={`before ${ms_words(difference.heap_ns.before)}`} />
-          <p>after: <strong>{ms_words(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${ms_words(difference.heap_ns.after)}`} />
+          <p>before: <strong>{format_ms(difference.heap_ns.before)}</strong></p><Bar range={ms(difference.heap_ns.before)} longest={longest} label={`before ${format_ms(difference.heap_ns.before)}`} />
+          <p>after: <strong>{format_ms(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${format_ms(difference.heap_ns.after)}`} />
         </li>}
         <li class="card">
           <h2>Processor time</h2>
-          <p>predicted: <strong>{saved_words(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${ms_words(difference.predicted_ns)}`} />
-          <p>achieved: <strong>{saved_words(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${ms_words(difference.saved_cpu_ns)}`} />
+          <p>predicted: <strong>{format_saving(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${format_ms(difference.predicted_ns)}`} />
+          <p>achieved: <strong>{format_saving(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${format_ms(difference.saved_cpu_ns)}`} />
         </li>
         {difference.allocations && <li class="card">
           <h2>Allocations</h2>
           {Object.entries(difference.allocations).map(([category, sides]) => (
-            <p key={category}><Kind kinds={categories.sites} category={category} />: {count_words(sides.before)} → <strong>{count_words(sides.after)}</strong></p>
+            <p key={category}><Kind kinds={categories.sites} category={category} />: {format_count(sides.before)} → <strong>{format_count(sides.after)}</strong></p>
           ))}
         </li>}
         {difference.allocations && difference.memory && <Memory_card memory={difference.memory} />}
@@ -149,7 +149,7 @@ export function Changes({difference, state, change}: {difference: Difference; st
         <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} sites that changed</output>
       </form>
       <Table label="Changes" rows={rows} columns={columns} sort="achieved" state={state} change={change} id={(row) => row.id}
-             details={(row) => <Change_details row={row} />} empty_words={all_rows.length ? 'No change is like that.' : 'No site changed.'} />
+             details={(row) => <Change_details row={row} />} empty_text={all_rows.length ? 'No change is like that.' : 'No site changed.'} />
     </>
   );
 }

@@ -75,9 +75,9 @@ export function Flame({view}: {view: View}): JSX.Element {
   const wanted = node_of(state.zoom);
   const zoom = tree.total[wanted] > 0 ? wanted : 0;
   const pin = node_of(state.pin);
-  const words = (node: number) => {
+  const node_text = (node: number) => {
     const share = tree.total[0] > 0 ? (100 * tree.total[node]) / tree.total[0] : 0;
-    return `${metric.words(tree.total[node])}, ${share.toFixed(share < 10 ? 1 : 0)} %`;
+    return `${metric.format(tree.total[node])}, ${share.toFixed(share < 10 ? 1 : 0)} %`;
   };
 
   useLayoutEffect(() => {
@@ -93,7 +93,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     const chart = flamegraph<Datum>()
       .width(width).cellHeight(cell_px).transitionDuration(0).inverted(state.layout === 'icicle')
       .getName((frame: Frame<Datum>) => frame.data.name)
-      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.location_text(names.location[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
+      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.location_text(names.location[frame.data.node] ?? 0)}\n${node_text(frame.data.node)}`)
       .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
     // Ends the library's animation at once.
@@ -109,7 +109,7 @@ export function Flame({view}: {view: View}): JSX.Element {
       frame.querySelector('.d3-flame-graph-label')!.textContent = name;
       frame.setAttribute('role', 'button');
       frame.setAttribute('tabindex', frame === focus ? '0' : '-1');
-      frame.setAttribute('aria-label', `${node === 0 ? 'all' : names.frame(node)}: ${words(node)}${node ? `, ${frame.__data__.data.kind}` : ''}`);
+      frame.setAttribute('aria-label', `${node === 0 ? 'all' : names.frame(node)}: ${node_text(node)}${node ? `, ${frame.__data__.data.kind}` : ''}`);
       frame.dataset.node = String(node);
       if (node !== 0 && node === pin) frame.classList.add('pinned');
     }
@@ -184,7 +184,7 @@ export function Flame({view}: {view: View}): JSX.Element {
         )}
         <Search label="Stacks with" value={state.q} set={(q) => change({q})} />
         <button type="button" onClick={() => change({zoom: '0'})} disabled={zoom === 0}>Zoom out</button>
-        <output aria-live="polite">{metric.words(tree.total[0])} in view{zoom ? `; ${names.label(zoom)}: ${words(zoom)}` : ''}</output>
+        <output aria-live="polite">{metric.format(tree.total[0])} in view{zoom ? `; ${names.label(zoom)}: ${node_text(zoom)}` : ''}</output>
       </form>
       <p class="legend">{kinds.filter((kind) => all_weights.some((weight) => weight.category === kind)).map((kind) => <Kind key={kind} kinds={kinds} category={kind} />)}
         <small>Click or Enter: zoom and pin. Arrows: move. Space: pin. Escape: zoom out.</small></p>
@@ -194,7 +194,7 @@ export function Flame({view}: {view: View}): JSX.Element {
         <div class="pinned-stack">
           <div>
             <h2>Pinned: <bdi>{names.label(pin)}</bdi></h2>
-            <p>{words(pin)} of {metric.label.toLowerCase()} <button type="button" class="link" onClick={() => change({pin: '0'})}>Unpin</button></p>
+            <p>{node_text(pin)} of {metric.label.toLowerCase()} <button type="button" class="link" onClick={() => change({pin: '0'})}>Unpin</button></p>
             <Stack names={names} node={pin} />
           </div>
           <div>
@@ -206,7 +206,7 @@ export function Flame({view}: {view: View}): JSX.Element {
                   <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(child.index), q: '', category: ''})}>
                     <bdi>{names.label(child.node)}</bdi> <small><bdi>{names.location_text(names.location[child.node])}</bdi></small>
                   </button>{' '}
-                  {metric.words(child.value)}
+                  {metric.format(child.value)}
                   {metric.table === 'locks' && `, ${shown(data.locks![child.index].type)}`}
                   {metric.table === 'syscalls' && `, ${shown(data.syscalls![child.index].name)}`}
                 </li>

@@ -4,7 +4,7 @@ import {useMemo, useState} from 'preact/hooks';
 import {Code_location, Stack} from '../parts';
 import type {Lane, Lane_part, Lanes as Lanes_data} from '../recording';
 import type {View} from '../view';
-import {duration_words, grouped, number_words, plural, shown} from '../formatting';
+import {format_duration, format_number, grouped, plural, shown} from '../formatting';
 import {Threads} from './threads';
 import {seconds} from './timeline';
 import './lanes.css';
@@ -83,7 +83,7 @@ function outlines(times: Float64Array[], span: Span): string[] {
   return paths;
 }
 
-function part_words(part: Lane_part, view: View): string {
+function part_text(part: Lane_part, view: View): string {
   const holder = part.holder ?? 0;
   const place = part.stack ? ` at ${view.names.location_text(view.names.location[view.names.node_of(part.stack)])}` : '';
   const call = part.call ? ` in ${shown(part.call)}` : '';
@@ -99,7 +99,7 @@ function Lane_details({lane, span, view}: {lane: Lane; span: Span | null; view: 
         <details key={index}>
           <summary>
             <i class="state" aria-hidden="true" style={{background: colour_of_state(part.state as State_name)}} />
-            <strong>{duration_words(ns)}</strong> {number_words((100 * ns) / Math.max(1, whole))} %: {explained[part.state as State_name] ?? part.state}
+            <strong>{format_duration(ns)}</strong> {format_number((100 * ns) / Math.max(1, whole))} %: {explained[part.state as State_name] ?? part.state}
             {part.call && <> in <code>{shown(part.call)}</code></>}
             {part.stack ? <> at <Code_location names={view.names} node={view.names.node_of(part.stack)} /></> : ''}
             {part.state === 'lock' && ((part.holder ?? 0) >= 0 ? <>, held by <bdi>{view.threads[part.holder ?? 0] ?? 'another thread'}</bdi></> : ', by a holder that is not known')}
@@ -135,11 +135,11 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
     const ns = span.begin + ((event.clientX - box.left) / Math.max(1, box.width)) * (span.end - span.begin);
     const interval = Math.max(0, span.ends.findIndex((end) => end > ns));
     const length = Math.max(1, span.ends[interval] - span.starts[interval]);
-    const words = (lane.parts ?? [])
+    const part_texts = (lane.parts ?? [])
       .map((part) => ({part, ns: part.interval_ns?.[part.intervals!.indexOf(interval)] ?? 0}))
       .filter((each) => each.ns > 0.005 * length).sort((a, b) => b.ns - a.ns).slice(0, 3)
-      .map(({part, ns: of_part}) => `${number_words((100 * of_part) / length)} % ${part_words(part, view)}`);
-    set_hint(`${view.threads[lane.thread ?? 0]}, ${seconds(span.starts[interval] / 1e9)}–${seconds(span.ends[interval] / 1e9)} s: ${words.join('; ') || 'not there'}`);
+      .map(({part, ns: of_part}) => `${format_number((100 * of_part) / length)} % ${part_text(part, view)}`);
+    set_hint(`${view.threads[lane.thread ?? 0]}, ${seconds(span.starts[interval] / 1e9)}–${seconds(span.ends[interval] / 1e9)} s: ${part_texts.join('; ') || 'not there'}`);
   };
   return (
     <section class="lanes">
@@ -151,20 +151,20 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
         {visible.map(({lane, sums, lifetime, paths}, row) => {
           const thread = view.threads[lane.thread ?? 0] ?? 'a thread';
           const shares = states.map((state, index) => [state, (100 * sums[index]) / Math.max(1, lifetime)] as const).filter(([, share]) => share >= 0.5).sort((a, b) => b[1] - a[1]);
-          const words = shares.map(([state, share]) => `${number_words(share)} % ${state}`).join(', ');
+          const share_text = shares.map(([state, share]) => `${format_number(share)} % ${state}`).join(', ');
           return (
             <li key={lane.thread ?? 0}>
               <button type="button" class="link" aria-expanded={chosen === row} onClick={() => choose(chosen === row ? -1 : row)}><bdi>{thread}</bdi></button>
               {span ? (
-                <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" role="img" aria-label={`${thread}: ${words}`} onMouseMove={(event) => look(event, lane)} onClick={() => choose(chosen === row ? -1 : row)}>
+                <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" role="img" aria-label={`${thread}: ${share_text}`} onMouseMove={(event) => look(event, lane)} onClick={() => choose(chosen === row ? -1 : row)}>
                   {paths.map((path, state) => path && <path key={state} d={path} style={{fill: colour_of_state(states[state])}} />)}
                 </svg>
               ) : (
-                <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" role="img" aria-label={`${thread}: ${words}`}>
+                <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" role="img" aria-label={`${thread}: ${share_text}`}>
                   {sums.map((ns, state) => <rect key={state} y={0} height={height} x={(1000 * sums.slice(0, state).reduce((sum, each) => sum + each, 0)) / Math.max(1, lifetime)} width={(1000 * ns) / Math.max(1, lifetime)} style={{fill: colour_of_state(states[state])}} />)}
                 </svg>
               )}
-              <span class="shares">{shares.slice(0, 2).map(([state, share]) => `${number_words(share)} % ${state}`).join(', ')}</span>
+              <span class="shares">{shares.slice(0, 2).map(([state, share]) => `${format_number(share)} % ${state}`).join(', ')}</span>
               {chosen === row && <Lane_details lane={lane} span={span} view={view} />}
             </li>
           );
@@ -173,7 +173,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
       {span && <p class="axis" aria-hidden="true"><span>{seconds(span.begin / 1e9)} s</span><span>{seconds((span.begin + span.end) / 2e9)} s</span><span>{seconds(span.end / 1e9)} s</span></p>}
       <output>{hint || (span ? 'Point at a lane to see what it is; click it for the places. Most processor time first.' : 'The recording has no course in time: shares of each thread’s time.')}</output>
       {!shows_all && rows.length > first_rows && <p><button type="button" class="link" onClick={() => show_all(true)}>Show {plural(Math.min(rows.length, max_rows) - first_rows, 'more thread')}</button></p>}
-      {left_out > 0 && <p>{grouped(left_out)} more threads, with {duration_words(data.others?.running_ns)} of processor time together, have no lane on this page.</p>}
+      {left_out > 0 && <p>{grouped(left_out)} more threads, with {format_duration(data.others?.running_ns)} of processor time together, have no lane on this page.</p>}
     </section>
   );
 }

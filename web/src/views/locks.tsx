@@ -7,7 +7,7 @@ import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
 import {Orders} from './orders';
-import {count_words, duration_words, error_words, grouped, plural, shown} from '../formatting';
+import {format_count, format_duration, format_error, grouped, plural, shown} from '../formatting';
 
 interface Row {
   lock: Lock;
@@ -25,8 +25,8 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
     <>
       <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
       <p>
-        Taken {grouped(lock.acquisitions)}{error_words(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.contended ?? 0) + (lock.still_waiting?.length ?? 0))} waited {duration_words(lock.waited_ns)} together,{' '}
-        {duration_words(lock.longest_wait_ns)} at most. Held {duration_words(mean)} each, {duration_words(lock.longest_held_ns)} at most.
+        Taken {grouped(lock.acquisitions)}{format_error(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.contended ?? 0) + (lock.still_waiting?.length ?? 0))} waited {format_duration(lock.waited_ns)} together,{' '}
+        {format_duration(lock.longest_wait_ns)} at most. Held {format_duration(mean)} each, {format_duration(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
         {lock.still_held ? ' It was still held at the end.' : ''}
       </p>
@@ -34,17 +34,17 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       {lock.calls_inside?.map((call, index) => (
-        <p key={index}>Inside: {call.name}, {duration_words(call.nanoseconds)}, at <Code_location names={names} node={names.node_of(call.stack)} /></p>
+        <p key={index}>Inside: {call.name}, {format_duration(call.nanoseconds)}, at <Code_location names={names} node={names.node_of(call.stack)} /></p>
       ))}
       <h3>Who waits for whom</h3>
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
       {sites.slice(0, shown_sites).map((site, index) => (
         <details key={index} open={index === 0}>
-          <summary><Code_location names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)}{error_words(site.error)} times, waited {duration_words(site.waited_ns)}</summary>
+          <summary><Code_location names={names} node={names.node_of(site.stack)} /> taken {format_count(site.acquisitions)}{format_error(site.error)} times, waited {format_duration(site.waited_ns)}</summary>
           <Stack names={names} node={site.stack ?? 0} />
           {site.waits?.slice(0, 4).map((wait, number) => (
             <div class="holder" key={number}>
-              <p>{duration_words(wait.waited_ns)} in {plural(wait.waits ?? 0, 'wait')} while <strong>{threads[wait.holder ?? 0] ?? 'another thread'}</strong> held it, from</p>
+              <p>{format_duration(wait.waited_ns)} in {plural(wait.waits ?? 0, 'wait')} while <strong>{threads[wait.holder ?? 0] ?? 'another thread'}</strong> held it, from</p>
               <Stack names={names} node={wait.stack ?? 0} />
             </div>
           ))}
@@ -69,7 +69,7 @@ function Unfinished_waits({lock, view}: {lock: Lock; view: View}): JSX.Element {
         return (
           <div class="holder" key={index}>
             <p>
-              <strong><bdi>{threads[wait.thread ?? 0] ?? 'a thread'}</bdi></strong> waited {duration_words(wait.waited_ns)} so far
+              <strong><bdi>{threads[wait.thread ?? 0] ?? 'a thread'}</bdi></strong> waited {format_duration(wait.waited_ns)} so far
               {!has_holder ? '' : is_itself ? ', for itself: it held the lock already' : <>, for {holder}{wait.is_deadlock && <strong class="risk">, which waited for it in turn</strong>}</>}. It waits at
             </p>
             <Stack names={names} node={wait.stack ?? 0} />
@@ -97,11 +97,11 @@ export function Locks({view}: {view: View}): JSX.Element {
     {name: 'location', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.node_of(lock.stack)).toLowerCase(), cell: ({lock}) => <Code_location names={names} node={names.node_of(lock.stack)} />},
     {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
-    {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => duration_words(lock.waited_ns)},
-    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => `${count_words(lock.contended)}${lock.still_waiting?.length ? `, and ${grouped(lock.still_waiting.length)} without end` : ''}`},
-    {name: 'longest', label: 'Longest', is_minor: true, value: ({lock}) => lock.longest_wait_ns ?? 0, cell: ({lock}) => duration_words(lock.longest_wait_ns)},
-    {name: 'taken', label: 'Taken', value: ({lock}) => lock.acquisitions ?? 0, cell: ({lock}) => count_words(lock.acquisitions)},
-    {name: 'held', label: 'Held', is_minor: true, value: ({lock}) => lock.held_ns ?? 0, cell: ({lock}) => duration_words(lock.held_ns)},
+    {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => format_duration(lock.waited_ns)},
+    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => `${format_count(lock.contended)}${lock.still_waiting?.length ? `, and ${grouped(lock.still_waiting.length)} without end` : ''}`},
+    {name: 'longest', label: 'Longest', is_minor: true, value: ({lock}) => lock.longest_wait_ns ?? 0, cell: ({lock}) => format_duration(lock.longest_wait_ns)},
+    {name: 'taken', label: 'Taken', value: ({lock}) => lock.acquisitions ?? 0, cell: ({lock}) => format_count(lock.acquisitions)},
+    {name: 'held', label: 'Held', is_minor: true, value: ({lock}) => lock.held_ns ?? 0, cell: ({lock}) => format_duration(lock.held_ns)},
     {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: ({lock}) => lock.remedy ?? '~', cell: ({lock}) => shown(lock.remedy ?? '–')},
   ];
   return (
@@ -113,7 +113,7 @@ export function Locks({view}: {view: View}): JSX.Element {
         <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} kinds of lock</output>
       </form>
       <Table label="Locks" rows={rows} columns={columns} sort="waited" state={state} change={change} id={(row) => row.id}
-             details={({lock}) => <Lock_details lock={lock} view={view} />} empty_words={all_rows.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />
+             details={({lock}) => <Lock_details lock={lock} view={view} />} empty_text={all_rows.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />
     </section>
   );
 }

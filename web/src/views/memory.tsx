@@ -6,7 +6,7 @@ import type {Range, Site} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {stacks_of} from '../weights';
-import {bytes_words, count_words, estimate_words, grouped, is_estimate, number_words} from '../formatting';
+import {format_bytes, format_count, format_estimate, format_number, grouped, is_estimate} from '../formatting';
 import {Site_details} from './sites';
 import {seconds} from './timeline';
 
@@ -16,13 +16,13 @@ interface Row {
   node: number;  // the function that allocates for others or for itself
 }
 
-const trend_words = (site: Site) =>
-  site.trend === 'grows' ? `grows by ${bytes_words(site.bytes_per_second)}/s` : site.trend === 'fills' ? 'fills up' : site.trend === 'steady' ? 'steady' : '–';
+const trend_text = (site: Site) =>
+  site.trend === 'grows' ? `grows by ${format_bytes(site.bytes_per_second)}/s` : site.trend === 'fills' ? 'fills up' : site.trend === 'steady' ? 'steady' : '–';
 
-const held_words = (bytes = 0, whole = 0, range?: Range) => {
-  const share = whole > 0 ? `${number_words(Math.min((100 * bytes) / whole, 100))} %` : '';
-  if (!is_estimate(range)) return `${bytes_words(bytes)}${share && ` (${share})`}`;
-  return `${estimate_words(bytes, range).replace(/^about /, '')}${share && `, ${share}`}`;
+const held_text = (bytes = 0, whole = 0, range?: Range) => {
+  const share = whole > 0 ? `${format_number(Math.min((100 * bytes) / whole, 100))} %` : '';
+  if (!is_estimate(range)) return `${format_bytes(bytes)}${share && ` (${share})`}`;
+  return `${format_estimate(bytes, range).replace(/^about /, '')}${share && `, ${share}`}`;
 };
 
 export function Memory({view}: {view: View}): JSX.Element {
@@ -40,20 +40,20 @@ export function Memory({view}: {view: View}): JSX.Element {
   const columns: Column<Row>[] = [
     {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Code_location names={names} node={row.node} />},
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
-      cell: (row: Row) => held_words(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
-    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => count_words(row.site.peak_blocks)}]),
+      cell: (row: Row) => held_text(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
+    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => format_count(row.site.peak_blocks)}]),
     {name: 'end', label: at_end, value: (row) => row.site.live_bytes_at_end ?? 0,
-     cell: (row) => held_words(row.site.live_bytes_at_end, memory.end_bytes, part ? undefined : row.site.end_range)},
-    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row: Row) => row.site.live_at_end ?? 0, cell: (row: Row) => count_words(row.site.live_at_end)}]),
-    {name: 'trend', label: 'Course', title: 'Whether what it holds rises to the end of the run', value: (row) => row.site.bytes_per_second ?? 0, cell: (row) => trend_words(row.site)},
+     cell: (row) => held_text(row.site.live_bytes_at_end, memory.end_bytes, part ? undefined : row.site.end_range)},
+    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row: Row) => row.site.live_at_end ?? 0, cell: (row: Row) => format_count(row.site.live_at_end)}]),
+    {name: 'trend', label: 'Course', title: 'Whether what it holds rises to the end of the run', value: (row) => row.site.bytes_per_second ?? 0, cell: (row) => trend_text(row.site)},
   ];
   return (
     <section>
       <p>
-        {!part && (memory.peak_range?.[1] ?? memory.peak_bytes ?? 0) > 0 && <>At most <strong>{estimate_words(memory.peak_bytes, memory.peak_range)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
-          {memory.resident_bytes ? <>; the process took up to {bytes_words(memory.resident_bytes)}</> : ''}. </>}
-        {at_end}: <strong>{part && data.recorder.mode === 'sampled' ? 'about ' : ''}{estimate_words(memory.end_bytes, memory.end_range)}</strong>.{' '}
-        {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {bytes_words(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}
+        {!part && (memory.peak_range?.[1] ?? memory.peak_bytes ?? 0) > 0 && <>At most <strong>{format_estimate(memory.peak_bytes, memory.peak_range)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
+          {memory.resident_bytes ? <>; the process took up to {format_bytes(memory.resident_bytes)}</> : ''}. </>}
+        {at_end}: <strong>{part && data.recorder.mode === 'sampled' ? 'about ' : ''}{format_estimate(memory.end_bytes, memory.end_range)}</strong>.{' '}
+        {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {format_bytes(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}
         <button type="button" class="link" onClick={() => change({tab: 'flame', metric: part ? 'end' : 'peak', zoom: '0', pin: '', q: '', category: '', thread: ''})}>Show it as a flame graph</button>
       </p>
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -64,7 +64,7 @@ export function Memory({view}: {view: View}): JSX.Element {
       </form>
       <Table label="What each site had in use" rows={rows} columns={columns} sort={part ? 'end' : 'peak'} state={state} change={change} id={(row) => row.id}
              details={(row) => <Site_details site={row.site} view={view} />}
-             empty_words={all_rows.length ? 'No site is like that.' : 'Nothing was in use.'} />
+             empty_text={all_rows.length ? 'No site is like that.' : 'Nothing was in use.'} />
     </section>
   );
 }

@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {Code_location, Stack} from '../parts';
 import type {Chain, Inversion, Ordered_lock} from '../recording';
 import type {View} from '../view';
-import {count_words, duration_words, grouped, plural, shown} from '../formatting';
+import {format_count, format_duration, grouped, plural, shown} from '../formatting';
 
 const max_rows = 50;
 const letter = (index: number) => String.fromCharCode(65 + (index % 26));
@@ -36,7 +36,7 @@ function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Elem
       <div class="columns">
         {steps.map((step, index) => (
           <div key={index}>
-            <p>{count_words(step.times)} {step.times === 1 ? 'time' : 'times'}, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
+            <p>{format_count(step.times)} {step.times === 1 ? 'time' : 'times'}, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
             <Stack names={view.names} node={step.held_from?.stack ?? 0} />
             <p>and <Lock_name lock={steps[(index + 1) % steps.length].lock} index={(index + 1) % steps.length} view={view} /> taken, at</p>
             <Stack names={view.names} node={step.takes_at?.stack ?? 0} />
@@ -53,13 +53,13 @@ function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
   return (
     <details class="order">
       <summary>
-        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Code_location names={view.names} node={view.names.node_of(links[0]?.waits_at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
+        <strong>Up to {format_duration(chain.waited_ns)}</strong>: <Code_location names={view.names} node={view.names.node_of(links[0]?.waits_at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
         <Code_location names={view.names} node={view.names.node_of(links[1]?.waits_at?.stack)} />
       </summary>
       <ol class="chain">
         {links.map((link, index) => (
           <li key={index}>
-            <p><bdi>{view.threads[link.thread ?? 0] ?? 'another thread'}</bdi> waited {duration_words(link.waited_ns)}, {plural(link.waits ?? 0, 'time')}, for <Lock_name lock={link.lock} index={index} view={view} />, at</p>
+            <p><bdi>{view.threads[link.thread ?? 0] ?? 'another thread'}</bdi> waited {format_duration(link.waited_ns)}, {plural(link.waits ?? 0, 'time')}, for <Lock_name lock={link.lock} index={index} view={view} />, at</p>
             <Stack names={view.names} node={link.waits_at?.stack ?? 0} />
             <p>while <bdi>{view.threads[link.holder ?? 0] ?? 'another thread'}</bdi> held it, from</p>
             <Stack names={view.names} node={link.held_from?.stack ?? 0} />

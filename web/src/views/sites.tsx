@@ -6,7 +6,7 @@ import type {Site} from '../recording';
 import {Bar, Choice, Histogram, Kind, Code_location, Search, Stack} from '../parts';
 import {Table, type Column} from '../table';
 import {categories, stacks_of} from '../weights';
-import {bytes_words, count_words, grouped, middle, range_words, shown} from '../formatting';
+import {format_bytes, format_count, format_range, grouped, middle, shown} from '../formatting';
 
 const shown_stacks = 8;
 
@@ -40,14 +40,14 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       <p>
         <Kind kinds={categories.sites} category={site.category} />: {grouped(site.allocations)} allocations
         {site.error ? ` ± ${Math.round(site.error * 100)} %` : ''}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
-        {bytes_words(site.bytes)}; costs {view.cost_words(site.predicted.now_ns)}.
+        {format_bytes(site.bytes)}; costs {view.format_cost(site.predicted.now_ns)}.
       </p>
       <h3>Remedies</h3>
       {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
       <ol class="remedies">
         {remedies.map((remedy) => (
           <li key={remedy.name}>
-            <strong>{view.gain_words(remedy)}</strong> <Bar range={timed(remedy.saved_ns)} longest={longest} label={view.gain_words(remedy)} />
+            <strong>{view.format_gain(remedy)}</strong> <Bar range={timed(remedy.saved_ns)} longest={longest} label={view.format_gain(remedy)} />
             <div><bdi>{remedy.advice ? shown(remedy.advice) : remedy_name(remedy.name)}</bdi></div>
             {remedy.code && <pre tabIndex={0}><bdi>{shown(remedy.code)}</bdi></pre>}
             {remedy.risk && <div class="risk">Mind: <bdi>{shown(remedy.risk)}</bdi></div>}
@@ -63,17 +63,17 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         <dt>Freed</dt>
         <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.remote_frees)} by others`}</dd>
         {!!site.live_at_end && <><dt>In use at the end</dt><dd>{grouped(site.live_at_end)}</dd></>}
-        {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{grouped(site.reallocs)} times, {grouped(site.moved)} moved, {bytes_words(site.copied_bytes)} copied</dd></>}
-        {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${count_words(blocks)}`).join('; ')}</dd></>}
+        {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{grouped(site.reallocs)} times, {grouped(site.moved)} moved, {format_bytes(site.copied_bytes)} copied</dd></>}
+        {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${format_count(blocks)}`).join('; ')}</dd></>}
         {site.pairs?.slice(0, 5).map((pair) => (
-          <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {count_words(pair.blocks)}</dd></>
+          <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {format_count(pair.blocks)}</dd></>
         ))}
       </dl>
       <h3>Call stack</h3>
       <Stack names={names} node={site.stack ?? 0} mark={location} />
       {others.length > 0 && <h3>{grouped(others.length)} more stacks end there</h3>}
       {others.slice(0, shown_stacks).map(([node, blocks]) => (
-        <details key={node}><summary>{count_words(blocks)} blocks</summary><Stack names={names} node={node} /></details>
+        <details key={node}><summary>{format_count(blocks)} blocks</summary><Stack names={names} node={node} /></details>
       ))}
       {stack.length > 0 && <p><button type="button" class="link" onClick={() => view.change({tab: 'flame', metric: 'cost', pin: String(site.stack ?? 0), zoom: '0', q: '', category: '', thread: ''})}>Show it in the flame graph</button></p>}
     </>
@@ -99,15 +99,15 @@ export function Sites({view}: {view: View}): JSX.Element {
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: (row) => row.site.category,
      cell: (row) => <Kind kinds={categories.sites} category={row.site.category} />},
     {name: 'cost', label: `Costs, ${view.unit}`, value: (row) => middle(row.site.predicted.now_ns),
-     cell: (row) => range_words(view.timed(row.site.predicted.now_ns))},
+     cell: (row) => format_range(view.timed(row.site.predicted.now_ns))},
     {name: 'gain', label: `Saves, ${view.unit}`, value: (row) => (best(row) ? middle(best(row)!.saved_ns) : -1),
-     cell: (row) => (best(row) ? range_words(view.timed(best(row)!.saved_ns)) : '–')},
+     cell: (row) => (best(row) ? format_range(view.timed(best(row)!.saved_ns)) : '–')},
     {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: (row) => best(row)?.name ?? '~',
      cell: (row) => remedy_name(best(row)?.name)},
-    {name: 'allocations', label: 'Blocks', is_minor: true, value: (row) => row.site.allocations ?? 0, cell: (row) => count_words(row.site.allocations)},
-    {name: 'bytes', label: 'Bytes', is_minor: true, value: (row) => row.site.bytes ?? 0, cell: (row) => bytes_words(row.site.bytes)},
+    {name: 'allocations', label: 'Blocks', is_minor: true, value: (row) => row.site.allocations ?? 0, cell: (row) => format_count(row.site.allocations)},
+    {name: 'bytes', label: 'Bytes', is_minor: true, value: (row) => row.site.bytes ?? 0, cell: (row) => format_bytes(row.site.bytes)},
     {name: 'handed', label: 'Remote frees', title: 'Blocks that another thread freed', is_minor: true,
-     value: (row) => row.site.remote_frees ?? 0, cell: (row) => count_words(row.site.remote_frees)},
+     value: (row) => row.site.remote_frees ?? 0, cell: (row) => format_count(row.site.remote_frees)},
   ];
   return (
     <section>
@@ -122,7 +122,7 @@ export function Sites({view}: {view: View}): JSX.Element {
       </form>
       <Table label="Allocation sites" rows={rows} columns={columns} sort="cost" state={state} change={change} id={(row) => row.id}
              details={(row) => <Site_details site={row.site} view={view} />}
-             empty_words={all_rows.length ? 'No site is like that.' : 'The recording has no allocation.'} />
+             empty_text={all_rows.length ? 'No site is like that.' : 'The recording has no allocation.'} />
     </section>
   );
 }

@@ -6,7 +6,7 @@ import {Bar, Code_location} from '../parts';
 import type {Range} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
-import {bytes_words, count_words, cut, duration_words, error_words, estimate_words, grouped, is_estimate, middle, number_words, plural, shown} from '../formatting';
+import {cut, format_bytes, format_count, format_duration, format_error, format_estimate, format_number, grouped, is_estimate, middle, plural, shown} from '../formatting';
 
 interface Best {
   saved: Range;  // ns
@@ -14,7 +14,7 @@ interface Best {
   waited?: string;  // only for a lock, whose waits take time but no processor
   is_unknown?: boolean;
   location: JSX.Element;
-  words: string;
+  advice: string;
   open: () => void;
 }
 
@@ -38,7 +38,7 @@ function best_remedies(view: View): Best[] {
       saved: remedy.saved_ns,
       at_least: remedy.at_least,
       location: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.location_text(names.location[node])}</bdi></small></>,
-      words: remedy.advice ?? remedy.name,
+      advice: remedy.advice ?? remedy.name,
       open: () => change({tab: 'sites', site: String(index)}),
     });
   });
@@ -46,13 +46,13 @@ function best_remedies(view: View): Best[] {
   (data.locks ?? []).forEach((lock, index) => {
     if (!lock.remedy || on_purpose.has(lock.category)) return;
     const node = names.node_of(lock.stack);
-    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${duration_words(lock.waited_ns)}`, location: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
+    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${format_duration(lock.waited_ns)}`, location: <>{lock.type} <bdi>{names.label(node)}</bdi></>, advice: lock.remedy,
               open: () => change({tab: 'locks', site: String(index)})});
   });
   (data.syscalls ?? []).forEach((call, index) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.node_of(call.stack);
-    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -67,7 +67,7 @@ function leave_alone(view: View): string[] {
   if (sites.length > 0) {
     const total = sites.reduce((sum, site) => sum + middle(site.predicted.now_ns), 0);
     const idle_total = idle.reduce((sum, site) => sum + middle(site.predicted.now_ns), 0);
-    const share = total > 0 ? `, together ${number_words((100 * idle_total) / total)} % of the heap's cost` : '';
+    const share = total > 0 ? `, together ${format_number((100 * idle_total) / total)} % of the heap's cost` : '';
     if (view.unit === '% of CPU' && data.heap.predicted.share[1] < hardly) lines.push("The heap: all of it is below 1 % of the program's time.");
     else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')}: too few blocks to matter${share}.`);
   }
@@ -80,7 +80,7 @@ function leave_alone(view: View): string[] {
   const calls = data.syscalls ?? [];
   if (calls.length > 0 && !calls.some((call) => call.remedy)) lines.push('System calls: none of them is needless.');
   const waiting = calls.filter((call) => call.category === 'waits').reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
-  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${duration_words(waiting)}, ${view.wait_share(waiting)}, not counted above.`);
+  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${format_duration(waiting)}, ${view.wait_share(waiting)}, not counted above.`);
   return lines;
 }
 
@@ -103,17 +103,17 @@ function cpu_detail({data, names}: View): string {
   const by_function = new Map<string, number>();
   for (const {node, value} of samples) by_function.set(names.label(node), (by_function.get(names.label(node)) ?? 0) + value);
   const [label, value] = [...by_function].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ['', 0]);
-  const percent = (part: number) => number_words((100 * part) / Math.max(total, 1));
+  const percent = (part: number) => format_number((100 * part) / Math.max(total, 1));
   const kernel = data.cpu!.kernel ? `; ${percent(data.cpu!.kernel * (data.cpu!.interval_ns ?? 0))} % in the kernel` : '';
   return `${plural(data.cpu!.samples ?? 0, 'sample')}${kernel}. Most in ${label}: ${percent(value)} %.`;
 }
 
 function memory_detail({data}: View): string {
   const {peak_ns, end_bytes, end_range, peak_range, resident_bytes} = data.memory!;
-  const process = resident_bytes ? `; the process took up to ${bytes_words(resident_bytes)}` : '';
+  const process = resident_bytes ? `; the process took up to ${format_bytes(resident_bytes)}` : '';
   const ended = data.end && !data.end.running;
-  const range = peak_range && is_estimate(peak_range) ? `${peak_range[0] < 0.5 ? '0' : bytes_words(peak_range[0])}–${bytes_words(peak_range[1])}; ` : '';
-  return `${range}the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${estimate_words(end_bytes, end_range)}.`;
+  const range = peak_range && is_estimate(peak_range) ? `${peak_range[0] < 0.5 ? '0' : format_bytes(peak_range[0])}–${format_bytes(peak_range[1])}; ` : '';
+  return `${range}the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${format_estimate(end_bytes, end_range)}.`;
 }
 
 // Says first that threads wait for locks without end: no other remedy matters before that.
@@ -130,7 +130,7 @@ function Endless_waits({view: {data, names, change}}: {view: View}): JSX.Element
       <p>
         {deadlocked.length === 0 ? `${plural(waits.length, 'thread')} still waited for a lock at the end`
           : deadlocked.length === 1 ? '1 thread waited for itself until the end' : `${grouped(deadlocked.length)} threads waited for each other until the end`}, up to{' '}
-        {duration_words(longest.waited_ns)} so far, at <Code_location names={names} node={names.node_of(longest.stack)} />.
+        {format_duration(longest.waited_ns)} so far, at <Code_location names={names} node={names.node_of(longest.stack)} />.
         {others > 0 && ` ${plural(others, 'more thread')} still waited behind them.`}{' '}
         <button type="button" class="link" onClick={() => change({tab: 'locks', site: String(longest.index)})}>Show who waits for whom</button>
       </p>
@@ -138,9 +138,9 @@ function Endless_waits({view: {data, names, change}}: {view: View}): JSX.Element
   );
 }
 
-export function program_words(view: View): string {
-  const [program = '', ...words] = view.data.program?.arguments ?? [];
-  return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...words].join(' ')), 300) || 'A program';
+export function program_text(view: View): string {
+  const [program = '', ...parameters] = view.data.program?.arguments ?? [];
+  return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...parameters].join(' ')), 300) || 'A program';
 }
 
 export function Summary({view}: {view: View}): JSX.Element {
@@ -155,10 +155,10 @@ export function Summary({view}: {view: View}): JSX.Element {
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((candidate) => timed(candidate.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread && !inversion.is_deadlock).length;
-  const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.gain_words({saved_ns: candidate.saved, at_least: candidate.at_least}));
+  const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.format_gain({saved_ns: candidate.saved, at_least: candidate.at_least}));
   const drop_in = heap.drop_in_saves_ns;
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
-  const missing_words = 'not recorded';
+  const missing_text = 'not recorded';
   const own_heap = data.recorder.own_heap;
   const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
   return (
@@ -168,20 +168,20 @@ export function Summary({view}: {view: View}): JSX.Element {
       <ul class="cards">
         {((data.memory?.peak_bytes ?? 0) > 0 || (data.memory?.peak_range?.[1] ?? 0) > 0) && (
           <Source_card title="Memory" open={() => change({tab: 'memory'})} 
-            amount={`${is_estimate(data.memory!.peak_range) ? 'about ' : ''}${bytes_words(data.memory!.peak_bytes)}`} detail={memory_detail(view)} />
+            amount={`${is_estimate(data.memory!.peak_range) ? 'about ' : ''}${format_bytes(data.memory!.peak_bytes)}`} detail={memory_detail(view)} />
         )}
         {!!data.cpu?.samples && (
           <Source_card title="CPU" open={() => change({tab: 'flame', metric: 'cpu', zoom: '0', pin: '', q: '', category: '', thread: ''})}
-            amount={duration_words(data.cpu.samples * (data.cpu.interval_ns ?? 0))} detail={cpu_detail(view)} />
+            amount={format_duration(data.cpu.samples * (data.cpu.interval_ns ?? 0))} detail={cpu_detail(view)} />
         )}
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} longest={longest}
-          amount={has_heap ? heap_cost : missing_words}
-          detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
+          amount={has_heap ? heap_cost : missing_text}
+          detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${format_bytes(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} longest={longest}
-          amount={has('lock') ? duration_words(waited) : missing_words}
-          detail={has('lock') ? `that threads waited, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)}${error_words(data.totals?.acquisitions_error)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
+          amount={has('lock') ? format_duration(waited) : missing_text}
+          detail={has('lock') ? `that threads waited, ${view.wait_share(waited)}. Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} times, ${format_count(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} longest={longest}
-          amount={has('system') ? duration_words(in_kernel) : missing_words}
+          amount={has('system') ? format_duration(in_kernel) : missing_text}
           detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
@@ -203,11 +203,11 @@ export function Summary({view}: {view: View}): JSX.Element {
                   <span class="gain">{gain_of(candidate)}</span>
                 </button>
                 {!candidate.is_unknown && <Bar range={timed(candidate.saved)} longest={gain} label={gain_of(candidate)} />}
-                <p><bdi>{cut(shown(candidate.words), 300)}</bdi></p>
+                <p><bdi>{cut(shown(candidate.advice), 300)}</bdi></p>
               </li>
             ))}
           </ol>
-          {middle(drop_in) > 0 && <p>Without a change to the program: <code>tarn run</code> {view.gain_words({saved_ns: drop_in})}.</p>}
+          {middle(drop_in) > 0 && <p>Without a change to the program: <code>tarn run</code> {view.format_gain({saved_ns: drop_in})}.</p>}
         </div>
         <div>
           <h2>What to leave alone</h2>

@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {Choice, Code_location} from '../parts';
 import type {View} from '../view';
-import {count_words, grouped} from '../formatting';
+import {format_count, grouped} from '../formatting';
 
 const max_rows = 24;  // more threads are grouped by their function
 
@@ -52,9 +52,9 @@ export function Threads({view}: {view: View}): JSX.Element {
                   if (blocks === 0) return <td key={actor} class="zero">–</td>;
                   return (
                     <td key={actor} class={is_same ? 'own' : 'crossing'} style={{'--strength': `${strength}%`}}>
-                      {is_same ? count_words(blocks) : (
+                      {is_same ? format_count(blocks) : (
                         <button type="button" aria-pressed={chosen === key} onClick={() => choose(chosen === key ? '' : key)}
-                                aria-label={`${grouped(blocks)} blocks of ${owner}, freed by ${actor}: show the sites`}>{count_words(blocks)}</button>
+                                aria-label={`${grouped(blocks)} blocks of ${owner}, freed by ${actor}: show the sites`}>{format_count(blocks)}</button>
                       )}
                     </td>
                   );
@@ -72,7 +72,7 @@ export function Threads({view}: {view: View}): JSX.Element {
               <li key={index}>
                 <button type="button" class="link" onClick={() => change({tab: 'sites', site: String(index), q: '', category: '', thread: ''})}>
                   <Code_location names={names} node={names.above(site.stack, site.frame_index ?? 0)} />
-                </button> {count_words(blocks)} blocks
+                </button> {format_count(blocks)} blocks
               </li>
             ))}
           </ul>

@@ -7,14 +7,14 @@ import {is_purpose} from '../course';
 import {colour_of, Kind} from '../parts';
 import type {View} from '../view';
 import {categories, type Metric} from '../weights';
-import {bytes_words, count_words, duration_words, number_words} from '../formatting';
+import {format_bytes, format_count, format_duration, format_number} from '../formatting';
 
 interface Picture {
   name: string;
   title: string;
   lines: Line[];           // stacked
   table?: Metric['table'];  // the table of its categories; none: a line without categories
-  words: (value: number) => string;
+  format: (value: number) => string;
   steps?: number[];  // of the axis
 }
 
@@ -26,7 +26,7 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart>();
   const [width, set_width] = useState(0);
-  const {lines, words, table} = picture;
+  const {lines, format, table} = picture;
   // The selection is marked in each picture.
   const mark = () => {
     const u = chart.current;
@@ -65,7 +65,7 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
       scales: {x: {time: false, range: [0, course.whole]}, y: {range: (_, __, high) => [0, high > 0 ? high * 1.05 : 1]}},
       axes: [
         {...axis, size: 20, values: (_, splits) => splits.map((split) => `${seconds(split)} s`)},
-        {...axis, size: 72, values: (_, splits) => splits.map((split) => (split === 0 ? '0' : words(split))), space: 30, ...(picture.steps ? {incrs: picture.steps} : {})},
+        {...axis, size: 72, values: (_, splits) => splits.map((split) => (split === 0 ? '0' : format(split))), space: 30, ...(picture.steps ? {incrs: picture.steps} : {})},
       ],
       series: [{}, ...[...lines].reverse().map((line) => ({
         fill: colour(line.category), stroke: colour(line.category), width: 1, points: {show: false}, paths: Chart.paths.stepped!({align: -1}),
@@ -92,11 +92,11 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
   const totals = useMemo(() => course.ends.map((_, index) => lines.reduce((sum, line) => sum + line.values[index], 0)), [lines]);
   const peak = Math.max(0, ...totals);
   const peak_index = totals.indexOf(peak);
-  const label = peak > 0 ? `${picture.title}: at most ${words(peak)}, at ${seconds(course.ends[peak_index])} s` : `${picture.title}: none`;
+  const label = peak > 0 ? `${picture.title}: at most ${format(peak)}, at ${seconds(course.ends[peak_index])} s` : `${picture.title}: none`;
   return (
     <figure class="picture">
       <figcaption>
-        {picture.title} <small>at most {words(peak)}</small>
+        {picture.title} <small>at most {format(peak)}</small>
         {table && <span class="legend">{lines.map((line) => <Kind key={line.category} kinds={categories[table]} category={line.category} />)}</span>}
       </figcaption>
       <div ref={box} class="chart" role="img" aria-label={label} />
@@ -111,12 +111,12 @@ export function Timeline({view}: {view: View}): JSX.Element {
     const rate = (series: Line[]) => series.map(({category, values}) => ({category, values: values.map((value, index) => value / Math.max(1e-9, course.length(index)))}));
     const single = (values: number[]) => [{category: '', values: Float64Array.from(values)}];
     const drawings: Picture[] = [
-      {name: 'resident', title: 'Resident memory', lines: single(course.resident), words: bytes_words, steps: powers},
-      {name: 'in_use', title: 'Heap in use', lines: course.in_use(), table: 'sites', words: bytes_words, steps: powers},
-      {name: 'blocks', title: 'Allocations a second', lines: rate(course.lines('sites', 'blocks')), table: 'sites', words: count_words},
-      {name: 'waited', title: 'Waiting for locks, each second', lines: rate(course.lines('locks', 'waited_ns')).filter((line) => !is_purpose(line)), table: 'locks', words: duration_words},
-      {name: 'calls', title: 'System calls a second', lines: rate(course.lines('syscalls', 'count')), table: 'syscalls', words: count_words},
-      {name: 'processor', title: 'Processors in use', lines: single(course.processor), words: number_words},
+      {name: 'resident', title: 'Resident memory', lines: single(course.resident), format: format_bytes, steps: powers},
+      {name: 'in_use', title: 'Heap in use', lines: course.in_use(), table: 'sites', format: format_bytes, steps: powers},
+      {name: 'blocks', title: 'Allocations a second', lines: rate(course.lines('sites', 'blocks')), table: 'sites', format: format_count},
+      {name: 'waited', title: 'Waiting for locks, each second', lines: rate(course.lines('locks', 'waited_ns')).filter((line) => !is_purpose(line)), table: 'locks', format: format_duration},
+      {name: 'calls', title: 'System calls a second', lines: rate(course.lines('syscalls', 'count')), table: 'syscalls', format: format_count},
+      {name: 'processor', title: 'Processors in use', lines: single(course.processor), format: format_number},
     ];
     return drawings.filter((picture) => picture.lines.some((line) => line.values.some((value) => value > 0)));
   }, [course]);
