@@ -75,6 +75,29 @@ struct alignas(128) heap_front {
   return class_top;
 }
 
+/// Takes the newest block out of a magazine; null if it is empty. Here and in push(), the accesses are atomic, and in
+/// this order, because another thread may take the older blocks while the owner sleeps (memory/heap/idle_fronts.cpp).
+/// They are the same instructions as without that.
+[[gnu::always_inline]] inline void* pop(void*** class_top) noexcept {
+  void** const top = __atomic_load_n(class_top, __ATOMIC_RELAXED);
+  void* const block = __atomic_load_n(top - 1, __ATOMIC_RELAXED);
+  if (block != nullptr) [[likely]] {
+    __atomic_store_n(class_top, top - 1, __ATOMIC_RELAXED);
+  }
+  return block;
+}
+
+/// Puts a block into a magazine that is not full. `top` is the value of `*class_top`.
+[[gnu::always_inline]] inline void push(void*** class_top, void** top, void* block) noexcept {
+  __atomic_store_n(top, block, __ATOMIC_RELAXED);
+  __atomic_store_n(class_top, top + 1, __ATOMIC_RELEASE);
+}
+
+/// Returns true if a magazine has no block.
+[[gnu::always_inline]] inline bool is_empty(void* const* top) noexcept {
+  return __atomic_load_n(top - 1, __ATOMIC_RELAXED) == nullptr;
+}
+
 /// Address space is mapped in units. Each unit has one key: address of the owning heap | size class, or 0 where no
 /// block can be. The owner of the unit writes the key; any thread that holds a block reads it.
 inline constexpr unsigned unit_shift = 16;
@@ -175,12 +198,8 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 /// Returns a block of class `index` from `front`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
   [[maybe_unused]] const inside_heap use(front);
-  void*** const class_top = top_in(front, index);
-  void** const top = *class_top;
-  void* block = top[-1];
-  if (block != nullptr) [[likely]] {
-    *class_top = top - 1;
-  } else {
+  void* block = pop(top_in(front, index));
+  if (block == nullptr) [[unlikely]] {
     block = allocate_slow(front, index);
   }
   mark_allocated(block, size_of(index));
@@ -214,8 +233,7 @@ template <int Order = __ATOMIC_RELAXED>
     return;
   }
   note_free(block);
-  *top = block;
-  *class_top = top + 1;
+  push(class_top, top, block);
   mark_free(block, size_of(index));
 }
 
@@ -234,8 +252,7 @@ template <int Order = __ATOMIC_RELAXED>
     return;
   }
   note_free(block);
-  *top = block;
-  *class_top = top + 1;
+  push(class_top, top, block);
   mark_free(block, size_of(static_cast<size_class>(index)));
 }
 

@@ -6,6 +6,7 @@
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/guarded_heap.hpp"
+#include "memory/thread/idle_purge.hpp"
 #include "memory/thread/threads.hpp"
 
 namespace tarn::api {
@@ -87,8 +88,10 @@ bool trim() noexcept {
     purged += trim_one(process);
   }
   // These are slabs that their owners would return if they looked.
-  heaps::registry::for_all([](heaps::heap& member_heap) {
+  const bool may_visit = threads::may_visit();
+  heaps::registry::for_all([&](heaps::heap& member_heap) {
     member_heap.reclaim_for_owner();
+    purged += may_visit ? member_heap.visit_now() : 0;
     member_heap.visit_large_cache(true);
   });
   purged += heaps::arrays.purge(true);

@@ -173,13 +173,10 @@ void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
   }
   const detail::size_class index = detail::quick_class_of(bytes);
   [[maybe_unused]] const detail::inside_heap use(front_);
-  void*** const class_top = detail::top_in(front_, index);
-  void** const top = *class_top;
-  void* const block = top[-1];
+  void* const block = detail::pop(detail::top_in(front_, index));
   if (block == nullptr) [[unlikely]] {
     return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
-  *class_top = top - 1;
   detail::mark_allocated(block, detail::size_of(index));
   detail::note_allocated(block);
   return block;

@@ -41,13 +41,7 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
 
 /// Takes a block out of a magazine, with its mark. Returns null if the magazine is empty.
 [[gnu::always_inline]] inline void* take_from(detail::heap_front* front, detail::size_class index) noexcept {
-  void*** const class_top = detail::top_in(front, index);
-  void** const top = *class_top;
-  void* const block = top[-1];
-  if (block != nullptr) [[likely]] {
-    *class_top = top - 1;
-  }
-  return block;
+  return detail::pop(detail::top_in(front, index));
 }
 
 /// Does the same for a size of at most tabled_bytes.
@@ -98,8 +92,7 @@ template <class Slow>
     return deallocate_full(block, stated_bytes, __builtin_return_address(0), static_cast<detail::size_class>(index));
   }
   heaps::mark(block);
-  *top = block;
-  *class_top = top + 1;
+  detail::push(class_top, top, block);
 }
 
 }  // namespace tarn::drop_in

@@ -140,13 +140,10 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
                                                    const void* site) noexcept {
-  void*** const class_top = detail::top_in(detail::local, index);
-  void** const top = *class_top;
-  void* const block = top[-1];
+  void* const block = drop_in::take_from(detail::local, index);
   if (block == nullptr) [[unlikely]] {
     return allocate_refilling(index, bytes, alignment, site);
   }
-  *class_top = top - 1;
   return checked(block, index);
 }
 

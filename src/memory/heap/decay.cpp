@@ -136,9 +136,11 @@ void heap::drop_front(size_class index) noexcept {
     return;
   }
   void**& top_pointer = top_of(index);
+  close_gaps(index);
   void** const bottom = class_entry.bottom();
   give_to_slabs(bottom, static_cast<std::size_t>(top_pointer - bottom));
   stock.give(class_entry.front);
+  set_capacity(index, 0);
   class_entry.front = nullptr;
   class_entry.fills = 0;
   class_entry.returns = 0;

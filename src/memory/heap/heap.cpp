@@ -121,6 +121,7 @@ void* heap::take_exactly(size_class index) noexcept {
 
 bool heap::refill(size_class index) noexcept {
   class_state& class_entry = classes[index];
+  close_gaps(index);
   if (!remote_inbox.empty()) {
     collect();
   }
@@ -135,11 +136,17 @@ bool heap::refill(size_class index) noexcept {
     stock.give(class_entry.front);
   }
   class_entry.front = class_entry.behind.pop();
-  class_entry.capacity = capacities.blocks[index];
+  set_capacity(index, capacities.blocks[index]);
   --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
   top_of(index) = class_entry.bottom() + batch_of(index);
   return true;
+}
+
+// Sets the number of blocks that the front magazine of a class holds.
+void heap::set_capacity(size_class index, std::uint16_t capacity) noexcept {
+  front_bytes.add((std::uint64_t{capacity} - classes[index].capacity) * detail::size_of(index));
+  classes[index].capacity = capacity;
 }
 
 bool heap::set_front(size_class index) noexcept {
@@ -150,7 +157,7 @@ bool heap::set_front(size_class index) noexcept {
       return false;
     }
     used_classes.insert(index);
-    class_entry.capacity = policy.hardened() ? capacities.blocks[index] : capacities.first[index];
+    set_capacity(index, policy.hardened() ? capacities.blocks[index] : capacities.first[index]);
     class_entry.bottom()[-1] = nullptr;
     top_of(index) = class_entry.bottom();
   }
@@ -163,8 +170,8 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   }
   class_state& class_entry = classes[index];
   if (class_entry.is_lively()) {
-    class_entry.capacity = capacities.blocks[index];  // the entry before the new start is null: magazine_stock::take
-    top_of(index) = class_entry.bottom();             // it is empty, and there may be no memory to fill it
+    set_capacity(index, capacities.blocks[index]);  // the entry before the new start is null: magazine_stock::take
+    top_of(index) = class_entry.bottom();           // it is empty, and there may be no memory to fill it
   }
   const std::size_t needed =
       std::min(blocks_to_fill(index, class_entry.fills), class_entry.capacity - class_entry.front_count());
@@ -199,6 +206,9 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   }
   top_of(index) = bottom + taken_count;
   refills.add(1);
+  if (space == &central()) {
+    note_retained(idle_front_bytes());
+  }
   return true;
 }
 
@@ -260,6 +270,9 @@ void heap::deallocate(void* block, size_class index) noexcept {
 
 void heap::spill(size_class index) noexcept {
   class_state& class_entry = classes[index];
+  if (close_gaps(index)) {
+    return;
+  }
   class_entry.has_given_up = true;
   if (class_entry.front == nullptr) {
     if (!lacks_front(index)) {

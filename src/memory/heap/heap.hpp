@@ -96,6 +96,7 @@ struct class_state {
   std::uint8_t fills =
       0;  ///< recent fills of the front, or for the class while it shares blocks; at most fills_to_full
   std::uint8_t returns = 0;        ///< how often the class needed blocks after it gave some up
+  bool has_gaps = false;           ///< a visitor has put null into entries of the front
   bool has_given_up = false;       ///< the class has given up blocks since it last needed some
   owner_counter allocated, freed;  ///< calls; only counting heaps keep them
 
@@ -104,6 +105,10 @@ struct class_state {
   std::size_t front_count() const noexcept { return capacity / 4; }
   /// Returns true if the class often needed blocks again that it had given up; its front magazine then has full size.
   bool is_lively() const noexcept { return returns >= 2; }
+  /// Returns the bytes of blocks that the front magazine can hold.
+  std::size_t front_bytes(size_class index) const noexcept {
+    return front == nullptr ? 0 : capacity * detail::size_of(index);
+  }
   void note_need() noexcept {
     returns = static_cast<std::uint8_t>(returns + (has_given_up && returns < 2));
     has_given_up = false;
@@ -172,6 +177,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   owner_counter inbox_takes;                                   ///< times that the inbox was taken in
   owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
   owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
+  owner_counter front_bytes;                                   ///< bytes of blocks that the front magazines can hold
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< in use now
   std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
   std::atomic<std::uint64_t> peak_bytes{0};
@@ -195,9 +201,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// large runs.
   owner_lock visits;
   std::atomic<std::uint64_t> visited_calls{~std::uint64_t{0}};  ///< slow_calls at the last visit
+  std::atomic<std::uint64_t> visited_tops{0};                   ///< a hash of all `top` at the last visit
   std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
-  std::atomic<bool> was_visited_asleep{false};                  ///< nothing is left to do until the owner wakes
+  std::atomic<bool> was_visited_asleep{false};   ///< nothing is left to do before the owner's next slow call
+  std::atomic<bool> were_fronts_emptied{false};  ///< and nothing has changed `top` since
 
   // -- owner ---------------------------------------------------------------
   /// They come last, and their values are zero after reset(), so that their pages can go back.
@@ -274,11 +282,13 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it is most
   /// useful while the owner sleeps.
   void reclaim_for_owner() noexcept;
-  /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots, and gives
-  /// back the pages in which only free blocks lie. `stop` ends that early. For an owner that makes slow calls but never
-  /// takes its inbox in, it only takes the inbox in. Returns true if another visit may have work. Any thread may call
-  /// it after platform::prepare_barriers() has returned true.
+  /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots and, if no
+  /// `top` has changed either, the front magazines, and gives back the pages in which only free blocks lie. `stop` ends
+  /// that early. For an owner that makes slow calls but never takes its inbox in, it only takes the inbox in. Returns
+  /// true if another visit may have work. Any thread may call it after platform::prepare_barriers() has returned true.
   bool visit(bool (*stop)() noexcept) noexcept;
+  /// Does the same at once, whatever the owner does, unless it is in a slow path. Returns the bytes of the pages.
+  std::size_t visit_now() noexcept;
   /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
   /// Restores the initial state, so that the record can serve another owner. Callers run release() first.
@@ -304,6 +314,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
     const std::uint64_t used_bytes = taken_bytes.get();
     return total_bytes > used_bytes ? total_bytes - used_bytes : 0;
   }
+  /// Returns about how many bytes the front magazines will keep when the owner sleeps: a quarter of what they can hold,
+  /// and 0 for a thread that is alone, which is not worth a helper.
+  std::uint64_t idle_front_bytes() const noexcept;
   void note_peak() noexcept;
   pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
   void open_large_cache(const pages::slab& block) noexcept;
@@ -349,7 +362,12 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;
-  bool visit_classes(bool (*stop)() noexcept) noexcept;
+  bool visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
+  std::uint64_t hash_of_tops() const noexcept;
+  bool is_worth_visiting() const noexcept;
+  bool empty_idle_fronts(bool (*stop)() noexcept) noexcept;
+  bool close_gaps(size_class index) noexcept;
+  void set_capacity(size_class index, std::uint16_t capacity) noexcept;
   void tend_if_idle() noexcept {
     // seq_cst: retire() says why.
     if (state.load(std::memory_order_seq_cst) == ownership::idle) {

@@ -50,7 +50,7 @@ size_class heap::class_to_fill(size_class requested_class) noexcept {
     return requested_class;
   }
   const size_class shared_class = served.classes[last_step_of(requested_class)];
-  if (shared_class == requested_class || top[shared_class][-1] != nullptr) {
+  if (shared_class == requested_class || !detail::is_empty(top[shared_class])) {
     return shared_class;
   }
   std::uint8_t& fills = classes[requested_class].fills;

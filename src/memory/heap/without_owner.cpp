@@ -13,6 +13,8 @@ namespace {
 
 /// An owner at work whose heap has less free memory than this needs no other visit.
 constexpr std::uint64_t min_visited_bytes = std::uint64_t{1} << 20;
+/// Or all heaps together have this much.
+constexpr std::uint64_t min_visited_in_all = std::uint64_t{4} << 20;
 constexpr std::uint32_t max_refused_visits = 16;
 
 }  // namespace
@@ -123,11 +125,11 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 
 // --------------------------------------------------- for an owner that sleeps
 
-// The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines,
-// which a visitor leaves alone. Threads that act for a heap without a thread do not enter the lock either. So the
-// visitor reads the state during its visit: while it is `occupied`, the owner would have to enter in retire() before
-// another thread could act for the heap. acquire: if the heap was adopted, the changes of the earlier thread are
-// complete.
+// The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines, and
+// a visitor takes blocks out of those in a way of its own (idle_fronts.cpp). Threads that act for a heap without a
+// thread do not enter the lock either. So the visitor reads the state during its visit: while it is `occupied`, the
+// owner would have to enter in retire() before another thread could act for the heap. acquire: if the heap was adopted,
+// the changes of the earlier thread are complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (space != &central() || policy.shared() || policy.exact() ||
       state.load(std::memory_order_relaxed) != ownership::occupied) {
@@ -139,12 +141,21 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   const std::uint64_t takes = remote_inbox.empty() ? nothing_waits : inbox_takes.get();
   const bool neglects_inbox =
       visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
-  if (is_working && !neglects_inbox) {
+  const std::uint64_t tops = hash_of_tops();
+  const bool uses_fronts = visited_tops.exchange(tops, std::memory_order_relaxed) != tops;
+  if (is_working) {
     was_visited_asleep.store(false, std::memory_order_relaxed);
-    return free_bytes() >= min_visited_bytes || !remote_inbox.empty();
   }
-  if (was_visited_asleep.load(std::memory_order_relaxed) && remote_inbox.empty()) {
-    return false;
+  if (is_working || uses_fronts) {
+    were_fronts_emptied.store(false, std::memory_order_relaxed);
+  }
+  const bool must_empty_fronts = !is_working && !uses_fronts && !were_fronts_emptied.load(std::memory_order_relaxed);
+  if (is_working && !neglects_inbox) {
+    return is_worth_visiting();
+  }
+  const bool may_empty_later = uses_fronts && is_worth_visiting();
+  if (was_visited_asleep.load(std::memory_order_relaxed) && !must_empty_fronts && remote_inbox.empty()) {
+    return may_empty_later;
   }
   if (!visits.try_visit()) {
     // In a forked child, another thread's slow path of the parent never ends.
@@ -154,15 +165,50 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   bool has_finished = false;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
     take_in(taker::visitor);
-    has_finished = !is_working && visit_classes(stop);
-    was_visited_asleep.store(has_finished, std::memory_order_relaxed);
+    if (!is_working) {
+      const bool were_emptied = must_empty_fronts && empty_idle_fronts(stop);
+      std::size_t purged_bytes = 0;
+      const bool were_visited = visit_classes(stop, purged_bytes);
+      has_finished = were_visited && (were_emptied || !must_empty_fronts);
+      if (must_empty_fronts) {
+        were_fronts_emptied.store(were_emptied, std::memory_order_relaxed);
+      }
+      was_visited_asleep.store(were_visited, std::memory_order_relaxed);
+    }
   }
   visits.end_visit();
-  return !has_finished;
+  return !has_finished || may_empty_later;
+}
+
+std::uint64_t heap::idle_front_bytes() const noexcept {
+  constexpr std::size_t heaps_of_one_thread = 2;  // the process has one, too
+  return registry::heap_count() > heaps_of_one_thread ? front_bytes.get() / 4 : 0;
+}
+
+// The memory of one heap counts as often as there are heaps: note_retained() says why.
+bool heap::is_worth_visiting() const noexcept {
+  return free_bytes() >= min_visited_bytes || !remote_inbox.empty() ||
+         (free_bytes() + idle_front_bytes()) * registry::heap_count() >= min_visited_in_all;
+}
+
+// Two threads that visit at once exclude each other, and neither waits.
+std::size_t heap::visit_now() noexcept {
+  std::size_t purged_bytes = 0;
+  if (space != &central() || policy.shared() || policy.exact() || !visits.try_visit()) {
+    return purged_bytes;
+  }
+  if (state.load(std::memory_order_acquire) == ownership::occupied) {
+    const auto never = []() noexcept { return false; };
+    take_in(taker::visitor);
+    empty_idle_fronts(never);
+    visit_classes(never, purged_bytes);
+  }
+  visits.end_visit();
+  return purged_bytes;
 }
 
 // Returns false if the visit ended early, because the owner waits or `stop` asked for it.
-bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
+bool heap::visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
     if (visited.behind.first != nullptr) {
@@ -176,7 +222,7 @@ bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
       if (stop() || visits.is_wanted()) {
         return false;
       }
-      slab->purge_free_pages();
+      purged_bytes += slab->purge_free_pages();
     }
   }
   return true;

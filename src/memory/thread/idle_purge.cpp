@@ -189,6 +189,8 @@ void end_idle_purge() noexcept {
   stop_helper(max_end_wait_ms);
 }
 
+bool may_visit() noexcept { return !has_ended.load(std::memory_order_relaxed) && platform::prepare_barriers(); }
+
 helper_pause::helper_pause() noexcept : is_counted_(is_at_home()) {
   if (is_counted_) {
     pauses.fetch_add(1, std::memory_order_seq_cst);

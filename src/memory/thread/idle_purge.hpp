@@ -15,6 +15,10 @@ void install_idle_purge() noexcept;
 /// afterwards.
 void end_idle_purge() noexcept;
 
+/// Returns true if heap::visit_now() can be called: the kernel has barriers, and the program has not restricted itself
+/// to few system calls.
+bool may_visit() noexcept;
+
 /// Ends the helper, and prevents helpers in this scope; it waits for the end at most a second. The C library changes
 /// the identity only of the threads that it knows, and the kernel makes some changes only in a process with one thread,
 /// so there must be no helper then. Safe in signal handlers and in a child of vfork, where it does nothing, because the

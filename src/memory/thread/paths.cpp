@@ -62,7 +62,7 @@ void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) 
   if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
     const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
-      if (front->top[index][-1] != nullptr) [[likely]] {
+      if (!is_empty(front->top[index])) [[likely]] {
         return allocate(front, index);
       }
       void* const block = take(front, index, alignment, __builtin_return_address(0));

@@ -178,6 +178,55 @@ CASE(idle_reaches_many_sleepers) {
   for (int i = 0; i < sleepers; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+enum { burst_rounds = 20, burst_classes = 40, burst_blocks = 8 };
+
+static void* work_in_rounds(void* unused) {
+  void* blocks[burst_classes][burst_blocks];
+  pthread_barrier_wait(&all_turn);  // the main thread measures
+  for (int round = 0; round < burst_rounds; ++round) {
+    for (int i = 0; i < burst_classes * burst_blocks; ++i) {
+      const size_t size = (size_t)(i / burst_blocks + 1) * 48;
+      memset(blocks[i / burst_blocks][i % burst_blocks] = malloc(size), 1, size);
+    }
+    for (int i = 0; i < burst_classes * burst_blocks; ++i) free(blocks[i / burst_blocks][i % burst_blocks]);
+  }
+  pthread_barrier_wait(&all_turn);  // the main thread measures
+  pthread_barrier_wait(&all_turn);
+  return unused;
+}
+
+// Returns when `count` threads that worked in rounds and sleep have no more than the given memory each; with
+// `must_trim`, malloc_trim gives it back.
+static void let_burst_threads_sleep(int count, size_t kib_each, int must_trim) {
+  pthread_t threads[sleepers];
+  CHECK(pthread_barrier_init(&all_turn, NULL, (unsigned)count + 1) == 0);
+  for (int i = 0; i < count; ++i) CHECK(pthread_create(&threads[i], NULL, work_in_rounds, NULL) == 0);
+  const size_t before = resident_kib();
+  pthread_barrier_wait(&all_turn);
+  pthread_barrier_wait(&all_turn);
+  if (must_trim) malloc_trim(0);
+  wait_for_small(before + (size_t)count * kib_each + 4 * 1024, must_trim ? 0 : hang_seconds());
+  pthread_barrier_wait(&all_turn);
+  for (int i = 0; i < count; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+// Threads that work in bursts fill their front magazines with blocks of many sizes. What lies there goes back while
+// they sleep, however many they are; 400 KiB for each stayed before.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_empties_magazines_of_sleepers) {
+  if (guarded()) return;  // a quarantine keeps freed blocks
+  for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 0);
+}
+
+//@ tarn-only
+//@ env TARN_BACKGROUND_PURGE=0
+//@ broken-by free_leaks
+CASE(trim_empties_magazines_of_sleepers) {
+  if (guarded()) return;  // a quarantine keeps freed blocks
+  for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 1);
+}
+
 enum { brief_threads = 64, max_classes = 40, mixed_bytes = 2000000, max_mixed_blocks = 1000 };
 static int classes_of_thread, pairs_of_thread, frees_mixed_sizes;
 
@@ -247,8 +296,7 @@ CASE(threads_of_many_classes) {
   }
 }
 
-// A thread that frees much of many sizes and then sleeps keeps little in its front magazines, which nobody can take
-// from it: 1.2 MB before.
+// A thread that frees much of many sizes and then sleeps keeps little in its front magazines: 1.2 MB before.
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
 //@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps

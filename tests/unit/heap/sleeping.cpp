@@ -370,13 +370,94 @@ TEST_F(visit_test, heaps_without_a_thread_are_left_alone) {
   give(helper, block);
 }
 
+// Returns how many bytes of blocks lie in front magazines, in a heap none of whose blocks the program has.
+std::size_t bytes_in_fronts(const heap& tested) { return tested.taken_bytes.get() - tested.depot_bytes.get(); }
+
+TEST_F(visit_test, front_magazines_of_an_owner_that_sleeps_are_emptied) {
+  heap& tested = start();
+  const size_class classes[] = {class_of(16), class_of(64), class_of(1000), class_of(8192)};
+  std::size_t newest_bytes = 0;
+  for (const size_class index : classes) {
+    for (void* const block : allocate_many(tested, index, heaps::first_capacity_of(index))) {
+      give(tested, block);
+    }
+    newest_bytes += size_of(index);
+  }
+  ASSERT_GT(bytes_in_fronts(tested), newest_bytes);
+  tested.visit(never);
+  EXPECT_FALSE(tested.visit(never));
+  EXPECT_EQ(bytes_in_fronts(tested), newest_bytes) << "the newest block of each class stays";
+  EXPECT_TRUE(tested.is_valid());
+  // The magazines serve as before.
+  for (int round = 0; round < 2; ++round) {
+    for (const size_class index : classes) {
+      live_blocks live;
+      for (void* const block : allocate_many(tested, index, 3 * heaps::capacity_of(index))) {
+        live.add(block, size_of(index));
+      }
+      while (live.size() != 0) {
+        give(tested, live.remove(0));
+      }
+    }
+    tested.visit_now();
+  }
+  expect_in_use(tested, 0);
+}
+
+// The owner frees into a magazine that a visitor has emptied, until it is full.
+TEST_F(visit_test, gaps_in_a_front_magazine_are_closed) {
+  heap& tested = start();
+  const size_class index = class_of(64);
+  const std::size_t count = heaps::first_capacity_of(index);
+  const auto first = allocate_many(tested, index, count);
+  const auto second = allocate_many(tested, index, 4 * heaps::capacity_of(index));
+  for (std::size_t number = 0; number < count / 2; ++number) {
+    give(tested, first[number]);
+  }
+  tested.visit_now();
+  EXPECT_EQ(bytes_in_fronts(tested), (count - count / 2 + second.size() + 1) * size_of(index));
+  for (std::size_t number = count / 2; number < count; ++number) {
+    give(tested, first[number]);
+  }
+  for (void* const block : second) {
+    give(tested, block);
+    ASSERT_TRUE(tested.is_valid());
+  }
+  expect_in_use(tested, 0);
+}
+
+TEST_F(visit_test, an_owner_that_uses_its_front_magazines_keeps_them) {
+  heap& tested = start();
+  const size_class index = class_of(64);
+  const auto blocks = allocate_many(tested, index, 8);
+  for (void* const block : blocks) {
+    tested.visit(never);
+    const std::size_t before = bytes_in_fronts(tested);
+    give(tested, block);  // no slow call
+    tested.visit(never);
+    EXPECT_EQ(bytes_in_fronts(tested), before);
+  }
+  tested.visit(never);
+  EXPECT_EQ(bytes_in_fronts(tested), size_of(index));
+}
+
+/// The two calls for a heap whose owner may sleep.
+enum class visit_kind { of_helper, of_trim };
+class visit_of_kind : public visit_test, public testing::WithParamInterface<visit_kind> {};
+INSTANTIATE_TEST_SUITE_P(kinds, visit_of_kind, testing::Values(visit_kind::of_helper, visit_kind::of_trim),
+                         [](const auto& kind) { return kind.param == visit_kind::of_trim ? "of_trim" : "of_helper"; });
+
 // The owner allocates and frees in bursts while a visitor comes all the time.
-TEST_F(visit_test, comes_between_slow_paths_only) {
+TEST_P(visit_of_kind, gives_no_block_to_two_and_loses_none) {
   heap& tested = start();
   std::atomic<bool> is_finished{false};
   std::thread visitor([&] {
     while (!is_finished) {
-      tested.visit(never);
+      if (GetParam() == visit_kind::of_trim) {
+        tested.visit_now();
+      } else {
+        tested.visit(never);
+      }
     }
   });
   std::mt19937 random(1);

@@ -1,0 +1,116 @@
+// Takes blocks out of the front magazines of an owner that sleeps.
+//
+// The owner's malloc and free are plain loads and stores on the front magazine, and nothing tells whether the owner was
+// stopped in the middle of them. A visitor takes all blocks but the newest, and puts null in their place. The owner's
+// malloc takes null for the end of the magazine, and its slow path then waits for the end of the visit.
+//
+//   owner, malloc                visitor
+//   1 reads top                  4 exchanges an entry below top - 1 for null
+//   2 reads the entry below      5 a barrier in all threads
+//   3 top = top - 1              6 reads top, and then the entry
+//
+// The processor may delay 3, but not beyond the barrier. If the owner passes the barrier before 2, it reads null in 2.
+// If it passes it after 2, then top was at most one above the entry at the barrier: the visitor sees that in 6, unless
+// later calls of free have raised it. These have put a block into the entry, which the visitor sees, too. So what
+// the visitor got is its own if the entry is still null and lies below top - 1. Otherwise the owner may have the block:
+// the visitor puts it back, unless a block is there. If the owner does have it, top is at or below the entry, where
+// the content has no meaning. (tests/models/idle_fronts.pml)
+//
+// So null may stand anywhere in a front magazine, until the next slow path of its class closes the gaps.
+#include <algorithm>
+#include <span>
+
+#include "memory/heap/heap.hpp"
+#include "platform/threads.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+void** load_top(void** const& class_top) noexcept { return __atomic_load_n(&class_top, __ATOMIC_ACQUIRE); }
+
+/// A block that a visitor has taken out of a magazine.
+struct taken_block {
+  void** entry;
+  void* block;
+  void** const* class_top;
+
+  // acquire: malloc and free write the entry before `top`.
+  bool is_ours() const noexcept {
+    return entry < load_top(*class_top) - 1 && __atomic_load_n(entry, __ATOMIC_ACQUIRE) == nullptr;
+  }
+  void put_back() const noexcept {
+    void* expected = nullptr;
+    __atomic_compare_exchange_n(entry, &expected, block, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  }
+};
+
+/// Blocks for which one barrier serves: many, but they fit on the smallest stack of a thread that trims.
+constexpr std::size_t max_group = TARN_SMALL ? 4 : 256;
+
+}  // namespace
+
+// Returns a number that mostly changes while the owner allocates and frees. The slow paths may write the magazines
+// meanwhile: then the owner is at work anyway, and the number does not matter.
+[[gnu::no_sanitize_thread, gnu::noinline]] std::uint64_t heap::hash_of_tops() const noexcept {
+  std::uint64_t hash = 0;
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    void** const volatile& class_top = policy.closed() ? classes[index].closed_top : top[index];
+    hash = hash * 31 + reinterpret_cast<std::uintptr_t>(class_top);
+  }
+  return hash;
+}
+
+// Moves the blocks of a front magazine together. Returns true if a visitor had left gaps.
+bool heap::close_gaps(size_class index) noexcept {
+  class_state& class_entry = classes[index];
+  if (!class_entry.has_gaps) [[likely]] {
+    return false;
+  }
+  class_entry.has_gaps = false;
+  void**& class_top = top_of(index);
+  class_top = std::remove(class_entry.bottom(), class_top, nullptr);
+  return true;
+}
+
+// Returns the blocks of front magazines to their slabs, all but the newest of each class. Returns false if it ended
+// early, because the owner waits or `stop` asked for it. Only a visitor may call it.
+bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
+  if (policy.hardened()) {
+    return true;
+  }
+  taken_block group[max_group];
+  std::size_t count = 0;
+  const auto settle_group = [&] {
+    const bool has_passed = count == 0 || platform::barrier_in_all_threads();
+    for (const taken_block& candidate : std::span(group, count)) {
+      if (has_passed && candidate.is_ours()) {
+        give_to_slab(candidate.block, true);
+      } else {
+        candidate.put_back();
+      }
+    }
+    count = 0;
+    return has_passed && !stop() && !visits.is_wanted();
+  };
+  bool has_finished = true;
+  for (size_class index = 0; has_finished && index < detail::class_count; ++index) {
+    if (classes[index].front == nullptr) {
+      continue;
+    }
+    void** const& class_top = top_of(index);
+    classes[index].has_gaps = true;
+    for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - 1; ++entry) {
+      if (__atomic_load_n(entry, __ATOMIC_RELAXED) == nullptr) {
+        continue;
+      }
+      void* const block = __atomic_exchange_n(entry, nullptr, __ATOMIC_ACQ_REL);
+      group[count++] = {entry, block, &class_top};
+      if (count == max_group) {
+        has_finished = settle_group();
+      }
+    }
+  }
+  return settle_group() && has_finished;
+}
+
+}  // namespace tarn::heaps
