@@ -2,9 +2,9 @@
 """What `tarn fix` finds in real programs: programs.py [--tarn TARN] [--folder FOLDER] [--quick] [NAME ...]
 
 The sources are Debian's, by apt-get source, in FOLDER (default: build/programs), which is not part of the project. Each
-program is built, recorded under a load, and given to `tarn fix --check --prove`. The result is a table: sites that were
-listed, patches that were offered, built, passed the check and gained, and the range that was predicted beside what was
-measured. --quick leaves out the measurement."""
+program is built as C++20 with Tarn's library, recorded under a load, and given to `tarn fix --check --prove`. The
+result is a table: sites that were listed, patches that were offered, built, passed the check and gained, and the range
+that was predicted beside what was measured. --quick leaves out the measurement."""
 
 import argparse
 import json
@@ -27,13 +27,15 @@ class Program:
     description: str      # of the load
     check: str            # what must pass with each patch; {load} must print the same as without a patch
     options: tuple = ()   # of CMake
+    changes: tuple = ()   # of the sources, before the first commit: file, text, new text
 
 
 PROGRAMS = [
     Program("ninja-build", "build/ninja -C {input} -t targets all", "a build with 60,000 targets",
             "build/ninja_test >/dev/null && {same}"),
     Program("libjsoncpp", "build/bin/jsontestrunner_exe {input}/data.json", "7 MB of JSON",
-            "build/bin/jsoncpp_test >/dev/null && {same}", ("-DBUILD_SHARED_LIBS=OFF", "-DBUILD_OBJECT_LIBS=OFF")),
+            "build/bin/jsoncpp_test >/dev/null && {same}", ("-DBUILD_SHARED_LIBS=OFF", "-DBUILD_OBJECT_LIBS=OFF"),
+            (("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 11)", "set(CMAKE_CXX_STANDARD 20)"),)),
     Program("yaml-cpp", "build/util/parse {input}/data.yaml", "4 MB of YAML", "{same}",
             ("-DYAML_CPP_BUILD_TESTS=OFF",)),
 ]
@@ -89,6 +91,11 @@ def fetch(program, folder):
     tree = home / "tree"
     if not tree.exists():
         run(["dpkg-source", "--no-check", "-x", description.name, "tree"], cwd=home)
+        for name, text, new_text in program.changes:
+            before = (tree / name).read_text(encoding="utf-8")
+            if text not in before:
+                sys.exit(f"{program.package}: {name} has no '{text}'")
+            (tree / name).write_text(before.replace(text, new_text), encoding="utf-8")
         run(["git", "init", "--quiet"], cwd=tree)
         (tree / ".git/info/exclude").write_text("/build/\n", encoding="utf-8")
         run(["git", "add", "--all", "--force"], cwd=tree)
@@ -97,11 +104,12 @@ def fetch(program, folder):
     return tree
 
 
-def build(program, tree):
+def build(program, tree, library):
     linking = [f"-DCMAKE_{kind}_LINKER_FLAGS=-Wl,--build-id" for kind in ("EXE", "SHARED")]
     run(["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-         *linking, *program.options], cwd=tree)
-    run(["cmake", "--build", "build", "--parallel"], cwd=tree)
+         "-DCMAKE_CXX_STANDARD=20", f"-DCMAKE_CXX_FLAGS=-fno-char8_t -isystem {ROOT / 'include'}",
+         f"-DCMAKE_CXX_STANDARD_LIBRARIES={library} -pthread", *linking, *program.options], cwd=tree)
+    run(["cmake", "--build", "build", "--parallel", str(os.cpu_count())], cwd=tree)
 
 
 def percent(share):
@@ -110,7 +118,7 @@ def percent(share):
 
 def row(program, tarn, folder, is_quick):
     tree = fetch(program, folder)
-    build(program, tree)
+    build(program, tree, tarn.parent.parent / "lib/libtarn.a")
     load = program.load.format(input=folder / "inputs")
     expected = folder / program.package / "expected"
     expected.write_text(run(["sh", "-c", f"{load} | md5sum"], cwd=tree), encoding="utf-8")
@@ -132,7 +140,8 @@ def row(program, tarn, folder, is_quick):
         sys.exit(f"{program.package}: {done.stderr}")
     (folder / program.package / "fix.json").write_text(done.stdout, encoding="utf-8")
     sites = json.loads(done.stdout)["sites"]
-    offered = [site for site in sites if site["verdict"] == "proven"]
+    offered = [site for site in sites if site["verdict"] == "proven" and
+               not site["problem"].startswith("the same edit as")]
     failed = [site["problem"] for site in offered if site["problem"].startswith(("the build fails", "cmake cannot"))]
     refused = [site["problem"] for site in offered if site["problem"].startswith("the check fails")]
     overlapping = [site["problem"] for site in offered if site["problem"].startswith("the edit overlaps")]

@@ -1,8 +1,10 @@
 #include "profiler/tidy/edit_check.hpp"
 
+#include <clang/Lex/HeaderSearch.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FileSystem.h>
 
 #include <memory>
 #include <utility>
@@ -53,7 +55,9 @@ verdict refusal(SourceLocation location, obstacle problem) {
 }
 
 edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
-    : ClangTidyCheck(name, context), path_(Options.getLocalOrGlobal("Sites", "").str()) {
+    : ClangTidyCheck(name, context),
+      path_(Options.getLocalOrGlobal("Sites", "").str()),
+      includes_(clang::tidy::utils::IncludeSorter::IS_LLVM, false) {
   if (path_.empty()) return;
   const std::string problem = sites_.read(path_, name);
   if (!problem.empty())
@@ -66,7 +70,18 @@ void edit_check::storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options)
 
 void edit_check::registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
                                      clang::Preprocessor*) {
+  sources_ = &sources;
   preprocessor->addPPCallbacks(std::make_unique<directive_recorder>(sources, &directives_));
+  includes_.registerPreprocessor(preprocessor);
+  // Preprocessor::LookupFile would need the location of an #include.
+  include_folders_.clear();
+  for (const clang::DirectoryLookup& folder : preprocessor->getHeaderSearchInfo().search_dir_range())
+    include_folders_.push_back(folder.getName().str());
+}
+
+bool edit_check::finds_header(llvm::StringRef header) const {
+  return llvm::any_of(include_folders_,
+                      [&](const std::string& folder) { return llvm::sys::fs::exists(folder + "/" + header.str()); });
 }
 
 void edit_check::add(SourceLocation key, verdict result) { judgements_.push_back({key, std::move(result)}); }
@@ -109,6 +124,11 @@ void edit_check::onEndOfTranslationUnit() {
     {
       clang::DiagnosticBuilder diagnostic = diag(result.location, "%0%1") << prefix << result.text;
       for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
+      if (!result.header.empty()) {
+        const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
+        if (const auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">"))
+          diagnostic << *include;
+      }
     }
     for (const obstacle& note : result.notes) {
       if (note.location.isValid()) diag(note.location, "%0", clang::DiagnosticIDs::Note) << note.text;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <clang-tidy/ClangTidyCheck.h>
+#include <clang-tidy/utils/IncludeInserter.h>
 #include <clang/Basic/Diagnostic.h>
 #include <clang/Basic/SourceLocation.h>
 
@@ -27,6 +28,7 @@ struct verdict {
   std::string text;
   std::vector<clang::FixItHint> edits;
   std::vector<obstacle> notes;
+  std::string header = {};  // of Tarn, which the edited file must include; empty if it needs none
 };
 
 // The verdict that a condition of an edit fails.
@@ -50,6 +52,9 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   // Adds a verdict. `key` is the location of the judged code, which is the same in each instantiation of a template.
   void add(clang::SourceLocation key, verdict result);
 
+  // Returns whether an include folder of the unit has a header.
+  bool finds_header(llvm::StringRef header) const;
+
   // Returns whether a line in a range begins with # and chooses between configurations, or speaks to a compiler.
   bool has_directives(const clang::SourceManager& sources, clang::SourceRange range) const;
 
@@ -59,9 +64,12 @@ class edit_check : public clang::tidy::ClangTidyCheck {
     verdict result;
   };
 
+  const clang::SourceManager* sources_ = nullptr;
   std::string path_;
   site_list sites_;
   std::vector<clang::SourceLocation> directives_;
+  std::vector<std::string> include_folders_;
+  clang::tidy::utils::IncludeInserter includes_;
   std::vector<judgement> judgements_;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what a check says of a page of cases with the comments of the page: tidy_test.py PLUGIN CLANG-TIDY PAGE.cpp
+"""Compares what a check says of a page of cases with its comments: tidy_test.py PLUGIN CLANG-TIDY PAGE.cpp LIBTARN
 
 The first line of a page names the check: `// check: tarn-reserve`, with more options of the compiler behind it. Then
 
@@ -88,14 +88,15 @@ def differences(check, messages, diagnostics):
     return wrong
 
 
-def printed(page):
+def printed(page, options, library):
     """What the program of a page prints."""
     program = page.with_suffix("")
-    subprocess.run(["c++", "-std=c++20", "-w", "-D_GLIBCXX_ASSERTIONS", "-o", program, page], check=True)
+    subprocess.run(["c++", "-std=c++20", "-w", "-D_GLIBCXX_ASSERTIONS", *options, "-o", program, page, library,
+                    "-pthread"], check=True)
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout
 
 
-def main(plugin, clang_tidy, original):
+def main(plugin, clang_tidy, original, library):
     original = pathlib.Path(original)
     check, options, messages, sites, edited = read(original)
     options = [*options, f"-I{original.parent}", f"-I{original.parents[2]}/include"]
@@ -104,7 +105,7 @@ def main(plugin, clang_tidy, original):
         page = pathlib.Path(folder).resolve() / original.name
         page.write_text(original.read_text(encoding="utf-8"), encoding="utf-8")
         is_program = "\nint main() {" in original.read_text(encoding="utf-8")
-        before = printed(page) if is_program else ""
+        before = printed(page, options, library) if is_program else ""
         diagnostics, result = run(command, page, check, options, sites, fix=True)
         wrong = differences(check, messages, diagnostics)
         got = page.read_text(encoding="utf-8").splitlines()
@@ -119,8 +120,8 @@ def main(plugin, clang_tidy, original):
                 if name != check or not (sites or text.startswith("review: "))]  # the lines of sites have moved
         if left and not wrong:
             wrong, result = left, second
-        if is_program and not wrong and (not before.strip() or printed(page) != before):
-            wrong = [f"the edited page prints\n{printed(page)}\nnot\n{before}"]
+        if is_program and not wrong and (not before.strip() or printed(page, options, library) != before):
+            wrong = [f"the edited page prints\n{printed(page, options, library)}\nnot\n{before}"]
     for line in wrong:
         print(f"{original}:{line}")
     if wrong:
@@ -131,6 +132,6 @@ def main(plugin, clang_tidy, original):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))

@@ -18,6 +18,16 @@ inline std::vector<int> twice(const std::vector<int>& values) {
   return result;
 }
 """
+INCLUDES = pathlib.Path(__file__).resolve().parents[2] / "include"
+RECYCLING = """#pragma once
+#include <string>
+#include <vector>
+inline std::size_t length(const std::vector<std::string>& parts) {
+  std::string whole;
+  for (const std::string& part : parts) whole += part;
+  return whole.size();
+}
+"""
 
 
 class Whole(unittest.TestCase):
@@ -41,7 +51,7 @@ class Whole(unittest.TestCase):
 
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
-        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-reserve"])
+        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-recycle", "tarn-reserve"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)
@@ -102,6 +112,38 @@ class Whole(unittest.TestCase):
         sites = self.write("sites.json", json.dumps(
             {"sites": [{"file": str(unit), "line": 4, "check": "tarn-copy", "bytes": 0}]}))
         self.assertNotIn("reserve", self.tidy(unit, sites=sites).stdout)
+
+    def recycle(self, *arguments, name="shared.hpp"):
+        """Asks tarn-recycle for an edit of the text in RECYCLING, and returns the answer and the text after it."""
+        header = self.write(name, RECYCLING)
+        unit = self.write("unit.cpp", f'#include "{name}"\n')
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(header), "line": 6, "check": "tarn-recycle", "bytes": 0}]}))
+        other = self.write("other.cpp", f'#include "{name}"\n#include <map>\n')
+        result = self.tidy("--header-filter=.*", "--fix", unit, other, *arguments, checks="tarn-recycle", sites=sites)
+        return result.stdout + result.stderr, header.read_text(encoding="utf-8")
+
+    def test_a_header_that_recycles_gets_one_include(self):
+        answer, text = self.recycle(f"--extra-arg=-I{INCLUDES}")
+        self.assertNotIn("no edit", answer)
+        self.assertEqual(text, RECYCLING.replace("#include <vector>", "#include <tarn/recycle.hpp>\n#include <vector>")
+                         .replace("  std::string whole;", "  auto kept_whole = tarn::recycle<std::string>();\n"
+                                                          "  std::string& whole = *kept_whole;"))
+
+    def test_recycling_needs_the_header_and_its_language(self):
+        for arguments, reason in [
+                ([], "no include folder of the unit has <tarn/recycle.hpp>"),
+                ([f"--extra-arg=-I{INCLUDES}", "--extra-arg=-std=c++17"], "compiled for a C++ before C++20")]:
+            answer, text = self.recycle(*arguments)
+            self.assertIn(reason, answer)
+            self.assertEqual(text, RECYCLING)
+        # A folder of the system will do as well.
+        self.assertIn("tarn::recycle", self.recycle(f"--extra-arg=-isystem{INCLUDES}")[1])
+
+    def test_nothing_is_recycled_without_a_recording(self):
+        unit = self.write("unit.cpp", RECYCLING.removeprefix("#pragma once\n"))
+        result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", checks="tarn-recycle")
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
 
     def test_lines_end_as_they_did(self):
         text = HEADER.removeprefix("#pragma once\n").replace("\n", "\r\n")

@@ -1,0 +1,221 @@
+#include "profiler/tidy/kept_container.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+using clang::SourceLocation;
+
+bool is_declared_in(clang::ASTContext& context, const clang::Expr& expression, const clang::Stmt& iteration) {
+  const clang::Expr* base = expression.IgnoreParenImpCasts();
+  while (const auto* member = dyn_cast<clang::MemberExpr>(base)) {
+    if (member->isArrow()) return false;
+    base = member->getBase()->IgnoreParenImpCasts();
+  }
+  const auto* reference = dyn_cast<clang::DeclRefExpr>(base);
+  const auto* variable = reference == nullptr ? nullptr : dyn_cast<clang::VarDecl>(reference->getDecl());
+  return variable != nullptr && variable->hasLocalStorage() && !variable->getType()->isReferenceType() &&
+         is_within(context, variable->getSourceRange(), iteration.getSourceRange());
+}
+
+// Returns whether a lambda ends with the iteration: it is called at once, is an argument of an algorithm, or is kept in
+// a variable of the iteration.
+bool ends_with_iteration(clang::ASTContext& context, const clang::LambdaExpr& lambda) {
+  clang::DynTypedNode node = clang::DynTypedNode::create(lambda);
+  for (;;) {
+    const clang::DynTypedNodeList parents = context.getParents(node);
+    if (parents.empty()) return false;
+    node = parents[0];
+    if (const auto* variable = node.get<clang::VarDecl>()) return variable->hasLocalStorage();
+    const auto* statement = node.get<clang::Stmt>();
+    if (statement == nullptr) return false;
+    if (const auto* call = dyn_cast<clang::CallExpr>(statement)) {
+      if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(call))
+        return operation->getOperator() == clang::OO_Call;
+      const clang::FunctionDecl* function = call->getDirectCallee();
+      return function != nullptr && !isa<clang::CXXMethodDecl>(function) && is_std_function(*function) &&
+             !is_one_of(name_of(function), {"", "async", "bind"});
+    }
+    const auto* construction = dyn_cast<clang::CXXConstructExpr>(statement);
+    if (construction != nullptr && !is_std_class(construction->getType(), {"function"}) &&
+        !construction->isElidable() && !construction->getConstructor()->getParent()->isLambda()) {
+      return false;
+    }
+    if (!isa<clang::Expr>(statement) && !isa<clang::DeclStmt>(statement)) return false;
+  }
+}
+
+// Judges one use of the variable.
+escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Expr& reference,
+                 const clang::Stmt& iteration) {
+  const std::string name = quoted(variable);
+  const SourceLocation location = reference.getBeginLoc();
+  const escape given_away{certainty::no_edit, {name + " gives its memory away here", location}};
+  const escape stored{certainty::review, {"something that is kept may refer to " + name, location}};
+  if (const clang::CXXMemberCallExpr* call = member_call_on(context, reference)) {
+    const clang::CXXMethodDecl* function = call->getMethodDecl();
+    const llvm::StringRef called = name_of(function);
+    if (called == "capacity" || called == "shrink_to_fit" || called == "get_allocator")
+      return {certainty::no_edit, {"the code manages the room of " + name + " itself", location}};
+    if (called == "swap") return given_away;
+  }
+  const clang::Stmt* node = &reference;
+  for (const clang::Stmt* user = user_of(context, node); user != nullptr; user = user_of(context, node)) {
+    if (const auto* lambda = dyn_cast<clang::LambdaExpr>(user)) {
+      // A capture with a name of its own.
+      if (!ends_with_iteration(context, *lambda) && clang::cast<clang::Expr>(node)->isLValue()) return stored;
+      return {};
+    }
+    if (const auto* cast = dyn_cast<clang::CXXStaticCastExpr>(user); cast != nullptr && cast->isXValue())
+      return given_away;
+    if (const auto* call = dyn_cast<clang::CallExpr>(user)) {
+      const clang::FunctionDecl* function = call->getDirectCallee();
+      const llvm::StringRef called = name_of(function);
+      const bool is_std = function != nullptr && is_std_function(*function);
+      if (is_std && called == "swap") return given_away;
+      if (is_std && is_one_of(called, {"move", "forward", "exchange", "as_const", "addressof", "ref", "cref"}) &&
+          !isa<clang::CXXMethodDecl>(function)) {
+        if (called == "as_const") {
+          node = user;
+          continue;
+        }
+        return called == "addressof" || called == "ref" || called == "cref" ? stored : given_away;
+      }
+    }
+    if (const auto* address = dyn_cast<clang::UnaryOperator>(user);
+        address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
+      node = address;
+      const clang::Stmt* outer = user_of(context, node);
+      // A function gets a pointer as it gets a reference: it could not use it after this iteration.
+      return outer != nullptr && isa<clang::CallExpr>(outer) ? escape() : stored;
+    }
+    // An iterator, a pointer or a view that is assigned to something which the iteration does not declare.
+    const clang::Expr* target = nullptr;
+    if (const auto* operation = dyn_cast<clang::BinaryOperator>(user);
+        operation != nullptr && operation->isAssignmentOp() && operation->getRHS() == node) {
+      target = operation->getLHS();
+    } else if (const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(user);
+               call != nullptr && call->getOperator() == clang::OO_Equal && call->getArg(1) == node) {
+      target = call->getArg(0);
+    }
+    if (target != nullptr) {
+      const clang::QualType type = target->getType();
+      const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+      const bool is_value = (type->isScalarType() && !type->isPointerType()) ||
+                            (record != nullptr && is_std_class(type, {"vector", "basic_string", "deque", "list", "map",
+                                                                      "set", "unordered_map", "unordered_set"}));
+      return is_value || is_declared_in(context, *target, iteration) ? escape() : stored;
+    }
+    if (isa<clang::ReturnStmt, clang::CXXThrowExpr>(user)) return {};
+    if (!isa<clang::Expr>(user)) return {};
+    node = user;
+  }
+  // It initializes a declaration.
+  const clang::DynTypedNodeList parents = context.getParents(*node);
+  const auto* declared = parents.empty() ? nullptr : parents[0].get<clang::VarDecl>();
+  return declared != nullptr && !declared->hasLocalStorage() ? stored : escape();
+}
+
+// Returns whether a use may give the container elements, so that a recorded line which allocates may mean it.
+SourceLocation growing_use(clang::ASTContext& context, const clang::Expr& reference, clang::SourceRange& range) {
+  const clang::Stmt* node = &reference;
+  const clang::CXXMemberCallExpr* call = member_call_on(context, reference);
+  const clang::CXXMethodDecl* function = call == nullptr ? nullptr : call->getMethodDecl();
+  if (call != nullptr && (function == nullptr || function->isConst())) return {};
+  const clang::Stmt* user = call != nullptr ? call : user_of(context, node);
+  if (const auto* address = dyn_cast_or_null<clang::UnaryOperator>(user)) {
+    node = address;
+    user = user_of(context, node);
+  }
+  if (user == nullptr || !isa<clang::CallExpr>(user)) return {};
+  const auto* argument = dyn_cast<clang::Expr>(node);
+  if (call == nullptr && argument != nullptr && argument->getType().isConstQualified()) return {};
+  range = user->getSourceRange();
+  return user->getBeginLoc();
+}
+
+}  // namespace
+
+bool has_own_allocator(clang::QualType container) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
+  if (record == nullptr) return false;
+  const clang::TemplateArgument& last = record->getTemplateArgs()[record->getTemplateArgs().size() - 1];
+  return last.getKind() == clang::TemplateArgument::Type && is_std_class(last.getAsType(), {"allocator"});
+}
+
+std::vector<std::pair<std::string, SourceLocation>> free_names(const clang::ASTContext& context,
+                                                               clang::SourceRange range) {
+  std::vector<std::pair<std::string, SourceLocation>> result;
+  const clang::SourceManager& sources = context.getSourceManager();
+  const auto [file, begin] = sources.getDecomposedExpansionLoc(range.getBegin());
+  const unsigned end = sources.getDecomposedExpansionLoc(range.getEnd()).second;
+  const llvm::StringRef text = sources.getBufferData(file);
+  const SourceLocation start = sources.getLocForStartOfFile(file);
+  clang::Lexer lexer(start, context.getLangOpts(), text.begin(), text.begin() + begin, text.end());
+  bool is_qualified = false;
+  for (clang::Token token; !lexer.LexFromRawLexer(token);) {
+    if (sources.getFileOffset(token.getLocation()) > end) break;
+    if (token.is(clang::tok::raw_identifier) && !is_qualified)
+      result.emplace_back(token.getRawIdentifier().str(), token.getLocation());
+    is_qualified = token.isOneOf(clang::tok::period, clang::tok::arrow, clang::tok::coloncolon);
+  }
+  return result;
+}
+
+escape worst_use(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Stmt& scope) {
+  escape result;
+  walk(scope, [&](const clang::Stmt& part, bool is_in_lambda) {
+    escape next;
+    if (const auto* lambda = dyn_cast<clang::LambdaExpr>(&part)) {
+      for (const clang::LambdaCapture& capture : lambda->captures()) {
+        if (capture.capturesVariable() && capture.getCapturedVar() == &variable &&
+            capture.getCaptureKind() == clang::LCK_ByRef && !ends_with_iteration(context, *lambda)) {
+          next = {certainty::review,
+                  {"a lambda that refers to " + quoted(variable) + " may be kept", lambda->getBeginLoc()}};
+        }
+      }
+    } else if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part);
+               reference != nullptr && reference->getDecl() == &variable) {
+      next = escape_of(context, variable, *reference, scope);
+      if (is_in_lambda && next.level == certainty::review) next = {};  // the capture tells
+    }
+    if (next.level < result.level) result = std::move(next);
+    return true;
+  });
+  return result;
+}
+
+SourceLocation heap_in(const clang::Stmt& code) {
+  SourceLocation result;
+  walk(code, [&](const clang::Stmt& part, bool) {
+    const auto* expression = dyn_cast<clang::Expr>(&part);
+    const clang::CXXRecordDecl* record = expression == nullptr ? nullptr : expression->getType()->getAsCXXRecordDecl();
+    if (record != nullptr && is_one_of(record->getQualifiedNameAsString(), {"tarn::heap", "tarn::scoped_current"})) {
+      result = part.getBeginLoc();
+    }
+    return result.isInvalid();
+  });
+  return result;
+}
+
+bool is_recorded(clang::ASTContext& context, const site_list& sites, const clang::DeclStmt& statement,
+                 const clang::VarDecl& variable, const clang::Stmt& body) {
+  if (sites.find(context.getSourceManager(), statement.getSourceRange()) != nullptr) return true;
+  return llvm::any_of(uses_of(context, variable, body), [&](const variable_use& use) {
+    clang::SourceRange range;
+    return growing_use(context, *use.reference, range).isValid() &&
+           sites.find(context.getSourceManager(), range) != nullptr;
+  });
+}
+
+}  // namespace tarn::tidy

@@ -1,0 +1,217 @@
+#include "profiler/tidy/recycle_check.hpp"
+
+#include <clang/AST/ASTLambda.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/StmtOpenMP.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/tidy/assignment.hpp"
+#include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+using clang::SourceLocation;
+
+constexpr const char* header = "tarn/recycle.hpp";
+
+// Returns whether a function is written as constexpr. Lambdas are it without the word.
+bool is_declared_constexpr(const clang::ASTContext& context, const clang::FunctionDecl& function) {
+  if (!function.isConstexpr() || !clang::isLambdaCallOperator(&function)) return function.isConstexpr();
+  const auto specifiers = free_names(context, {function.getBeginLoc(), function.getBody()->getBeginLoc()});
+  return llvm::any_of(specifiers, [](const auto& word) { return is_one_of(word.first, {"constexpr", "consteval"}); });
+}
+
+// Returns the block that directly holds a statement, or the condition that fails.
+std::variant<const clang::CompoundStmt*, obstacle> block_of(clang::ASTContext& context,
+                                                            const clang::DeclStmt& statement,
+                                                            const clang::FunctionDecl& function) {
+  const clang::CompoundStmt* block = nullptr;
+  bool is_repeated = !function.isMain();
+  for (const clang::DynTypedNode& node : nodes_around(context, statement)) {
+    const auto* parent = node.get<clang::Stmt>();
+    if (parent == nullptr) continue;
+    if (isa<clang::StmtExpr, clang::CapturedStmt, clang::OMPExecutableDirective>(parent))
+      return obstacle{"the block is part of an expression or runs in several threads", parent->getBeginLoc()};
+    if (block == nullptr) {
+      block = dyn_cast<clang::CompoundStmt>(parent);
+      if (block == nullptr) return obstacle{"the header of a statement declares it", statement.getBeginLoc()};
+      const clang::DynTypedNodeList owners = context.getParents(*block);
+      if (!owners.empty() && owners[0].get<clang::SwitchStmt>() != nullptr)
+        return obstacle{"a label of the switch may jump past the declaration", block->getBeginLoc()};
+    }
+    is_repeated = is_repeated || body_of_loop(parent) != nullptr;
+  }
+  if (block == nullptr) return obstacle{"no block declares it", statement.getBeginLoc()};
+  if (!is_repeated) return obstacle{"main() makes it only once", function.getLocation()};
+  return block;
+}
+
+// Steps to the variable that an expression names, over copies and moves of it.
+const clang::Expr* without_copies(const clang::Expr* expression) {
+  while (expression != nullptr) {
+    const clang::Expr* inner = expression->IgnoreParenImpCasts();
+    if (const auto* full = dyn_cast<clang::FullExpr>(inner)) inner = full->getSubExpr();
+    if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(inner)) inner = temporary->getSubExpr();
+    if (const auto* bound = dyn_cast<clang::CXXBindTemporaryExpr>(inner)) inner = bound->getSubExpr();
+    const auto* construction = dyn_cast<clang::CXXConstructExpr>(inner);
+    if (construction != nullptr && construction->getNumArgs() >= 1) inner = construction->getArg(0);
+    if (inner == expression) return expression;
+    expression = inner;
+  }
+  return expression;
+}
+
+bool is_value_of(const clang::Expr* expression, const clang::VarDecl& variable) {
+  const auto* reference = expression == nullptr ? nullptr : dyn_cast<clang::DeclRefExpr>(without_copies(expression));
+  return reference != nullptr && reference->getDecl() == &variable;
+}
+
+// Returns a use for which a reference is not as good as the variable itself.
+std::optional<obstacle> other_use(clang::ASTContext& context, const clang::VarDecl& variable,
+                                  const clang::CompoundStmt& scope) {
+  std::optional<obstacle> result;
+  walk(scope, [&](const clang::Stmt& part, bool) {
+    const auto* returned = dyn_cast<clang::ReturnStmt>(&part);
+    const auto* thrown = dyn_cast<clang::CXXThrowExpr>(&part);
+    if ((returned != nullptr && is_value_of(returned->getRetValue(), variable)) ||
+        (thrown != nullptr && is_value_of(thrown->getSubExpr(), variable))) {
+      result = obstacle{quoted(variable) + " leaves the function here, with its memory", part.getBeginLoc()};
+    } else if (const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(&part);
+               call != nullptr && call->getOperator() == clang::OO_Equal && is_value_of(call->getArg(0), variable)) {
+      const auto* function = dyn_cast_or_null<clang::CXXMethodDecl>(call->getDirectCallee());
+      if (function != nullptr && function->isMoveAssignmentOperator())
+        result = obstacle{quoted(variable) + " takes over the memory of this value", call->getArg(1)->getBeginLoc()};
+    } else if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part);
+               reference != nullptr && reference->getDecl() == &variable) {
+      const clang::DynTypedNodeList parents = context.getParents(*reference);
+      if (parents.empty() || (parents[0].get<clang::Stmt>() == nullptr && parents[0].get<clang::VarDecl>() == nullptr))
+        result = obstacle{"the type of " + quoted(variable) + " is asked for", part.getBeginLoc()};
+    }
+    return !result;
+  });
+  return result;
+}
+
+// Returns why a variable cannot be a reference to a kept object.
+std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::VarDecl& variable,
+                                     const clang::CompoundStmt& scope) {
+  const SourceLocation start = variable.getLocation();
+  if (variable.getType().hasQualifiers()) return obstacle{quoted(variable) + " is constant", start};
+  if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
+      variable.getType()->getContainedAutoType() != nullptr) {
+    return obstacle{"the type of " + quoted(variable) + " is not written out alone", start};
+  }
+  if (!has_own_allocator(variable.getType()))
+    return obstacle{quoted(variable) + " takes its memory from an allocator of its own", start};
+  if (!is_std_class_in_all_instantiations(variable, kept_containers))
+    return obstacle{quoted(variable) + " may be another class in another instantiation", start};
+  return other_use(context, variable, scope);
+}
+
+}  // namespace
+
+void recycle_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  if (!has_sites()) return;
+  finder->addMatcher(
+      declStmt(has(varDecl(hasAutomaticStorageDuration(), unless(isExpansionInSystemHeader())))).bind("statement"),
+      this);
+}
+
+void recycle_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const auto* statement = result.Nodes.getNodeAs<clang::DeclStmt>("statement");
+  const clang::FunctionDecl* function = function_around(*result.Context, *statement);
+  if (function == nullptr || function->isDependentContext() || function->getBody() == nullptr) return;
+  const bool is_chosen = llvm::any_of(statement->decls(), [&](const clang::Decl* declaration) {
+    const auto* variable = dyn_cast<clang::VarDecl>(declaration);
+    return variable != nullptr && !variable->getType()->isReferenceType() && !variable->getType()->isPointerType() &&
+           is_std_class(variable->getType(), kept_containers) &&
+           is_recorded(*result.Context, sites(), *statement, *variable, *function->getBody());
+  });
+  if (is_chosen) add(statement->getBeginLoc(), judge(*result.Context, *statement, *function));
+}
+
+verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& statement,
+                             const clang::FunctionDecl& function) const {
+  const SourceLocation start = statement.getBeginLoc();
+  const auto refuse = [start](const std::string& text, SourceLocation location) {
+    return refusal(start, {text, location});
+  };
+  if (!is_editable(context, statement.getSourceRange())) return refuse("a macro writes this code", start);
+  if (!context.getLangOpts().CPlusPlus20) return refuse("the unit is compiled for a C++ before C++20", start);
+  if (!finds_header(header)) return refuse("no include folder of the unit has <" + std::string(header) + ">", start);
+  if (is_declared_constexpr(context, function)) return refuse("the function is constexpr", function.getLocation());
+  const auto* type_of_function = function.getType()->getAs<clang::FunctionProtoType>();
+  if (type_of_function != nullptr && type_of_function->isNothrow())
+    return refuse("the function must not throw, and the cache may", function.getLocation());
+  if (has_unusual_flow(function)) return refuse("the function has labels or can be suspended", function.getLocation());
+  if (has_directives(context.getSourceManager(), function.getSourceRange()))
+    return refuse("the function differs from configuration to configuration", function.getLocation());
+  const std::variant<const clang::CompoundStmt*, obstacle> found_block = block_of(context, statement, function);
+  if (const auto* problem = std::get_if<obstacle>(&found_block)) return refusal(start, *problem);
+  const clang::CompoundStmt& scope = *std::get<const clang::CompoundStmt*>(found_block);
+  if (const SourceLocation heap = heap_in(*function.getBody()); heap.isValid())
+    return refuse("a heap of Tarn may end before the cache", heap);
+
+  verdict result;
+  result.level = certainty::proven;
+  result.location = start;
+  std::vector<std::string> lines;
+  std::string type;
+  for (const clang::Decl* declaration : statement.decls()) {
+    const auto* variable = dyn_cast<clang::VarDecl>(declaration);
+    if (variable == nullptr || !is_std_class(variable->getType(), kept_containers) ||
+        variable->getType()->isReferenceType() || variable->getType()->isPointerType()) {
+      return refuse("the statement declares several kinds of variables", start);
+    }
+    if (std::optional<obstacle> problem = objection_to(context, *variable, scope)) return refusal(start, *problem);
+    const std::variant<assignment, obstacle> written = assignment_of(context, *variable);
+    if (const auto* problem = std::get_if<obstacle>(&written)) return refusal(start, *problem);
+    const auto& value = std::get<assignment>(written);
+    const escape use = worst_use(context, *variable, scope);
+    if (use.level == certainty::no_edit) return refusal(start, use.problem);
+    if (use.level == certainty::review) result.notes.push_back(use.problem);
+    if (value.reordered.isValid())
+      result.notes.push_back({"this may change what stands before it in the text", value.reordered});
+
+    const clang::SourceRange written_type = variable->getTypeSourceInfo()->getTypeLoc().getSourceRange();
+    if (written_type.getBegin() != start) return refuse("the type is not written out alone", start);
+    type = text_at(context, written_type);
+    if (type.empty()) return refuse("a macro writes this code", start);
+    const std::string name = variable->getNameAsString();
+    const std::string handle = "kept_" + name;
+    for (const auto& [word, location] : free_names(context, function.getSourceRange())) {
+      if (word == handle) return refuse("the function has the name '" + handle + "' already", location);
+    }
+    lines.push_back("auto " + handle + " = tarn::recycle<" + type + ">();");
+    lines.push_back(type + "& " + name + " = *" + handle + ";");
+    // The object comes empty.
+    llvm::copy_if(value.statements, std::back_inserter(lines),
+                  [&](const std::string& line) { return line != name + ".clear();"; });
+  }
+  if (!result.notes.empty()) result.level = certainty::review;
+  const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());
+  result.text = (statement.isSingleDecl() ? quoted(*first) : quoted(*first) + " and the variables beside it") +
+                " with memory that the thread keeps, in place of an allocation in each run: tarn::recycle";
+  result.header = header;
+  result.edits.push_back(
+      clang::FixItHint::CreateReplacement(statement.getSourceRange(), llvm::join(lines, new_line_at(context, start))));
+  return result;
+}
+
+}  // namespace tarn::tidy
