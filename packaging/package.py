@@ -117,8 +117,25 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+# The words of a licence in Debian's files, and what SPDX calls them.
+SPDX_WORDS = {"Apache-2.0": "Apache-2.0", "BSD-2-Clause": "BSD-2-Clause", "BSD-2-clause": "BSD-2-Clause",
+              "BSD-3-clause": "BSD-3-Clause", "BSL-1.0": "BSL-1.0", "Expat": "MIT", "GPL-2": "GPL-2.0-only",
+              "Zlib": "Zlib", "and": "AND", "or": "OR"}
+
+
+def debian_licence(package, documents=pathlib.Path("/usr/share/doc")):
+    """The licence of a Debian package as SPDX has it, and the text of its file where SPDX has no name for it."""
+    text = (documents / package / "copyright").read_text(encoding="utf-8")
+    stated = re.search(r"^Files: \*\n(?:[^\n]+\n)*?License: *([^\n]+)", text, re.MULTILINE)
+    words = [SPDX_WORDS.get(word) for word in stated[1].split()] if stated else [None]
+    if None not in words:
+        return " ".join(words), None
+    return "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]", "-", package), text
+
+
 def libraries(builds, packages, bundled):
-    """Name, version and kind of each other library whose code is in the packages, or which they load."""
+    """Name, version and kind of each other library whose code is in the packages, or which they load, and its licence:
+    a name of SPDX, or a reference and the text that it refers to."""
     text = (HERE / "libraries.txt").read_text(encoding="utf-8")
     names = {*bundled, *(line for line in text.splitlines() if line and not line.startswith("#"))}
     for package in packages:
@@ -126,11 +143,12 @@ def libraries(builds, packages, bundled):
             needs = output_of("dpkg-deb", "--field", package, "Depends").split(", ")
             names |= {need.split()[0] for need in needs if "(= " not in need}  # not one of our own
     shown = output_of("dpkg-query", "--show", "--showformat=${Package} ${Version}\n", *sorted(names))
-    entries = [(*line.split(), "deb/debian") for line in sorted(set(shown.splitlines()))]
+    entries = [(name, version, "deb/debian", *debian_licence(name))
+               for name, version in map(str.split, sorted(set(shown.splitlines())))]
     lock = builds[0] / "web/package-lock.json"
     if lock.exists():
         packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]
-        entries += [(path.removeprefix("node_modules/"), package["version"], "npm")
+        entries += [(path.removeprefix("node_modules/"), package["version"], "npm", package["license"], None)
                   for path, package in packages.items() if path and not package.get("dev")]
     return entries
 
@@ -148,7 +166,9 @@ def bill_of_materials(version, seconds, source, parts, packages):
     tarn = package("tarn", version, "generic", licenseConcluded="MIT", licenseDeclared="MIT")
     results = [package(path.name, version, "generic", packageFileName=path.name, licenseDeclared="MIT",
                        checksums=[{"algorithm": "SHA256", "checksumValue": digest(path)}]) for path in packages]
-    others = [package(*part) for part in parts]
+    others = [package(*part, licenseDeclared=licence) for *part, licence, _ in parts]
+    texts = [{"licenseId": licence, "name": f"licences of {name}", "extractedText": text}
+             for name, _, _, licence, text in parts if text is not None]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", tarn)]
     relations += [(result["SPDXID"], "GENERATED_FROM", tarn) for result in results]
     relations += [(tarn["SPDXID"], "DEPENDS_ON", other) for other in others]
@@ -157,7 +177,7 @@ def bill_of_materials(version, seconds, source, parts, packages):
             "documentNamespace": f"https://spdx.org/spdxdocs/tarn-{version}-{source or seconds}",
             "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
                              "creators": ["Organization: The Tarn authors", "Tool: tarn-package.py"]},
-            "packages": [tarn, *results, *others],
+            "packages": [tarn, *results, *others], "hasExtractedLicensingInfos": texts,
             "relationships": [{"spdxElementId": first, "relationshipType": kind, "relatedSpdxElement": other["SPDXID"]}
                               for first, kind, other in relations]}
 

@@ -122,6 +122,10 @@ class Package(unittest.TestCase):
                                  {*identifiers, "SPDXRef-DOCUMENT"})
         needed = {need for package in self.packages for need in clean_root.names_of(field(package, "Depends"))}
         self.assertLessEqual(needed - OWN, names)
+        licences = {package["licenseDeclared"] for package in document["packages"]}
+        self.assertNotIn("NOASSERTION", licences)
+        self.assertEqual({licence for licence in licences if licence.startswith("LicenseRef-")},
+                         {text["licenseId"] for text in document["hasExtractedLicensingInfos"]})
 
     @unittest.skipUnless(shutil.which("lintian"), "lintian is missing")
     def test_lintian_finds_nothing_but_the_listed_tags(self):
