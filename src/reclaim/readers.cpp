@@ -78,13 +78,20 @@ void after_fork_in_child() noexcept {
 
 // Registers at load, because a fork that has already begun ignores handlers that are registered later: its child would
 // keep a lock that another thread of the parent held.
-[[gnu::constructor]] void register_fork_handlers() noexcept {
+//
+// The kernel registers a process for barriers at once while it has one thread. Later that takes a grace period of RCU,
+// 10 to 100 ms, for which all first readers would wait behind the lock.
+[[gnu::constructor]] void register_at_load() noexcept {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (platform::is_only_thread()) {
+    prepare_readers();
+  }
 }
 
+// Tries a barrier: a filter of system calls may refuse it although the process is registered.
 void learn_barrier() noexcept {
   if (kind == barrier::unknown) {
-    kind = platform::prepare_barriers() ? barrier::works : barrier::refused;
+    kind = platform::barrier_in_all_threads() ? barrier::works : barrier::refused;
   }
 }
 
@@ -183,6 +190,13 @@ bool reader_block::is_quiescent() const noexcept {
     platform::note_acquire(&slot);
   }
   return true;
+}
+
+void prepare_readers() noexcept {
+  static constinit std::atomic<bool> is_prepared{false};
+  if (!is_prepared.exchange(true, std::memory_order_relaxed)) {
+    static_cast<void>(platform::prepare_barriers());
+  }
 }
 
 platform::mutex& writers_lock() noexcept { return lock; }

@@ -30,6 +30,10 @@ struct reader_block : detail::reader_slots {
 };
 static_assert(TARN_SMALL || sizeof(reader_block) == 192);
 
+/// Registers the process with the kernel for barriers, once. Call it without a lock: in a process with threads it may
+/// take 100 ms.
+void prepare_readers() noexcept;
+
 /// Protects publishing, collecting and taking a block. It is held for microseconds.
 platform::mutex& writers_lock() noexcept;
 

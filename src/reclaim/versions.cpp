@@ -52,7 +52,9 @@ void for_each_read(Each visit) {
 
 versions::versions(const char* kind, const char* name, std::size_t max_retired, version_base* first, give_unlinked give,
                    std::uint64_t number) noexcept
-    : current_(first), number_(number), max_retired_(max_retired), give_(give), kind_(kind), name_(name) {}
+    : current_(first), number_(number), max_retired_(max_retired), give_(give), kind_(kind), name_(name) {
+  reclaim::prepare_readers();
+}
 
 versions::~versions() {
   version_base* unread = nullptr;
