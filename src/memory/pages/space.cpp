@@ -141,8 +141,14 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   return run;
 }
 
+bool space::must_check_memory(std::size_t bytes) noexcept { return bytes >= min_checked_bytes; }
+
 bool space::reserve(std::size_t bytes) noexcept {
-  if (bytes > max_large_bytes || (bytes >= min_checked_bytes && bytes > platform::available_memory())) {
+  return (!must_check_memory(bytes) || bytes <= platform::available_memory()) && reserve_unchecked(bytes);
+}
+
+bool space::reserve_unchecked(std::size_t bytes) noexcept {
+  if (bytes > max_large_bytes) {
     return false;
   }
   const hold guard(mutex_);

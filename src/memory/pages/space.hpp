@@ -46,6 +46,10 @@ class space {
   /// for all of it (the part that was mapped is kept). Maps nothing if less memory is available: the kernel would kill
   /// the process when it touches the pages.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
+  /// Returns true if a reservation of so many bytes needs a look at the available memory.
+  static bool must_check_memory(std::size_t bytes) noexcept;
+  /// Does the same as reserve(), without a look at the available memory, for which the system's files are read.
+  [[nodiscard]] bool reserve_unchecked(std::size_t bytes) noexcept;
 
   /// Returns a slab of class `index` with all blocks free, which is in the page map under `owner | index`. Returns null
   /// if the limit is reached or there is no memory.

@@ -1,5 +1,6 @@
 #include "memory/thread/threads.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -53,6 +54,31 @@ void report(std::string_view line) noexcept {
   base::text_buffer<640> out;
   out.append("tarn[").decimal(static_cast<std::uint64_t>(getpid())).append("] ");
   out.escaped({program, std::strlen(program)}).append(": ").append(line).write_to(2);
+}
+
+/// The bytes that threads' heaps may still reserve; `unread` before the first of them.
+constexpr std::size_t unread = SIZE_MAX;
+constinit std::atomic<std::size_t> reservable{unread};
+
+// Returns true if a new heap may reserve `bytes`. The available memory is read for the first heap only: a program may
+// restrict itself later, and a filter of system calls may end it when a thread opens a file.
+bool may_reserve(std::size_t bytes) noexcept {
+  if (!pages::space::must_check_memory(bytes)) {
+    return true;
+  }
+  std::size_t remaining = reservable.load(std::memory_order_relaxed);
+  if (remaining == unread) {
+    const std::size_t available = std::min(platform::available_memory(), unread - 1);
+    if (reservable.compare_exchange_strong(remaining, available, std::memory_order_relaxed)) {
+      remaining = available;
+    }
+  }
+  while (remaining >= bytes) {
+    if (reservable.compare_exchange_weak(remaining, remaining - bytes, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void report_missing_initial(std::size_t bytes) noexcept {
@@ -183,7 +209,7 @@ heaps::heap* start() noexcept {
   if (options.initial > heap->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
     heap->eager_bytes = options.initial;
     // A lack of memory for the reservation is no reason to fail this allocation.
-    if (!heap->space->reserve(options.initial)) {
+    if (!may_reserve(options.initial) || !heap->space->reserve_unchecked(options.initial)) {
       report_missing_initial(options.initial);
     }
   }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "../../support/call_filter.h"
 #include "../cases.h"
 #include "../take_all.h"
 
@@ -211,4 +212,21 @@ CASE(sbrk_user) {
     if (i % 2) free(p);
   }
   CHECK(start != (void*)-1);
+}
+
+static void* use_heap(void* unused) {
+  for (int i = 0; i < 100; ++i) free(memset(malloc(1000), 1, 1000));
+  return unused;
+}
+
+// A program that restricts itself is killed if a thread that starts later opens a file. Ten threads at once have no
+// heap of an ended thread.
+//@ env TARN_INITIAL=8MiB
+//@ broken-by needs_fd
+CASE(threads_open_no_files) {
+  free(malloc(1));
+  CHECK(filter_call(SYS_openat, SECCOMP_RET_KILL_PROCESS) == 0);
+  pthread_t threads[10];
+  for (int i = 0; i < 10; ++i) CHECK(pthread_create(&threads[i], NULL, use_heap, NULL) == 0);
+  for (int i = 0; i < 10; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
