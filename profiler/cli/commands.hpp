@@ -35,6 +35,10 @@ void add_journal(CLI::App& application);
 // Adds a hidden subcommand that `tarn report` starts.
 void add_measure(CLI::App& application);
 
+// Returns PROGRAM and its arguments: those from the first argument that is no option of `command`, or else those behind
+// "--". Throws a failure for an unknown option.
+std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes);
+
 // Must be added last, because it describes the others.
 void add_generate(CLI::App& application);
 

@@ -134,7 +134,10 @@ void add_report(CLI::App& application) {
       ->check(CLI::IsMember({"heap", "locks", "syscalls", "cpu"}));
   command->add_flag("--alternatives", request->has_alternatives,
                     "show also the remedies that could be taken instead of a site's first one");
-  add_part(*command, request->part);
+  command
+      ->add_option("--start", request->part.begin, "leave out everything before this time of the run: 2s, 500ms, 20%")
+      ->type_name("TIME");
+  command->add_option("--end", request->part.end, "leave out everything after this time of the run")->type_name("TIME");
   command
       ->add_option("--wrapper", request->wrappers,
                    "function that only allocates for its callers, such as os::malloc of the JVM; may be repeated")

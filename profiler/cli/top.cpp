@@ -29,7 +29,6 @@ namespace tarn::command {
 namespace {
 
 using steady = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 
 struct top_request {
   pid_t process = 0;
@@ -37,8 +36,8 @@ struct top_request {
   std::string output = "/dev/null", log = "/dev/null";
 };
 
-volatile std::sig_atomic_t stopped = 0;
-void stop(int) { stopped = 1; }
+volatile std::sig_atomic_t must_quit = 0;
+void quit(int) { must_quit = 1; }
 
 // Runs our own `tarn record`. Its program ends with us.
 class own_recorder {
@@ -69,7 +68,7 @@ class own_recorder {
   ~own_recorder() {
     if (has_ended()) return;
     ::kill(process_, SIGTERM);  // forwarded to the program
-    for (int left = 200; left > 0 && !has_ended(); --left) std::this_thread::sleep_for(milliseconds(10));
+    for (int left = 200; left > 0 && !has_ended(); --left) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 
   pid_t process() const { return process_; }
@@ -97,8 +96,8 @@ recorded_process wait_for_program(own_recorder& recorder, const std::string& nam
     if (recorder.has_ended())
       fail(exit_code::cannot_run, "{} ended at once with exit code {}; run tarn record -- {} to see why", name,
            recorder.code(), name);
-    if (stopped != 0) fail(exit_code::interrupted, "stopped");
-    std::this_thread::sleep_for(milliseconds(5));
+    if (must_quit != 0) fail(exit_code::interrupted, "stopped");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 
@@ -110,7 +109,7 @@ void show(const top_request& request, pid_t process, const std::string& title, s
   auto last = steady::now(), due = last;
   bool is_first = true;
   bool has_shown_end = false;  // the last refresh after the end is done
-  while (!state.wants_to_quit() && stopped == 0) {
+  while (!state.wants_to_quit() && must_quit == 0) {
     if (steady::now() >= due && !has_shown_end) {
       const auto begun = steady::now();
       const process_facts facts = facts_of(process);
@@ -119,12 +118,13 @@ void show(const top_request& request, pid_t process, const std::string& title, s
       if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be reaped
       has_shown_end = !facts.is_running && !state.is_paused();
       // A large recording takes a while to read: at most a tenth of a processor goes into it.
-      due = begun +
-            std::max(std::exchange(is_first, false) ? std::min<steady::duration>(pause, milliseconds(500)) : pause,
-                     10 * (steady::now() - begun));
+      due = begun + std::max(std::exchange(is_first, false)
+                                 ? std::min<steady::duration>(pause, std::chrono::milliseconds(500))
+                                 : pause,
+                             10 * (steady::now() - begun));
     }
     screen.draw(state);
-    const auto left = std::chrono::ceil<milliseconds>(due - steady::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - steady::now()).count();
     screen.wait(state, has_shown_end ? 1000 : static_cast<int>(std::clamp<std::int64_t>(left, 1, 1000)));
   }
 }
@@ -153,7 +153,7 @@ void show_running(const top_request& request) {
 
 void top(const top_request& request, const std::vector<std::string>& arguments) {
   struct sigaction action {};
-  action.sa_handler = stop;
+  action.sa_handler = quit;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   if (request.process != 0) return show_running(request);
   if (::isatty(STDOUT_FILENO) != 1)

@@ -1,6 +1,5 @@
 #include "profiler/format/part.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,12 +23,6 @@ std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
     return static_cast<std::uint64_t>(std::min(value * factor, whole));
   }
   fail(exit_code::usage, "invalid time '{}'; write it as in 2s, 500ms or 1.5min", text);
-}
-
-void add_part(CLI::App& command, part_request& request) {
-  command.add_option("--start", request.begin, "leave out everything before this time of the run: 2s, 500ms, 20%")
-      ->type_name("TIME");
-  command.add_option("--end", request.end, "leave out everything after this time of the run")->type_name("TIME");
 }
 
 format::interval part_of(const format::recording& whole, const part_request& request) {

@@ -7,18 +7,12 @@
 
 #include "profiler/format/interval.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace tarn::command {
 
 struct part_request {
   std::string begin, end;  // "2s", "500ms", "1.5min", "20%"; empty: the start or the end of the recording
   bool is_asked() const { return !begin.empty() || !end.empty(); }
 };
-
-void add_part(CLI::App& command, part_request& request);
 
 // Returns the nanoseconds of "2s", "500ms", "1.5min" or, of `whole_ns`, "20%". Throws a failure for any other text.
 std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns);
