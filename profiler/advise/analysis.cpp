@@ -219,7 +219,7 @@ site_view analysis::view(const site& site) {
   const std::size_t removed_frames = depth - view.stack.size();
   view.frame_index = own_frame >= removed_frames ? own_frame - removed_frames : 0;
   view.callers = callers_of(site);
-  if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::retained) {
+  if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::kept) {
     for (const prediction& prediction : view.predicted.remedies) {
       if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
       if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;

@@ -270,9 +270,9 @@ std::vector<change> memory_changes(const std::vector<location_sums>& before, con
     });
   };
   const double largest_peak = std::max(peak_of(before), peak_of(after));
-  const auto differs = [&](const change& change, amount bytes, double least) {
+  const auto differs = [&](const change& change, amount bytes, double min_difference) {
     const double variance = interval[0] * value(change.before, bytes) + interval[1] * value(change.after, bytes);
-    return difference_of(change, bytes) > std::max(least, max_standard_errors * std::sqrt(variance));
+    return difference_of(change, bytes) > std::max(min_difference, max_standard_errors * std::sqrt(variance));
   };
   std::vector<change> changes = matched(before, after);
   std::erase_if(changes, [&](const change& change) {

@@ -16,7 +16,7 @@ namespace tarn::analyse {
 struct location_sums {
   std::string function, file;  // without arguments; the module if there is no function
   int line = 0;
-  heap_category category = heap_category::retained;  // the category of most of its allocations
+  heap_category category = heap_category::kept;  // the category of most of its allocations
   std::array<std::uint64_t, category_count> allocations_by_category{};
   std::uint64_t allocations = 0, bytes = 0, remote_frees = 0, copied = 0, live = 0;
   std::uint64_t peak_bytes = 0, end_bytes = 0;  // in use when the process had the most in use, and at the end

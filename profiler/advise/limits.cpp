@@ -135,7 +135,7 @@ limit limit_of(std::string_view text, double maximum) {
   limit.maximum = maximum;
   std::vector<std::string_view> left = words_of(text);
   for (const auto candidate :
-       {heap_category::same_thread, heap_category::cross_thread, heap_category::start_up, heap_category::retained}) {
+       {heap_category::same_thread, heap_category::cross_thread, heap_category::start_up, heap_category::kept}) {
     if (!limit.category && take(left, name(candidate))) limit.category = candidate;
   }
   constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},

@@ -28,7 +28,7 @@ heap_category categorise(const site& site, bool is_threaded) {
   if (is_threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_frees_threaded] == 0)
     return heap_category::start_up;
   const std::uint64_t frees = site.freed_by_same_thread + site.remote_frees;
-  if (!is_share(frees, blocks, 0.5)) return heap_category::retained;
+  if (!is_share(frees, blocks, 0.5)) return heap_category::kept;
   return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::same_thread
                                                                 : heap_category::cross_thread;
 }
@@ -174,7 +174,7 @@ const char* name(heap_category category) {
     case heap_category::same_thread: return "same-thread";
     case heap_category::cross_thread: return "cross-thread";
     case heap_category::start_up: return "start-up";
-    case heap_category::retained: return "kept";
+    case heap_category::kept: return "kept";
   }
   return "";
 }
@@ -216,7 +216,7 @@ void add_site(site& sum, const site& addend) {
 heap_findings find(const format::recording& recording, const format::recording* whole) {
   if (whole != nullptr) {
     heap_findings part = find(recording);
-    std::vector<heap_category> categories(recording.sites.size(), heap_category::retained);
+    std::vector<heap_category> categories(recording.sites.size(), heap_category::kept);
     for (const site& site : find(*whole).sites) categories[site.number] = site.category;
     for (site& site : part.sites) site.category = categories[site.number];
     return part;

@@ -14,7 +14,7 @@ enum class heap_category {
   same_thread,   // the allocating thread frees each block
   cross_thread,  // other threads free blocks
   start_up,      // allocated before the second thread and not freed while others ran: perhaps read by all threads
-  retained,      // in use at the end, whenever allocated
+  kept,          // in use at the end, whenever allocated
 };
 constexpr std::size_t category_count = 4;
 const char* name(heap_category category);
@@ -26,7 +26,7 @@ struct handover {
 
 struct site {
   std::uint32_t number = 0;  // the number of the site in the recording
-  heap_category category = heap_category::retained;
+  heap_category category = heap_category::kept;
   format::heap_counts sums{};  // sums over all threads
   std::uint64_t freed_by_same_thread = 0, remote_frees = 0;
   double error = 0;               // relative error of its block count, not exceeded in 95 of 100 recordings

@@ -17,7 +17,7 @@ timeline timeline_of(const format::recording& recording, const history& history,
   const auto ns = [&](std::uint64_t ticks) { return format::nanoseconds(recording.clock, ticks); };
 
   struct in_use_of {
-    heap_category category = heap_category::retained;
+    heap_category category = heap_category::kept;
     std::vector<double> change;  // bytes, by interval
   };
   std::map<std::uint32_t, in_use_of> sites;

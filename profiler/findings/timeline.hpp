@@ -13,7 +13,7 @@
 namespace tarn::analyse {
 
 inline constexpr std::array categories = {heap_category::same_thread, heap_category::cross_thread,
-                                          heap_category::start_up, heap_category::retained};
+                                          heap_category::start_up, heap_category::kept};
 inline constexpr std::array lock_categories = {lock_category::contended, lock_category::uncontended,
                                                lock_category::one_thread, lock_category::condition};
 inline constexpr std::array call_categories = {call_category::small,  call_category::repeated, call_category::batch,

@@ -449,7 +449,7 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   result.reasons = reasons_for(site);
   const std::uint64_t blocks = site.sums[counter::blocks];
 
-  if (grown.steps != 0 && site.category != heap_category::retained) {
+  if (grown.steps != 0 && site.category != heap_category::kept) {
     prediction reserve = predict_reserve(site, grown);
     reserve.ns = ordered_range(std::max(result.now_ns.low - reserve.saved_ns.low, 0.0),
                                std::max(result.now_ns.high - reserve.saved_ns.high, 0.0));

@@ -188,7 +188,7 @@ void print_categories(analyse::analysis& analysis) {
   std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
   for (const auto kind : {analyse::heap_category::same_thread, analyse::heap_category::cross_thread,
-                          analyse::heap_category::start_up, analyse::heap_category::retained}) {
+                          analyse::heap_category::start_up, analyse::heap_category::kept}) {
     std::uint64_t sites = 0, blocks = 0, held_blocks = 0;
     for (const analyse::site& site : analysis.grouped_sites()) {
       if (site.category != kind) continue;

@@ -301,8 +301,8 @@ static void spawns(void) {
   CHECK(waitpid(child, &status, 0) == child && status == 0);
   CHECK(system("exit 3") == 3 << 8);
   char line[8] = "";
-  FILE* const said = popen("echo hi", "r");
-  CHECK(said != NULL && fgets(line, sizeof line, said) != NULL && strcmp(line, "hi\n") == 0 && pclose(said) == 0);
+  FILE* const output = popen("echo hi", "r");
+  CHECK(output != NULL && fgets(line, sizeof line, output) != NULL && strcmp(line, "hi\n") == 0 && pclose(output) == 0);
 }
 
 static void forks(void) {
@@ -388,10 +388,10 @@ static void goes_on(void) {
 static void restricted_children(void) {
   static char stack[65536] __attribute__((aligned(16)));
   int status;
-  for (int which = 0; which < 3; ++which) {
+  for (int variant = 0; variant < 3; ++variant) {
     const pid_t child =
-        which == 2 ? clone(restricted_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) : vfork();
-    if (child == 0) restricted_child(which == 0 ? NULL : &status);
+        variant == 2 ? clone(restricted_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) : vfork();
+    if (child == 0) restricted_child(variant == 0 ? NULL : &status);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
     take();
     goes_on();

@@ -219,53 +219,54 @@ static void run_others(void* (*task)(void*), int count, void* argument) {
 }
 
 int main(int count, char** arguments) {
-  const char* const which = count > 1 ? arguments[1] : "";
-  if (strcmp(which, "phases") == 0) {  // the peak is neither the beginning nor the end
+  const char* const case_name = count > 1 ? arguments[1] : "";
+  if (strcmp(case_name, "phases") == 0) {  // the peak is neither the beginning nor the end
     keep();
     hold(100000);
     let_go();
     hold(1000);
     grow();
-  } else if (strcmp(which, "handover") == 0) {
+  } else if (strcmp(case_name, "handover") == 0) {
     hold(100000);
     run_others(free_for_another, 1, NULL);
     keep();
-  } else if (strcmp(which, "threads") == 0) {
+  } else if (strcmp(case_name, "threads") == 0) {
     pthread_barrier_init(&all_hold, NULL, 8);
     run_others(hold_with_others, 8, (void*)200000);
-  } else if (strcmp(which, "exec") == 0) {  // the next image has a smaller peak
+  } else if (strcmp(case_name, "exec") == 0) {  // the next image has a smaller peak
     keep();
     hold(100000);
     execl("/proc/self/exe", arguments[0], "kept", (char*)NULL);
     return 1;
-  } else if (strcmp(which, "exec-larger") == 0) {  // the next image has the larger peak, and this one's blocks are gone
+  } else if (strcmp(case_name, "exec-larger") ==
+             0) {  // the next image has the larger peak, and this one's blocks are gone
     keep();
     execl("/proc/self/exe", arguments[0], "phases", (char*)NULL);
     return 1;
-  } else if (strcmp(which, "sizes") == 0) {
+  } else if (strcmp(case_name, "sizes") == 0) {
     hold_sizes();
-  } else if (strcmp(which, "kinds") == 0 && count > 2) {
+  } else if (strcmp(case_name, "kinds") == 0 && count > 2) {
     have_each_kind(arguments[2]);
-  } else if (strcmp(which, "lost") == 0 || strcmp(which, "lost-threads") == 0) {
-    lose_memory(strcmp(which, "lost-threads") == 0);
+  } else if (strcmp(case_name, "lost") == 0 || strcmp(case_name, "lost-threads") == 0) {
+    lose_memory(strcmp(case_name, "lost-threads") == 0);
     exit(5);
-  } else if (strcmp(which, "held") == 0) {
+  } else if (strcmp(case_name, "held") == 0) {
     hold_memory();
-  } else if (strcmp(which, "abandoned") == 0) {
+  } else if (strcmp(case_name, "abandoned") == 0) {
     abort();
-  } else if (strcmp(which, "untouched") == 0) {
+  } else if (strcmp(case_name, "untouched") == 0) {
     kept_blocks[0] = malloc(310000000);
     await_end_of_input();
-  } else if (strcmp(which, "leak") == 0) {
+  } else if (strcmp(case_name, "leak") == 0) {
     struct pollfd input = {STDIN_FILENO, POLLIN, 0};
     while (poll(&input, 1, 1) == 0) leak();
-  } else if (strcmp(which, "two-categories") == 0) {
+  } else if (strcmp(case_name, "two-categories") == 0) {
     keep_made();
     free_made();
-  } else if (strcmp(which, "kept") == 0) {
+  } else if (strcmp(case_name, "kept") == 0) {
     keep();
   } else {
-    fprintf(stderr, "memory CASE: %s is no case\n", which);
+    fprintf(stderr, "memory CASE: %s is no case\n", case_name);
     return 2;
   }
   return 0;

@@ -47,7 +47,7 @@ TEST(difference, sites_of_one_place_count_by_their_category) {
   const std::vector<site_view> views = {view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::cross_thread)};
   ASSERT_EQ(sums_by_location(views, heap_category::cross_thread).size(), 1U);
   EXPECT_EQ(sums_by_location(views, heap_category::cross_thread)[0].allocations, 50U);
-  EXPECT_TRUE(sums_by_location(views, heap_category::retained).empty());
+  EXPECT_TRUE(sums_by_location(views, heap_category::kept).empty());
   const difference empty = differences_of(views, views);
   EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::same_thread)], 100U);
   EXPECT_EQ(empty.before[static_cast<std::size_t>(heap_category::cross_thread)], 50U);
@@ -117,8 +117,8 @@ TEST(difference, the_largest_is_first) {
 }
 
 TEST(difference, what_was_predicted_is_held_against_what_came) {
-  const auto holds = [](range said) {
-    return differences_of({promised(view("f()", 1, 100), said)}, {}).changes.at(0).is_as_predicted();
+  const auto holds = [](range prediction) {
+    return differences_of({promised(view("f()", 1, 100), prediction)}, {}).changes.at(0).is_as_predicted();
   };
   EXPECT_TRUE(holds({900, 1100})) << "1000 to 2000 came";
   EXPECT_TRUE(holds({1900, 5000}));

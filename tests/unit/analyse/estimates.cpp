@@ -115,7 +115,7 @@ void expect_within_totals(const format::recording& recording, const heap_finding
 }
 
 void expect_true_ranges(const char* name, const program& run) {
-  constexpr int least = runs * 93 / 100;  // 95 of 100, and twice the error of so many runs
+  constexpr int min_hits = runs * 93 / 100;  // 95 of 100, and twice the error of so many runs
   int true_peaks = 0, true_ends = 0;
   for (int seed = 0; seed < runs; ++seed) {
     sampled_program sampled(static_cast<std::uint64_t>(seed));
@@ -129,8 +129,8 @@ void expect_true_ranges(const char* name, const program& run) {
     true_peaks += holds(memory.peak_range, sampled.true_peak()) ? 1 : 0;
     true_ends += holds(memory.end_range, sampled.true_bytes()) ? 1 : 0;
   }
-  EXPECT_GE(true_peaks, least) << name;
-  EXPECT_GE(true_ends, least) << name;
+  EXPECT_GE(true_peaks, min_hits) << name;
+  EXPECT_GE(true_ends, min_hits) << name;
 }
 
 program grows(int blocks, std::size_t bytes, int freed) {

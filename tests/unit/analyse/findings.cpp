@@ -28,12 +28,11 @@ TEST(findings, blocks_from_before_the_second_thread_that_live_on_are_of_start_up
   EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}), heap_category::start_up);
   EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5, .start_up_blocks = 10, .busy_start_up_frees = 5}),
             heap_category::same_thread);
-  EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}, 1), heap_category::retained)
-      << "there is no second thread";
+  EXPECT_EQ(category_of({.blocks = 10, .start_up_blocks = 10}, 1), heap_category::kept) << "there is no second thread";
 }
 
 TEST(findings, blocks_in_use_at_the_end_are_kept) {
-  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 4}), heap_category::retained);
+  EXPECT_EQ(category_of({.blocks = 10, .own_frees = 4}), heap_category::kept);
   EXPECT_EQ(category_of({.blocks = 10, .own_frees = 5}), heap_category::same_thread);
 }
 

@@ -16,7 +16,7 @@ location_sums place_of(const char* function, const char* file, heap_category cat
   sums.copied = allocations * 10;
   sums.remote_frees = category == heap_category::cross_thread ? allocations : 0;
   sums.peak_bytes = allocations * 50;
-  sums.end_bytes = category == heap_category::retained ? sums.bytes : 0;
+  sums.end_bytes = category == heap_category::kept ? sums.bytes : 0;
   sums.growth = static_cast<double>(allocations) / 4;
   return sums;
 }
@@ -28,7 +28,7 @@ const located_sums& places() {
          {place_of("ns::parse", "/src/parse.cpp", heap_category::same_thread, 500),
           place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", heap_category::same_thread, 200),
           place_of("ns::send", "/src/send.cpp", heap_category::cross_thread, 40),
-          place_of("sparse", "/src/sparse.cpp", heap_category::retained, 3)}) {
+          place_of("sparse", "/src/sparse.cpp", heap_category::kept, 3)}) {
       located.locations.push_back(location);
       located.by_category[static_cast<std::size_t>(location.category)].push_back(location);
     }

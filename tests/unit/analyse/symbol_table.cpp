@@ -45,11 +45,12 @@ TEST_F(symbol_tables, say_what_elfutils_says) {
     int named = 0;
     for (int round = 0; round < 500; ++round) {
       const std::uint64_t address = std::uniform_int_distribution<std::uint64_t>(begin, end - 1)(random);
-      const char* const said = dwfl_module_addrname(module, address);
+      const char* const expected = dwfl_module_addrname(module, address);
       const char* const match = symbols.name_at(address);
-      EXPECT_EQ(said != nullptr ? said : std::string("nothing"), match != nullptr ? match : std::string("nothing"))
+      EXPECT_EQ(expected != nullptr ? expected : std::string("nothing"),
+                match != nullptr ? match : std::string("nothing"))
           << "at " << std::hex << address - begin;
-      named += said != nullptr ? 1 : 0;
+      named += expected != nullptr ? 1 : 0;
     }
     EXPECT_GT(named, 20) << "it must say something";
   }

@@ -37,7 +37,7 @@ call_site only_site(const format::recording& recording) {
 }
 call_counts counts_of(std::initializer_list<std::pair<format::call_counter, std::uint64_t>> pair) {
   call_counts result{};
-  for (const auto& [which, value] : pair) result[which] = value;
+  for (const auto& [counter, value] : pair) result[counter] = value;
   return result;
 }
 

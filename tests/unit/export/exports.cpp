@@ -41,9 +41,9 @@ format::recording example_recording() {
   return recording;
 }
 
-std::string collapsed(const profile& profile, measure which) {
+std::string collapsed(const profile& profile, measure shown_measure) {
   std::string file;
-  write_collapsed(profile, which, [&](std::string_view part) { file += part; });
+  write_collapsed(profile, shown_measure, [&](std::string_view part) { file += part; });
   return file;
 }
 std::string speedscope(const profile& profile) {

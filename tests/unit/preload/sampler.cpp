@@ -48,17 +48,17 @@ TEST(chance, weights_of_the_sampled_add_up_to_all) {
   constexpr int rounds = 300'000;
   std::int64_t left = points.next();
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t which = 0; which < std::size(sizes); ++which) {
-      left -= cost_of(sizes[which]);
+    for (std::size_t index = 0; index < std::size(sizes); ++index) {
+      left -= cost_of(sizes[index]);
       if (left >= 0) continue;
       while (left < 0) left += points.next();
-      weighted_counts[which] += points.weight(sizes[which]);
+      weighted_counts[index] += points.weight(sizes[index]);
     }
   }
-  for (std::size_t which = 0; which < std::size(sizes); ++which) {
-    const double weight = 1 / -std::expm1(-static_cast<double>(cost_of(sizes[which])) / 8192);
+  for (std::size_t index = 0; index < std::size(sizes); ++index) {
+    const double weight = 1 / -std::expm1(-static_cast<double>(cost_of(sizes[index])) / 8192);
     const double deviation = std::sqrt(rounds * weight);  // at most: of a sum of independent ones
-    EXPECT_NEAR(weighted_counts[which], rounds, 5 * deviation) << sizes[which];
+    EXPECT_NEAR(weighted_counts[index], rounds, 5 * deviation) << sizes[index];
   }
 }
 
