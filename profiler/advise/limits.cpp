@@ -158,37 +158,43 @@ limit limit_of(std::string_view text, double maximum) {
   if (metric == metrics.end()) {
     throw wrong_limit(
         "\"" + std::string(text) +
-        "\" begins with none of: allocations, bytes, copied bytes, remote frees, sites, peak, live at end, "
+        "\" names no metric; the metrics are: allocations, bytes, copied bytes, remote frees, sites, peak, live at "
+        "end, "
         "never freed, growth (a category may stand before these), cpu time, cpu share, heap share, lock waits, "
         "system calls, violations");
   }
   limit.metric = metric->second;
   for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
     if (!take(left, keyword)) continue;
-    if (left.empty()) throw wrong_limit("\"" + std::string(text) + "\": " + keyword + " what?");
+    if (left.empty()) throw wrong_limit("\"" + std::string(text) + "\" has no name after \"" + keyword + "\"");
     *destination = left.front();
     left.erase(left.begin());
   }
   limit.is_per_request = take(left, "per request");
-  if (!left.empty()) throw wrong_limit("\"" + std::string(text) + "\": what is \"" + std::string(left.front()) + "\"?");
+  if (!left.empty()) {
+    throw wrong_limit("\"" + std::string(text) + "\" has an unexpected \"" + std::string(left.front()) +
+                      "\"; only \"at function NAME\", \"at file NAME\" and \"per request\" may follow, in this order");
+  }
   const bool is_of_a_part = limit.category || !limit.function.empty() || !limit.file.empty();
   if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.is_per_request))) {
-    throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
+    throw wrong_limit("\"" + std::string(metric->first) +
+                      "\" counts the whole program: leave out the category, \"at\" and, for a share, \"per request\"");
   }
   if (is_of_processor(limit.metric) && limit.category)
-    throw wrong_limit("\"" + std::string(metric->first) + "\" has no categories");
+    throw wrong_limit("\"" + std::string(metric->first) + "\" counts no blocks: leave out the category");
   if (limit.metric == metric_kind::cpu_share && limit.function.empty() && limit.file.empty())
     throw wrong_limit("\"cpu share\" is 100 % of the whole program; it needs \"at function NAME\" or \"at file NAME\"");
   if (limit.is_per_request && (limit.metric == metric_kind::peak || limit.metric == metric_kind::growth ||
                                limit.metric == metric_kind::cpu_share))
-    throw wrong_limit("\"" + std::string(metric->first) + "\" has no value per request");
+    throw wrong_limit("\"" + std::string(metric->first) + "\" has no value per request: leave out \"per request\"");
   return limit;
 }
 
 limit limit_of(std::string_view expression) {
   const std::size_t sign = expression.find("<=");
   if (sign == std::string_view::npos) {
-    throw wrong_limit("\"" + std::string(expression) + "\" has no <=, as in 'same-thread allocations <= 1000'");
+    throw wrong_limit("\"" + std::string(expression) +
+                      "\" is neither a .toml file nor a limit, such as 'same-thread allocations <= 1000'");
   }
   std::string_view subject = expression.substr(0, sign), number = expression.substr(sign + 2);
   while (number.starts_with(' ')) number.remove_prefix(1);

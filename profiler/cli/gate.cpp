@@ -83,6 +83,7 @@ std::string checked_text(const limit_check& check) {
   const limit& limit = check.checked;
   const std::string value = limit_text(limit, check.value), low = limit_text(limit, check.range.low),
                     high = limit_text(limit, check.range.high);
+  if (limit.metric == limit::metric_kind::share) return "at least " + value;  // the low end of a range
   return low == high ? value : fmt::format("about {} ({}–{})", value, low, high);
 }
 

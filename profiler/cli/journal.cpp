@@ -240,7 +240,8 @@ void check(const journal_request& request) {
   }
   out.close();
   if (reader.damaged() != 0 || reader.lost_pieces() != 0)
-    throw failure(exit_code::check_failed, request.path + ": is damaged");
+    throw failure(exit_code::check_failed,
+                  request.path + ": the journal is damaged; tarn journal cat prints the lines that are whole");
 }
 
 void append(const journal_request& request) {

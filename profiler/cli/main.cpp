@@ -42,6 +42,17 @@ std::string one_line(std::string message) {
   return message;
 }
 
+// CLI11 reports a value that is no number as "Could not convert: --top = x".
+std::string text_of(const CLI::ParseError& error) {
+  constexpr std::string_view start = "Could not convert: ", sign = " = ";
+  const std::string text = one_line(error.what());
+  const std::size_t end_of_name = text.find(sign);
+  if (error.get_name() != "ConversionError" || end_of_name == std::string::npos || end_of_name < start.size())
+    return text;
+  return fmt::format("{}: '{}' is not a number", text.substr(start.size(), end_of_name - start.size()),
+                     text.substr(end_of_name + sign.size()));
+}
+
 // Names the optional component that is installed beside the command.
 std::string version_text() {
   std::string components;
@@ -98,7 +109,7 @@ int run(std::vector<std::string> arguments) {
     const auto subcommands = application.get_subcommands();
     const std::string help =
         subcommands.empty() ? "tarn --help" : fmt::format("tarn {} --help", subcommands.front()->get_name());
-    return report(exit_code::usage, fmt::format("{}; see {}", one_line(error.what()), help).c_str());
+    return report(exit_code::usage, fmt::format("{}; see {}", text_of(error), help).c_str());
   }
   return 0;
 }

@@ -341,7 +341,7 @@ recording_bounds bounds_of(const record_request& request) {
   const auto duration_of = [](const char* option, const std::string& text) {
     constexpr std::uint64_t longest_ns = std::uint64_t{1} << 60;
     if (text.ends_with('%'))
-      fail(exit_code::usage, "{} {}: a share of an unknown time; write 30s or 2min", option, text);
+      fail(exit_code::usage, "{} {}: a percentage needs a known duration; write 30s or 2min", option, text);
     const std::chrono::nanoseconds duration(text.empty() ? 0 : time_of(text, longest_ns));
     if (!text.empty() && duration < std::chrono::milliseconds(10))
       fail(exit_code::usage, "{} {}: shorter than 10 ms", option, text);
@@ -502,7 +502,7 @@ recording_command command_in(const CLI::App& command) {
     return recording_command::no_command;
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() != 0 && option->get_name() != "--pid")
-      fail(exit_code::usage, "{} takes no {}; a recording goes on as it began", arguments.front(), option->get_name());
+      fail(exit_code::usage, "{} takes only --pid; {} is fixed from the start", arguments.front(), option->get_name());
   }
   return arguments.front() == "start" ? recording_command::start : recording_command::stop;
 }

@@ -68,7 +68,7 @@ region_file::region_file(const std::string& path)
   if (header_->mark != region_mark || header_->version != region_version || header_->bytes != bytes) {
     ::munmap(start, bytes);
     ::close(file_);
-    fail(exit_code::io_error, "{} belongs to another version of Tarn", path);
+    fail(exit_code::io_error, "{} belongs to another version of Tarn; use the tarn of that version", path);
   }
 }
 
@@ -86,7 +86,9 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
   if (!is_own || before != interval) {
     if (header_ != nullptr) ::munmap(start, bytes);
     ::close(file_);
-    if (!is_own) fail(exit_code::io_error, "the process was recorded by another version of Tarn");
+    if (!is_own)
+      fail(exit_code::io_error,
+           "the process was recorded by another version of Tarn; use the tarn of that version, or restart the process");
     fail(exit_code::usage, "the process was recorded before with --sample {}, index stays; use it again", before);
   }
   set_sources(sources);

@@ -43,7 +43,9 @@ std::vector<std::string> units_of(std::string_view text, const std::string& path
     if (!member("file").empty())
       units.push_back(std::filesystem::weakly_canonical(std::filesystem::path(member("directory")) / member("file")));
   }
-  if (units.empty()) command::fail(command::exit_code::no_compile_commands, "{}: names no unit", path);
+  if (units.empty())
+    command::fail(command::exit_code::no_compile_commands,
+                  "{}: names no source file; for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON", path);
   return units;
 }
 

@@ -32,8 +32,11 @@ format::interval part_of(const format::recording& whole, const part_request& req
   const std::uint64_t end = whole.snapshots.back().at_ns;
   const format::interval requested_interval{request.begin.empty() ? 0 : time_of(request.begin, end),
                                             request.end.empty() ? end : time_of(request.end, end)};
-  if (requested_interval.from_ns >= requested_interval.to_ns)
-    fail(exit_code::usage, "--start {} is not before --end", request.begin);
+  if (requested_interval.from_ns >= requested_interval.to_ns) {
+    if (!request.end.empty()) fail(exit_code::usage, "--start {} is not before --end {}", request.begin, request.end);
+    fail(exit_code::usage, "--start {} is not before the end of the recording, {:.2f} s", request.begin,
+         static_cast<double>(end) / 1e9);
+  }
   return format::to_snapshots(whole, requested_interval);
 }
 

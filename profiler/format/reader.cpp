@@ -22,7 +22,7 @@ std::uint32_t read_small_number(decoder& input, std::uint32_t limit) {
 }
 // Reads an index into a list of `size` entries.
 std::uint32_t read_index(decoder& input, std::size_t size) {
-  if (size == 0) throw unreadable("a block that refers to what was not written");
+  if (size == 0) throw unreadable("a block that refers to a missing entry");
   return read_small_number(input, static_cast<std::uint32_t>(size - 1));
 }
 
@@ -122,7 +122,7 @@ void read_clock(decoder& input, recording& result) {
   clock_facts facts;
   facts.ticks = input.number();
   facts.nanoseconds = input.number();
-  if (facts.ticks == 0) throw unreadable("a clock that stood still");
+  if (facts.ticks == 0) throw unreadable("a clock that did not advance");
   result.clock = facts;
 }
 
@@ -165,7 +165,7 @@ void read_cpu_threads(decoder& input, recording& result) {
 // Adds the encoded step to `site`, which holds the site of the previous key.
 void read_site(decoder& input, const std::vector<site_facts>& sites, std::uint32_t& site) {
   const std::uint32_t step = read_index(input, sites.size());
-  if (step >= sites.size() - site) throw unreadable("a block that refers to what was not written");
+  if (step >= sites.size() - site) throw unreadable("a block that refers to a missing entry");
   site += step;
 }
 void read_key(decoder& input, const recording& recording, heap_key& key) {
@@ -377,16 +377,16 @@ std::string take_block(std::string_view& bytes, block_kind& kind) {
   block_header header;
   if (bytes.size() < sizeof header) throw unreadable("the file ends inside a block");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.mark != block_mark) throw unreadable("something else where a block should begin");
+  if (header.mark != block_mark) throw unreadable("no block where one should begin");
   if (header.packed > bytes.size() - sizeof header) throw unreadable("the file ends inside a block");
   const std::string_view packed = bytes.substr(sizeof header, header.packed);
   if (header.checksum != checksum_of(header, packed)) {
-    throw unreadable("a block that is not as it was written");
+    throw unreadable("a block with a wrong checksum");
   }
   if (header.unpacked > largest_block) throw unreadable("a block above the limit");
   std::string content(header.unpacked, '\0');
   const std::size_t size = ZSTD_decompress(content.data(), content.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size) != 0 || size != content.size()) throw unreadable("a block that does not unpack");
+  if (ZSTD_isError(size) != 0 || size != content.size()) throw unreadable("a block that cannot be decompressed");
   bytes.remove_prefix(sizeof header + header.packed);
   kind = static_cast<block_kind>(header.kind);
   return content;

@@ -494,7 +494,10 @@ std::chrono::nanoseconds detach_from(pid_t process) {
   const remote_process target(process);
   const remote_address start = target.module_start(loaded_library);
   if (start == 0) {
-    fail(exit_code::io_error, "process {} has become another program, which is not recorded", process);
+    fail(exit_code::io_error,
+         "process {} has become another program (exec), which is not recorded; to record it, run tarn record --pid "
+         "again",
+         process);
   }
   const remote_address detach = target.function_of(start, "tarn_recorder_detach");
   const remote_address stack = target.function_of(start, "tarn_recorder_stack");

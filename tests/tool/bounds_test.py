@@ -202,7 +202,7 @@ class Bounds(FolderTest):
 
     def test_commands_to_what_cannot_be_stopped_are_refused_in_one_line(self):
         self.assertIn("is not recorded", self.command(os.getpid(), "stop", code=3))
-        self.assertIn("stop takes no --heap", self.command(os.getpid(), "--heap", "stop", code=2))
+        self.assertIn("stop takes only --pid; --heap is fixed", self.command(os.getpid(), "--heap", "stop", code=2))
         running = self.start("--follow")
         self.assertIn("recorded with its children", self.command(running.pid, "stop", code=2))
         self.finish(running)
@@ -274,7 +274,7 @@ class Bounds(FolderTest):
         self.assertEqual((self.large_blocks("rec"), self.report("rec")["damage"]), (50, ""))
 
     def test_what_cannot_be_is_said(self):
-        for options, words in ((("--for", "10%"), "a share of an unknown time"), (("--for", "soon"), "invalid time"),
+        for options, words in ((("--for", "10%"), "a percentage needs"), (("--for", "soon"), "invalid time"),
                                (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
                                (("--every", "1s", "--follow"), "excludes"), (("--for", "1s", "--follow"), "excludes")):
             result = subprocess.run([PATHS.tarn, "record", *options, "--", "true"], capture_output=True, text=True,

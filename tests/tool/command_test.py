@@ -83,6 +83,11 @@ class CommandLine(CommandTest):
             self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{same-thread,cross-thread,"
                                             "start-up,kept}; see tarn report --help\n")
 
+    def test_a_text_where_a_number_is_wanted(self):
+        result = self.tarn("report", "--top", "x", "rec")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr, "tarn: --top: 'x' is not a number; see tarn report --help\n")
+
     def test_a_missing_subcommand_or_argument_is_wrong_usage(self):
         self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")

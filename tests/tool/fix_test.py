@@ -324,7 +324,7 @@ class BadInput(FixTest):
         self.assertIn(f"cannot read {self.folder}/compile_commands.json", self.fix(build=self.folder, code=10))
         for text in "[", "{}", "[]", '[{"file": 3}]':
             (self.folder / "compile_commands.json").write_text(text, encoding="utf-8")
-            self.assertIn("compile_commands.json: names no unit", self.fix(build=self.folder, code=10))
+            self.assertIn("compile_commands.json: names no source file", self.fix(build=self.folder, code=10))
 
     def test_another_build(self):
         self.changed("build/program", lambda path: shutil.copy(PATHS.tarn, path))

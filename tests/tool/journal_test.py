@@ -67,7 +67,7 @@ class Journal(FolderTest):
         self.assertEqual(err, "tarn: log: line 51 is damaged: it is not what was appended\n")
         out, err = self.tarn("check", "log", code=1)
         self.assertEqual(out.splitlines()[0], "log: 99 lines whole, 0 torn, 1 damaged, 0 pieces lost")
-        self.assertEqual(err, "tarn: log: is damaged\n")
+        self.assertEqual(err, "tarn: log: the journal is damaged; tarn journal cat prints the lines that are whole\n")
 
     def test_what_is_no_journal(self):
         (self.folder / "log").write_text("text\n", encoding="utf-8")

@@ -430,6 +430,7 @@ class Gate(ReportTest):
                         '"heap share" = "100 %"\n')
         self.gate(str(file))
         self.gate(str(file), options=("--requests", "999"), code=1)  # goes before the file's
+        self.assertIn("heap share: at least ", self.gate("heap share <= 0.0001 %", code=1).stdout)
         file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 1.5\n"sites" = "0k"\n')
         self.assertEqual(len(self.gate(str(file), code=1).stdout.splitlines()), 3)
 
@@ -440,7 +441,7 @@ class Gate(ReportTest):
             (self.folder / "limits.toml").write_text(text)
             code = 2 if words == "requests" else 3  # --requests is missing on the command line
             self.assertIn(words, self.gate(str(self.folder / "limits.toml"), code=code).stderr)
-        self.assertIn("has no <=", self.gate("allocations", code=2).stderr)
+        self.assertIn("is neither a .toml file nor a limit", self.gate("allocations", code=2).stderr)
         self.assertIn("No such file", self.tarn("gate", "nothing", "--max", "bytes <= 1", code=3).stderr)
         self.tarn("gate", "rec", code=2)
 

@@ -91,7 +91,8 @@ class Parts(unittest.TestCase):
 
     def test_times_that_mean_nothing(self):
         for words, why in ((("--start", "soon"), "invalid time 'soon'"), (("--end", "-1s"), "invalid time"),
-                           (("--start", "2", "--end", "1"), "--start 2 is not before --end"),
+                           (("--start", "2", "--end", "1"), "--start 2 is not before --end 1"),
+                           (("--start", "9h"), "--start 9h is not before the end of the recording, "),
                            (("--start", "nan"), "invalid time")):
             said = tarn("report", *words, "rec", code=2).stderr
             self.assertIn(why, said)
