@@ -141,6 +141,18 @@ heap* ready_heap() noexcept {
 
 // -------------------------------------------------------------- quarantine
 
+/// Keeps visitors out while the owner uses its magazines and its quarantine.
+class [[nodiscard]] using_arrays {
+ public:
+  [[gnu::always_inline]] explicit using_arrays(heap& self) noexcept : visits_(self.visits) { visits_.enter(); }
+  [[gnu::always_inline]] ~using_arrays() { visits_.leave(); }
+  using_arrays(const using_arrays&) = delete;
+  using_arrays& operator=(const using_arrays&) = delete;
+
+ private:
+  heaps::owner_lock& visits_;
+};
+
 [[gnu::noinline]] void give_slow(heap& self, void* block, size_class index) noexcept {
   const heaps::owning hold(self);
   self.deallocate(block, index);
@@ -154,20 +166,30 @@ heap* ready_heap() noexcept {
 
 // Does the same, and puts the other block into the magazine. For the usual heap.
 [[gnu::always_inline]] inline void retire(heap& self, void* block, size_class index, const void* site) noexcept {
-  void* const released = delay(self, block, index, site);
-  if (released == nullptr) [[unlikely]] {
-    return;
+  void* released = nullptr;
+  {
+    const using_arrays use(self);
+    released = delay(self, block, index, site);
+    if (released == nullptr) [[unlikely]] {
+      return;
+    }
+    void**& top = self.classes[index].closed_top;
+    if (!heaps::is_full(top)) [[likely]] {
+      *top++ = released;
+      return;
+    }
   }
-  void**& top = self.classes[index].closed_top;
-  if (heaps::is_full(top)) [[unlikely]] {
-    return give_slow(self, released, index);
-  }
-  *top++ = released;
+  give_slow(self, released, index);
+}
+
+void* delay_unusual(heap& self, void* block, size_class index, const void* site) noexcept {
+  const using_arrays use(self);
+  return delay(self, block, index, site);
 }
 
 // Does the same for a heap that is not the usual one.
 void retire_unusual(heap& self, void* block, size_class index, const void* site) noexcept {
-  if (void* const released = delay(self, block, index, site)) {
+  if (void* const released = delay_unusual(self, block, index, site)) {
     give_slow(self, released, index);
   } else if (self.policy.counting()) {  // a call is counted when it comes, not when its block leaves the quarantine
     self.classes[index].freed.add(1);
@@ -181,8 +203,9 @@ constexpr std::uint32_t shuffled_blocks = 8;
 
 // Brings the blocks of a magazine that was just filled into a random order, within groups. Returns how many there are.
 std::uint32_t shuffle(heap& self, size_class index) noexcept {
+  const using_arrays use(self);
   const heaps::class_state& filled = self.classes[index];
-  if (filled.front == nullptr) {  // a decay has taken the rest away
+  if (filled.front == nullptr) {  // a decay or a visitor has taken the rest away
     return 0;
   }
   void** const bottom = filled.bottom();
@@ -289,6 +312,21 @@ std::size_t hardened_block::first_changed() const noexcept {
   return has_free_tail() ? sizeof changed : room();  // all of a mark was overwritten by zeroes
 }
 
+namespace {
+
+// Takes a block out of a magazine of the usual heap; null if it is empty.
+[[gnu::always_inline]] inline void* take_usual(heap& self, size_class index) noexcept {
+  const using_arrays use(self);
+  void**& top = self.classes[index].closed_top;
+  void* const block = top[-1];
+  if (block != nullptr) [[likely]] {
+    --top;
+  }
+  return block;
+}
+
+}  // namespace
+
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   const size_class index = class_for(bytes, alignment);
   if (index >= detail::class_count) [[unlikely]] {
@@ -297,9 +335,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   detail::heap_front* const front = detail::local;
   heap* const self = usual_heap;
   if (self == front) [[likely]] {
-    void**& top = self->classes[index].closed_top;
-    if (void* const block = top[-1]) [[likely]] {
-      --top;
+    if (void* const block = take_usual(*self, index)) [[likely]] {
       return finished(block, index, bytes);
     }
   }
@@ -495,6 +531,7 @@ namespace {
   if (detail::local == &heaps::nobody || self->delayed == nullptr) {
     return;
   }
+  const using_arrays use(const_cast<heap&>(*self));
   for (size_class index = 0; index < detail::class_count; ++index) {
     self->delayed->empty(index, [index](void* block) {
       if (!hardened_block(block, index).is_wiped()) {

@@ -366,6 +366,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t hash_of_tops() const noexcept;
   bool is_worth_visiting() const noexcept;
   bool empty_idle_fronts(bool (*stop)() noexcept) noexcept;
+  bool drop_all_fronts(bool (*stop)() noexcept) noexcept;
   bool close_gaps(size_class index) noexcept;
   void set_capacity(size_class index, std::uint16_t capacity) noexcept;
   void tend_if_idle() noexcept {

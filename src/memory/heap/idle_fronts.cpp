@@ -72,11 +72,24 @@ bool heap::close_gaps(size_class index) noexcept {
   return true;
 }
 
+// Does the same for a heap whose owner keeps visitors out whenever it uses a magazine or the quarantine.
+bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
+  bool has_finished = true;
+  for (size_class index = 0; has_finished && index < detail::class_count; ++index) {
+    if (used_classes.contains(index)) {
+      drop_front(index);
+      has_finished = !stop() && !visits.is_wanted();
+    }
+  }
+  stock.clear();
+  return has_finished;
+}
+
 // Returns the blocks of front magazines to their slabs, all but the newest of each class. Returns false if it ended
 // early, because the owner waits or `stop` asked for it. Only a visitor may call it.
 bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
-  if (policy.hardened()) {
-    return true;
+  if (policy.closed()) {
+    return drop_all_fronts(stop);
   }
   taken_block group[max_group];
   std::size_t count = 0;

@@ -36,7 +36,8 @@ inline constexpr slot_table slots;
 /// Larger blocks are not held back.
 inline constexpr size_class last_delayed = detail::class_of(slot_table::max_bytes_of_class);
 
-/// The freed blocks of one heap that wait. Only the owner of the heap uses it, except for recall().
+/// The freed blocks of one heap that wait. Only the owner of the heap uses it, and visitors that
+/// it keeps out meanwhile (owner_lock), except for recall().
 class quarantine {
  public:
   /// Must be made in zeroed memory, so that pages which it does not use stay untouched.

@@ -219,6 +219,24 @@ CASE(idle_empties_magazines_of_sleepers) {
   for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 0);
 }
 
+// The quarantine of a thread that sleeps is emptied, too: 1 MiB for each thread stayed before.
+//@ tarn-only
+//@ env TARN_HARDEN=1
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_empties_quarantines_of_sleepers) {
+  if (guarded()) return;
+  for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 0);
+}
+
+//@ tarn-only
+//@ env TARN_HARDEN=1
+//@ env TARN_BACKGROUND_PURGE=0
+//@ broken-by free_leaks
+CASE(trim_empties_quarantines_of_sleepers) {
+  if (guarded()) return;
+  for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 1);
+}
+
 //@ tarn-only
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by free_leaks
@@ -457,8 +475,8 @@ static long page_faults(void) {
   return usage.ru_minflt;
 }
 
-// Kernels before 5.7 cannot do it, some sandboxes do not allow it, and for QEMU the old page is gone: there the pages are
-// copied.
+// Kernels before 5.7 cannot do it, some sandboxes do not allow it, and for QEMU the old page is gone: there the pages
+// are copied.
 static int pages_can_move(void) {
   const long page = sysconf(_SC_PAGESIZE);
   void* probe = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
