@@ -1,4 +1,5 @@
 // Shows the locking categories, one by one; docs/guide/sync.md explains them.
+#include <atomic>
 #include <coroutine>
 #include <cstdio>
 #include <exception>
@@ -42,6 +43,18 @@ int hit(int id) {
 }
 
 }  // namespace by_type
+
+namespace by_design {
+
+tarn::shared<std::map<std::string, std::atomic<int>>> hits;
+
+std::atomic<int>& hits_of(const std::string& path) {
+  return *hits.with([&](auto& entries) {
+    return tarn::outlives(&entries[path]);  // no entry is ever erased, and each is atomic
+  });
+}
+
+}  // namespace by_design
 
 int with_shared_data() {
   tarn::shared<std::map<int, session>> sessions{tarn::rank{10, "sessions"}};
@@ -150,6 +163,7 @@ std::size_t with_transient_data() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %d %zu %d %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), with_shared_data(), with_coroutines(),
-              with_reloadable_data(), with_reloadable_data_by_key(), with_read_only_data(), with_transient_data());
+  std::printf("%d %d %d %d %zu %d %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), ++by_design::hits_of("/"),
+              with_shared_data(), with_coroutines(), with_reloadable_data(), with_reloadable_data_by_key(),
+              with_read_only_data(), with_transient_data());
 }

@@ -14,6 +14,7 @@
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/lock_watch.hpp>
+#include <tarn/outlives.hpp>
 #include <tarn/rank.hpp>
 #include <tarn/spin_mutex.hpp>
 

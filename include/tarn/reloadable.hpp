@@ -16,6 +16,7 @@
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/listeners.hpp>
 #include <tarn/detail/versions.hpp>
+#include <tarn/outlives.hpp>
 
 namespace tarn {
 

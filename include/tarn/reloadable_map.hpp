@@ -1,6 +1,7 @@
 // The locking category "reloadable" by key: each value is replaced on its own.
 #pragma once
 
+#include <tarn/outlives.hpp>
 #include <tarn/reloadable.hpp>
 
 #include <chrono>

@@ -13,6 +13,7 @@
 #include <tarn/detail/handle.hpp>
 #include <tarn/detail/lock_watch.hpp>
 #include <tarn/detail/waiters.hpp>
+#include <tarn/outlives.hpp>
 #include <tarn/rank.hpp>
 
 namespace tarn {
@@ -43,13 +44,13 @@ auto call_if(bool is_wanted, Function&& function, T&... values) {
 ///
 /// Threads: any number use it at any time, but construction and destruction belong to one thread. A `const` shared
 /// gives `const` access, under the readers' lock where the Mutex has one (std::shared_mutex; glibc's lets readers
-/// starve a writer for seconds). A function may not return a reference, pointer, view or iterator out of with(), and
-/// a handle must have a name: violations of both fail to compile. The compiler cannot see a pointer that the function
-/// stores elsewhere. Errors: an exception releases the lock and is passed on; later locks succeed as usual.
-/// With TARN_CHECKS, locks taken in an order that can deadlock are a fault the first time that the orders differ; so
-/// is a lock that its holder takes again. Clang's -Wthread-safety treats it as a capability: a second lock() in one
-/// function is a warning. Cost: that of the Mutex, and one load when the lock is released after a change; with
-/// std::mutex, 8 bytes more than the mutex and the value together.
+/// starve a writer for seconds). A function may not return a reference, pointer, view or iterator out of with(), unless
+/// it is wrapped by tarn::outlives(), and a handle must have a name: violations of both fail to compile. The compiler
+/// cannot see a pointer that the function stores elsewhere. Errors: an exception releases the lock and is passed on;
+/// later locks succeed as usual. With TARN_CHECKS, locks taken in an order that can deadlock are a fault the first time
+/// that the orders differ; so is a lock that its holder takes again. Clang's -Wthread-safety treats it as a capability:
+/// a second lock() in one function is a warning. Cost: that of the Mutex, and one load when the lock is released after
+/// a change; with std::mutex, 8 bytes more than the mutex and the value together.
 template <class T, class Mutex = std::mutex>
 class TARN_CAPABILITY("shared") shared {
   static_assert(detail::lockable<Mutex>,

@@ -11,6 +11,7 @@
 #include <tarn/heap.hpp>
 #include <tarn/lock_free_pool.hpp>
 #include <tarn/object_cache.hpp>
+#include <tarn/outlives.hpp>
 #include <tarn/owned.hpp>
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>

@@ -44,6 +44,18 @@ std::string host() {
 const std::string& host() {
   return current.with([](const config& now) -> const std::string& { return now.hosts.front(); });
 }
+//- good
+const std::string* first_host() {
+  return current.with([](const config& now) { return tarn::outlives(now.hosts.data()); });
+}
+//- bad: would outlive the lock or snapshot
+const std::string* first_host() {
+  return current.with([](const config& now) { return now.hosts.data(); });
+}
+//- good
+void change() {
+  current.with([](const config&) {});
+}
 //- bad: the function must accept the values as T&
 void change() {
   current.with([](config& now) { now.timeout = 5; });

@@ -72,6 +72,45 @@ auto parts() {
 }
 
 //- good
+#include <map>
+#include <string>
+struct page {
+  int number = 0;
+};
+page* find() {
+  static tarn::shared<std::map<std::string, page>, std::shared_mutex> pages;
+  const page* const first = pages.read([](const auto& entries) { return tarn::outlives(&entries.begin()->second); });
+  const auto root = pages.with([](auto& entries) { return tarn::outlives(&entries["/"]); });
+  std::string_view name = pages.with([](auto& entries) {
+    return tarn::outlives(std::string_view(entries.begin()->first));
+  });
+  const auto perhaps = pages.with_if([](const auto& entries) { return !entries.empty(); },
+                                     [](auto& entries) { return tarn::outlives(&entries["/"]); });
+  const int sum = root->number + (*root).number + first->number + static_cast<int>(name.size());
+  return root == nullptr || sum == 0 || !perhaps ? nullptr : root.get();
+}
+//- bad: where the object lives on by design, return tarn::outlives(pointer)
+#include <map>
+#include <string>
+struct page {
+  int number = 0;
+};
+page* find() {
+  static tarn::shared<std::map<std::string, page>> pages;
+  return pages.with([](auto& entries) { return &entries["/"]; });
+}
+//- bad: would outlive the lock
+#include <map>
+#include <string>
+struct page {
+  int number = 0;
+};
+page* find() {
+  static tarn::shared<std::map<std::string, page>> pages;
+  return pages.with([](auto& entries) { return tarn::outlives(&entries["/"]).get(); });
+}
+
+//- good
 int sum_of_both() {
   return tarn::with(rows, read_often, [](table& a, table& b) { return a[0] + b[0]; });
 }

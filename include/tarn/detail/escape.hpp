@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <tarn/detail/outliving.hpp>
 #include <tarn/detail/synchronous.hpp>
 
 namespace tarn::detail {
@@ -40,6 +41,8 @@ struct may_refer<std::initializer_list<Element>> : std::true_type {};
 template <template <class, std::size_t> class Template, class Element, std::size_t Count>
 struct may_refer<Template<Element, Count>>
     : std::bool_constant<std::ranges::enable_view<Template<Element, Count>> || may_refer<Element>::value> {};
+template <class T>
+struct may_refer<outliving<T>> : std::false_type {};  // the program vouches for it
 template <>
 struct may_refer<void> : std::false_type {};
 
@@ -54,9 +57,11 @@ constexpr void result_stays_inside() {
                 "the function must accept the values as T&, or as const T& where they can only be read");
   runs_before_it_returns<Function, Arguments...>();
   if constexpr (std::is_invocable_v<Function, Arguments...> && !is_coroutine<Function, Arguments...>) {
-    static_assert(!may_refer<std::invoke_result_t<Function, Arguments...>>::value,
-                  "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
-                  "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside");
+    static_assert(
+        !may_refer<std::invoke_result_t<Function, Arguments...>>::value,
+        "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
+        "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside; where the object lives on by "
+        "design, return tarn::outlives(pointer)");
   }
 }
 
