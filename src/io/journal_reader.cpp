@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 #include "io/journal_format.hpp"
@@ -116,7 +117,9 @@ journal_reader::journal_reader(std::string path) {
   // The chunks no longer move, so that views of them stay valid.
   for (std::size_t index = 0; index < chunks_.size(); ++index) whole_walk.chunk(chunks_[index], heads[index]);
   std::stable_sort(whole_walk.entries.begin(), whole_walk.entries.end(), [](const placed& left, const placed& right) {
-    return std::pair(left.session, left.tick) < std::pair(right.session, right.tick);
+    // Where the counter is slow, as on Arm, lines of several chunks may have one time.
+    return std::tuple(left.session, left.tick, left.line.number) <
+           std::tuple(right.session, right.tick, right.line.number);
   });
   lines_.reserve(whole_walk.entries.size());
   for (const placed& entry : whole_walk.entries) lines_.push_back(entry.line);
