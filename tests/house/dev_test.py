@@ -52,7 +52,7 @@ class Dev(unittest.TestCase):
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
             "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\nfix: one\ncheck:\n"
-            "clang: four\nappserver: one\n", encoding="utf-8")
+            "clang: four\nappserver: one\narm: cross?\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -200,7 +200,18 @@ class Dev(unittest.TestCase):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("python3"),
                          [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
-        self.assertNotIn("Left out", output)
+        self.assertIn("Left out: 64-bit Arm (packages.txt, arm)\n", output)
+        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
+
+    def test_all_tests_include_arm_where_its_compiler_is(self):
+        for name in "aarch64-linux-gnu-g++", "qemu-aarch64-static":
+            (self.path / name).symlink_to(shutil.which("true"))
+        self.assertNotIn("Left out", self.dev("test", "--all"))
+        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release", "arm"])
+        self.file("have", "one", "two", "three", "maybe", "gcc-multilib")
+        output = self.dev("test", "--all")
+        self.assertIn("Left out: 64-bit Arm, whose cross compiler Debian does not install beside gcc-multilib\n",
+                      output)
         self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
 
     def test_files_that_a_command_names_lie_where_the_caller_stands(self):

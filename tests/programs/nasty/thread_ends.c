@@ -182,7 +182,7 @@ CASE(many_threads_at_once) {
   size_t settled = 0;
   CHECK(pthread_barrier_init(&all_there, NULL, threads_at_once) == 0);
   pthread_attr_t small;
-  CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 65536) == 0);
+  CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 131072) == 0);
   for (int round = 0; round < 12; ++round) {
     for (uintptr_t i = 0; i < threads_at_once; ++i) {
       CHECK(pthread_create(&threads[i], &small, wait_with_blocks, (void*)i) == 0);
