@@ -56,7 +56,7 @@ struct class_table {
 /// The part of a heap that the fast path sees. The rest follows in memory/heap/heap.hpp. It is aligned so that a heap's
 /// address and a class fit into one word.
 struct alignas(128) heap_front {
-  void** top[class_count];  ///< only the owner uses them
+  void** top[class_count];  ///< only the owner writes them
   tarn::heap* resource;     ///< the public interface of this heap; null until first requested
   batch_cursor cursor;      ///< in the remote-free batch
   class_table served;       ///< the class from which malloc takes a size: heap::share_blocks() says why

@@ -10,7 +10,8 @@
 // the program, in a magazine (front or depot), in the remote batch of some heap, among
 // the remote frees of its slab, or free in its slab.
 //
-// Other threads than the owner only use the inbox, the atomics, and large blocks, which the lock of the space guards.
+// Other threads than the owner only use the inbox, the atomics, and large blocks, which the lock of the space guards. A
+// visitor acts for an owner that sleeps: visit() says how.
 // The owner is the heap's thread, or the thread that has set `state` to tending.
 // List links: they belong to the registry's list of heaps without an owner.
 #pragma once
