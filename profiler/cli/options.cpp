@@ -31,7 +31,9 @@ std::string markdown() {
       "ignores the environment.\n\n"
       "`limit` counts slabs of at least 64 KiB and whole size classes, also where their blocks are free:\n"
       "with a limit of 64 MiB a program gets somewhat less. If `initial` does not fit into the available\n"
-      "memory of the machine or the control group, one line says so, and threads start without.\n\n"
+      "memory of the machine or the control group, one line says so, and threads start without. From 4 MiB\n"
+      "on, that memory is read once, for the first thread; what each further thread reserves counts against\n"
+      "it.\n\n"
       "In a build of the `guard` preset the default of `guard` is 1.\n";
   return page;
 }
