@@ -15,16 +15,6 @@ constexpr double min_share_of_hold = 0.5;  // of the time that the lock is held
 constexpr double max_share_of_hold = 1.1;  // both times are estimates
 constexpr double min_listed_share = 0.05;  // of the time of all calls
 
-using frames = std::vector<std::uint64_t>;
-
-// A function that acquires a lock, with its callers.
-struct acquiring_function {
-  std::uint32_t image = 0;
-  std::uint64_t frame = 0;  // where it acquires the lock
-  code_location location;   // the same, with the name of the function
-  frames callers;
-};
-
 // The C++ library's own wrapper of pthread_mutex_lock, which has a name of its own without debug information.
 bool is_lock_wrapper(const code_location& location) { return location.function.starts_with("__gthread_"); }
 
@@ -33,28 +23,47 @@ bool is_own(const std::vector<code_location>& locations) {
                      [](const code_location& location) { return !is_wrapper(location) && !is_runtime_code(location); });
 }
 
+}  // namespace
+
+acquiring_functions::acquiring_functions(const format::recording& recording, const std::set<std::uint32_t>& sites,
+                                         const resolve_function& resolve)
+    : recording_(recording), resolve_(resolve) {
+  for (const std::uint32_t site : sites) add(recording.sites[site]);
+}
+
+bool acquiring_functions::has_later(std::uint32_t site) {
+  const auto [entry, is_new] = is_later_.try_emplace(site, false);
+  if (is_new) {
+    entry->second = std::any_of(functions_.begin(), functions_.end(), [&](const acquiring_function& function) {
+      return calls_later(function, recording_.sites[site]);
+    });
+  }
+  return entry->second;
+}
+
 // Adds the innermost function of the program itself, and those before it that its file has, such as code of the
 // standard library: without debug information, a name of that library may hide the program's code inlined in it.
-void add_functions(std::vector<acquiring_function>& functions, const format::site_facts& site,
-                   const resolve_function& resolve) {
+void acquiring_functions::add(const format::site_facts& site) {
   for (std::size_t index = 0; index < site.frames.size(); ++index) {
-    const std::vector<code_location> locations = resolve(site.image, site.frames[index]);
+    const std::vector<code_location> locations = resolve_(site.image, site.frames[index]);
     if (locations.empty() || is_runtime_module(locations.back().module)) continue;
-    functions.push_back({site.image, site.frames[index], locations.back(),
-                         frames(site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end())});
+    functions_.push_back({site.image,
+                          site.frames[index],
+                          locations.back(),
+                          {site.frames.begin() + static_cast<std::ptrdiff_t>(index) + 1, site.frames.end()}});
     if (is_own(locations) && !is_lock_wrapper(locations.back())) return;
   }
 }
 
 // Returns whether the stack is that of a call by this function after it acquired the lock.
-bool calls_later(const acquiring_function& function, const format::site_facts& site, const resolve_function& resolve) {
+bool acquiring_functions::calls_later(const acquiring_function& function, const format::site_facts& site) const {
   if (site.image != function.image || site.frames.size() <= function.callers.size()) return false;
   const std::size_t depth = site.frames.size() - function.callers.size();
   if (!std::equal(function.callers.begin(), function.callers.end(),
                   site.frames.begin() + static_cast<std::ptrdiff_t>(depth)))
     return false;
   const std::uint64_t frame = site.frames[depth - 1];
-  const std::vector<code_location> locations = resolve(site.image, frame);
+  const std::vector<code_location> locations = resolve_(site.image, frame);
   if (frame == function.frame || locations.empty()) return false;
   const code_location& location = locations.back();
   if (location.function.empty() || location.function != function.location.function ||
@@ -64,6 +73,8 @@ bool calls_later(const acquiring_function& function, const format::site_facts& s
                                                          : frame > function.frame;
 }
 
+namespace {
+
 struct acquisitions_of_lock {
   std::set<std::uint32_t> sites, threads;
   std::uint64_t held_ns = 0;
@@ -71,28 +82,18 @@ struct acquisitions_of_lock {
 
 std::vector<call_inside> calls_inside(const acquisitions_of_lock& acquisitions, const format::recording& recording,
                                       const resolve_function& resolve) {
-  std::vector<acquiring_function> functions;
-  for (const std::uint32_t site : acquisitions.sites) {
-    add_functions(functions, recording.sites[site], resolve);
-  }
+  acquiring_functions functions(recording, acquisitions.sites, resolve);
   struct call_times {
     call_inside sums;
     std::map<std::uint32_t, std::uint64_t> ns;  // by site
   };
   std::map<std::uint32_t, call_times> times;  // by number of the call
-  std::map<std::uint32_t, bool> is_inside;    // by site
   std::uint64_t total_ns = 0;
   for (const auto& [key, counts] : recording.calls) {
     if (!acquisitions.threads.contains(key.thread)) continue;
     const std::string name = call_name(key.number);
     if (name == "futex") continue;  // by which threads wait for locks
-    const auto [entry, is_new] = is_inside.try_emplace(key.site, false);
-    if (is_new) {
-      entry->second = std::any_of(functions.begin(), functions.end(), [&](const acquiring_function& function) {
-        return calls_later(function, recording.sites[key.site], resolve);
-      });
-    }
-    if (!entry->second) continue;
+    if (!functions.has_later(key.site)) continue;
     const std::uint64_t ns = format::nanoseconds(recording.clock, counts[format::call_ticks]);
     call_times& call = times[key.number];
     call.sums.name = name;

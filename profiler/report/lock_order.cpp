@@ -53,23 +53,6 @@ void print_inversion(analyse::analysis& analysis, const analyse::inversion& inve
   fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");
 }
 
-void print_chain(analyse::analysis& analysis, const analyse::wait_chain& chain, std::size_t rank) {
-  const format::recording& recording = analysis.recorded();
-  fmt::print("\n{}. up to {:.3f} s waited for a holder that waited itself\n", rank,
-             static_cast<double>(chain.nanoseconds) / 1e9);
-  for (std::size_t index = 0; index < chain.links.size(); ++index) {
-    const analyse::chain_link& link = chain.links[index];
-    fmt::print("   {}thread {} waited {:.3f} s for {}, at\n", index == 0 ? "" : "which meanwhile, ",
-               recording.threads[link.thread].id, static_cast<double>(link.nanoseconds) / 1e9,
-               lock_text(recording, link.lock, index));
-    print_stack(analysis, link.site);
-    fmt::print("   while thread {} held it, from\n", recording.threads[link.holder].id);
-    print_stack(analysis, link.holder_site);
-  }
-  fmt::print("   → do not wait for {} while {} is held\n", lock_text(recording, chain.links[1].lock, 1),
-             lock_text(recording, chain.links[0].lock, 0));
-}
-
 json json_of_lock(analyse::analysis& analysis, std::uint32_t lock) {
   const format::lock_facts& facts = analysis.recorded().locks[lock];
   return {
@@ -105,10 +88,6 @@ void print_orders(analyse::analysis& analysis, std::size_t top) {
   if (findings.unattributed != 0)
     fmt::print("\n{} locks were taken in pairs for which the recorder had no room\n",
                count_text(findings.unattributed, "time"));
-  for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
-    if (index == 0) fmt::print("\nWait chains\n");
-    print_chain(analysis, findings.chains[index], index + 1);
-  }
 }
 
 json json_of_orders(analyse::analysis& analysis, std::size_t top) {

@@ -1,6 +1,7 @@
 // Has three threads whose states are known at each time, for lanes_test.py. "worker" spins, waits for a lock that
 // "holder" holds while that sleeps, waits for a byte from main's pipe, and sleeps: 300 ms each. Prints when each phase
-// of a thread began and ended, on the monotonic clock.
+// of a thread began and ended, on the monotonic clock. With "chain", "first" waits for a lock that "second" holds,
+// which waits for one that "third" holds, which reads from main's pipe for 300 ms.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -85,9 +86,58 @@ void spin() {
   sleep_once();
 }
 
+bool is_waited_for(std::mutex& lock) {
+  return __atomic_load_n(&lock.native_handle()->__data.__lock, __ATOMIC_RELAXED) == 2;
+}
+[[gnu::noinline]] void read_and_hold(std::mutex& lock, std::latch& has_lock, int file) {
+  const std::lock_guard guard(lock);
+  has_lock.count_down();
+  wait_for_byte(file);
+}
+[[gnu::noinline]] void wait_and_hold(std::mutex& lock, std::latch& has_lock, std::mutex& next_lock) {
+  const std::lock_guard guard(lock);
+  has_lock.count_down();
+  const std::lock_guard next_guard(next_lock);
+}
+
+void wait_in_a_chain() {
+  std::array<int, 2> pipe{};
+  must(::pipe(pipe.data()) == 0);
+  std::mutex near_lock, far_lock;
+  std::latch far_is_held(1), near_is_held(1);
+  std::thread third([&] {
+    ::pthread_setname_np(::pthread_self(), "third");
+    read_and_hold(far_lock, far_is_held, pipe[0]);
+  });
+  far_is_held.wait();
+  std::thread second([&] {
+    ::pthread_setname_np(::pthread_self(), "second");
+    wait_and_hold(near_lock, near_is_held, far_lock);
+  });
+  near_is_held.wait();
+  std::thread first([&] {
+    ::pthread_setname_np(::pthread_self(), "first");
+    wait_for_lock(near_lock);
+  });
+  while (!is_waited_for(near_lock) || !is_waited_for(far_lock))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::int64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC);
+  std::this_thread::sleep_for(phase);
+  must(::write(pipe[1], "x", 1) == 1);
+  first.join();
+  const std::int64_t end_ns = nanoseconds_of(CLOCK_MONOTONIC);
+  second.join();
+  third.join();
+  std::printf("{\"waited_ns\": %lld}\n", static_cast<long long>(end_ns - begin_ns));
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char**) {
+  if (count > 1) {
+    wait_in_a_chain();
+    return 0;
+  }
   std::array<int, 2> pipe{};
   must(::pipe(pipe.data()) == 0);
   std::mutex lock;

@@ -104,6 +104,37 @@ class Lanes(FolderTest):
         self.assertEqual(part["to_ns"], [])
         self.assertEqual({len(state["intervals"]) for lane in part["threads"] for state in lane["parts"]}, {0})
 
+    def test_a_chain_of_waits_is_named(self):
+        for sources in (("--locks", "--cpu"), ("--locks", "--syscalls")):
+            waited_ns = json.loads(self.tarn("record", *sources, "-o", "rec", "--", PATHS.lanes, "chain"))["waited_ns"]
+            report = json.loads(self.tarn("report", "--json", "--quick", "rec"))
+            names = [thread["name"] for thread in report["threads"]]
+            chains = {tuple(names[thread] for link in chain["links"] for thread in link["threads"] + link["holders"]):
+                      chain for chain in report["wait_for"]}
+            chain = chains.get(("first", "second", "second", "third"))
+            self.assertTrue(chain, chains.keys())
+            for link, function in zip(chain["links"], ("wait_for_lock", "wait_and_hold")):
+                self.assertAlmostEqual(link["waited_ns"], waited_ns, delta=BOUND_NS + 0.1 * waited_ns)
+                self.assertIn(function, [frame["function"] for frame in link["waits_at"]["stack"]])
+            work = chain["work"][0]
+            self.assertEqual((work["state"], work["call"]), ("kernel", "read"), chain["work"])
+            self.assertIn("wait_for_byte", [frame["function"] for frame in work["stack"]])
+            self.assertAlmostEqual(work["ns"], waited_ns, delta=BOUND_NS + 0.2 * waited_ns)
+            text = " ".join(self.tarn("report", "--quick", "rec").split())
+            self.assertRegex(text, r"Longest wait: [\d.]+ m?s by first \(\d+\) for the mutex at lanes.cpp:\d+ "
+                                   r"wait_for_lock, held by second \(\d+\), which waited for the mutex at "
+                                   r"lanes.cpp:\d+ wait_and_hold, held by third \(\d+\), which waited in read at "
+                                   r"lanes.cpp:\d+ wait_for_byte\.")
+
+    def test_the_end_of_a_chain_is_what_the_holder_did_meanwhile(self):
+        # While it held the lock, it waited longer for the spin, when nobody waited for the lock.
+        report, _, lanes = self.record("--locks")
+        (chain,) = report["wait_for"]
+        work = chain["work"][0]
+        self.assertEqual((work["state"], work["call"]), ("sleep", "clock_nanosleep"), chain["work"])
+        self.assertGreater(work["ns"], 0.6 * chain["links"][0]["waited_ns"])
+        self.assertAlmostEqual(chain["links"][0]["waited_ns"], lanes["worker"]["lock_ns"], delta=BOUND_NS)
+
     def test_a_page_has_the_lanes(self):
         self.record("--locks")
         for option in ((), ("--redact",)):

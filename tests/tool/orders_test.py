@@ -96,7 +96,7 @@ class Texts(unittest.TestCase):
         self.assertIn("Locks are taken in 3 orders that could deadlock.", text)
         for words in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
                       "; so are 1 more, at the same places", "could deadlock, if a second thread did the same",
-                      "waited for a holder that waited itself", "mutex A is held, from", "and mutex B taken, at",
+                      "and meanwhile waited", "mutex A is held, from", "and mutex B taken, at",
                       "one order everywhere"):
             self.assertIn(words, text)
         self.assertNotIn("orders that could", tarn("report", "--source", "syscalls", "rec").stdout)

@@ -109,6 +109,10 @@ export function example() {
   ];
   data.timeline = course_of(data, 10);
   data.lanes = lanes_of(waiter, holder);
+  data.wait_for = [{links: [{lock: 'mutex', threads: [0], holders: [1], waits: 2, waited_ns: 7.8e9, held_ns: 8e9, waits_at: {stack: waiter}, held_from: {stack: holder}},
+                            {lock: 'reader-writer lock', threads: [1], holders: [2], waits: 3, waited_ns: 7e9, held_ns: 8e9, waits_at: {stack: holder}, held_from: {stack: waiter}}],
+                    work: [{state: 'sleep', call: 'clock_nanosleep', ns: 6e9, stack: waiter}, {state: 'running', ns: 1e9}]},
+                   {links: [{lock: 'mutex', threads: [0, 1], holders: [2], waits: 1, waited_ns: 1e7, waits_at: {stack: waiter}, held_from: {stack: holder}}]}];
   return data;
 }
 

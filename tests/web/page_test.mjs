@@ -300,6 +300,18 @@ const tests = {
     await close(without);
   },
 
+  async 'who waits for whom is said in one sentence, and with the stacks'() {
+    const page = await open(`${example_page}#tab=threads`);
+    const summaries = await page.$$eval('.wait-for summary', (elements) => elements.map((summary) => summary.textContent));
+    assert.match(summaries[0], /^7\.8 s: main waited for the mutex at await.*, held by work #1, which waited for the reader-writer lock at hold.*, held by work #2, which slept in clock_nanosleep at await/);
+    assert.match(summaries[1], /^10 ms: main, work #1 waited for the mutex at await.*, held by work #2$/);
+    for (const summary of await page.$$('.wait-for summary')) await summary.click();
+    const text = await page.innerText('.wait-for');
+    for (const phrase of ['while work #2 held the reader-writer lock', 'and meanwhile slept in clock_nanosleep, about 6.0 s, at', 'and meanwhile ran, about 1.0 s', 'What it did meanwhile is not known']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    await check_access(page, 'wait-for chains');
+    await close(page);
+  },
+
   async 'locks have waiters and holders, calls their sizes'() {
     const page = await open(`${example_page}#tab=locks&site=0`);
     let text = await page.innerText('.details');

@@ -166,6 +166,28 @@ export interface Lanes {
   others?: Lane_sums & {threads?: number};
 }
 
+// Threads wait for a lock that others hold, which wait in turn; and what the last holders did meanwhile.
+export interface Held_work {
+  state: string;
+  call?: string;
+  ns?: number;
+  stack?: number;
+}
+interface Wait_for_link {
+  lock?: string;
+  threads?: number[];
+  holders?: number[];
+  waits?: number;
+  waited_ns?: number;
+  held_ns?: number;
+  waits_at?: Somewhere;
+  held_from?: Somewhere;
+}
+export interface Wait_for {
+  links?: Wait_for_link[];
+  work?: Held_work[];
+}
+
 export interface Side {
   function?: string;
   file?: string;
@@ -245,6 +267,7 @@ export interface Data {
   };
   cpu?: Cpu | null;
   lanes?: Lanes | null;
+  wait_for?: Wait_for[];
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
   totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};

@@ -7,6 +7,7 @@ import type {View} from '../view';
 import {format_duration, format_number, grouped, plural, shown} from '../formatting';
 import {Threads} from './threads';
 import {seconds} from './timeline';
+import {Wait_for_chains} from './wait_for';
 import './lanes.css';
 
 export const states = ['running', 'runnable', 'lock', 'kernel', 'sleep', 'idle', 'unknown'] as const;
@@ -182,6 +183,7 @@ export function Threads_and_lanes({view}: {view: View}): JSX.Element {
   return (
     <>
       <Lanes view={view} />
+      <Wait_for_chains view={view} />
       <Threads view={view} />
     </>
   );
