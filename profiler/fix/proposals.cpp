@@ -28,6 +28,7 @@ constexpr std::array checks = {
     remedy_row{"reserve", "tarn-reserve", "Reserve before the loop", "no container grows in this line"},
     remedy_row{"recycle", "tarn-recycle", "Keep memory between the calls of a function",
                "this line fills no container that its function declares"},
+    remedy_row{"pooled", "tarn-pooled", "Make objects on the heap of the thread", "this line makes no object by new"},
     remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared", "no shared_ptr takes over a new object here"},
 };
 

@@ -22,14 +22,6 @@ using clang::isa;
 
 constexpr std::int64_t max_cleared_bytes = 256;  // make_shared<T>() zeroes members that `new T` leaves uninitialised
 
-bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record) {
-  const auto names_it = [&](const clang::CXXRecordDecl* type) {
-    return !type->lookup(context.DeclarationNames.getCXXOperatorName(clang::OO_Delete)).empty() ||
-           !type->lookup(context.DeclarationNames.getCXXOperatorName(clang::OO_New)).empty();
-  };
-  return names_it(&record) || !record.forallBases([&](const clang::CXXRecordDecl* base) { return !names_it(base); });
-}
-
 // Returns whether a value of a class can be handed on by moving or copying it.
 bool is_movable(const clang::CXXRecordDecl& record) {
   if (record.needsImplicitMoveConstructor() || record.needsImplicitCopyConstructor()) return true;

@@ -4,6 +4,7 @@
 
 #include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
+#include "profiler/tidy/pooled_check.hpp"
 #include "profiler/tidy/recycle_check.hpp"
 #include "profiler/tidy/reserve_check.hpp"
 
@@ -15,6 +16,7 @@ class check_module : public clang::tidy::ClangTidyModule {
   void addCheckFactories(clang::tidy::ClangTidyCheckFactories& factories) override {
     factories.registerCheck<hoist_check>("tarn-hoist");
     factories.registerCheck<make_shared_check>("tarn-make-shared");
+    factories.registerCheck<pooled_check>("tarn-pooled");
     factories.registerCheck<recycle_check>("tarn-recycle");
     factories.registerCheck<reserve_check>("tarn-reserve");
   }

@@ -207,6 +207,14 @@ bool has_type_of_pattern(const clang::ValueDecl& declaration) {
   return pattern != nullptr && !pattern->getType()->isDependentType();
 }
 
+bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record) {
+  const auto names_it = [&](const clang::CXXRecordDecl* type) {
+    return !type->lookup(context.DeclarationNames.getCXXOperatorName(clang::OO_Delete)).empty() ||
+           !type->lookup(context.DeclarationNames.getCXXOperatorName(clang::OO_New)).empty();
+  };
+  return names_it(&record) || !record.forallBases([&](const clang::CXXRecordDecl* base) { return !names_it(base); });
+}
+
 bool has_unusual_flow(const clang::FunctionDecl& function) {
   if (function.getBody() == nullptr) return true;
   bool is_unusual = false;

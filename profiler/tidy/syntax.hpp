@@ -4,6 +4,7 @@
 #include <clang/AST/ASTContext.h>
 #include <clang/AST/ASTTypeTraits.h>
 #include <clang/AST/Decl.h>
+#include <clang/AST/DeclCXX.h>
 #include <clang/AST/Expr.h>
 #include <clang/AST/Stmt.h>
 #include <llvm/ADT/ArrayRef.h>
@@ -66,6 +67,9 @@ bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statemen
 
 // Returns whether each instantiation gives the declaration the same type.
 bool has_type_of_pattern(const clang::ValueDecl& declaration);
+
+// Returns whether a class or one of its bases has an operator new or delete of its own.
+bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record);
 
 // Returns whether a function can be left or entered by a label, or suspended.
 bool has_unusual_flow(const clang::FunctionDecl& function);

@@ -51,7 +51,8 @@ class Whole(unittest.TestCase):
 
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
-        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-recycle", "tarn-reserve"])
+        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-pooled", "tarn-recycle",
+                                                     "tarn-reserve"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)
@@ -139,6 +140,16 @@ class Whole(unittest.TestCase):
             self.assertEqual(text, RECYCLING)
         # A folder of the system will do as well.
         self.assertIn("tarn::recycle", self.recycle(f"--extra-arg=-isystem{INCLUDES}")[1])
+
+    def test_a_class_in_a_shared_library_is_to_review(self):
+        text = "struct node {\n  node() {}\n};\nnode* make_node() { return new node; }\n"
+        for option, start in ("-fPIE", ": 'node' is made"), ("-fPIC", ": review: 'node' is made"):
+            unit = self.write("unit.cpp", text)
+            sites = self.write("sites.json", json.dumps(
+                {"sites": [{"file": str(unit), "line": 4, "check": "tarn-pooled", "bytes": 0}]}))
+            result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", f"--extra-arg={option}", checks="tarn-pooled",
+                               sites=sites)
+            self.assertIn(f"unit.cpp:1:8: warning{start}", result.stdout)
 
     def test_nothing_is_recycled_without_a_recording(self):
         unit = self.write("unit.cpp", RECYCLING.removeprefix("#pragma once\n"))

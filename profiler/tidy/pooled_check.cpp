@@ -1,0 +1,220 @@
+#include "profiler/tidy/pooled_check.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
+#include <clang/Lex/Lexer.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <string>
+#include <utility>
+
+#include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::SourceLocation;
+
+constexpr const char* pooled_header = "tarn/pooled.hpp";
+constexpr llvm::StringRef names_in_base[] = {"make", "give", "attempt", "to_size"};  // of tarn::pooled
+
+// Returns a base whose objects cannot be deleted for those of the class, or null. Then `delete` would not find the
+// operator of the class.
+const clang::CXXRecordDecl* base_without_virtual_end(const clang::CXXRecordDecl& record) {
+  for (const clang::CXXBaseSpecifier& base : record.bases()) {
+    const clang::CXXRecordDecl* type = base.getType()->getAsCXXRecordDecl();
+    if (type == nullptr || !type->hasDefinition()) return &record;
+    const clang::CXXDestructorDecl* destructor = type->getDestructor();
+    if (destructor == nullptr || !destructor->isVirtual()) return type;
+  }
+  return nullptr;
+}
+
+// Returns a base that may itself become one of tarn::pooled, or null. The class would then have two operators new.
+const clang::CXXRecordDecl* base_with_objects(const clang::ASTContext& context, const clang::CXXRecordDecl& record) {
+  const clang::CXXRecordDecl* result = nullptr;
+  record.forallBases([&](const clang::CXXRecordDecl* base) {
+    if (!base->isAbstract() && !context.getSourceManager().isInSystemHeader(base->getLocation())) result = base;
+    return result == nullptr;
+  });
+  return result;
+}
+
+// Returns whether a shared_ptr takes over a new object. std::make_shared, which saves more, takes no memory from a
+// class.
+bool is_for_shared_ptr(clang::ASTContext& context, const clang::Expr& creation) {
+  const clang::Stmt* node = &creation;
+  const clang::Stmt* user = user_of(context, node);
+  const auto is_shared = [](clang::QualType type) { return is_std_class(type, {"shared_ptr", "__shared_ptr"}); };
+  if (const auto* construction = llvm::dyn_cast_or_null<clang::CXXConstructExpr>(user))
+    return is_shared(construction->getType());
+  const auto* call = llvm::dyn_cast_or_null<clang::CXXMemberCallExpr>(user);
+  return call != nullptr && is_shared(call->getObjectType());
+}
+
+}  // namespace
+
+void pooled_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  if (!has_sites()) return;
+  finder->addMatcher(cxxNewExpr().bind("creation"), this);
+  finder->addMatcher(
+      callExpr(unless(isExpansionInSystemHeader()), callee(functionDecl(hasName("::std::make_unique")))).bind("call"),
+      this);
+  finder->addMatcher(cxxDeleteExpr().bind("end"), this);
+  finder->addMatcher(
+      cxxRecordDecl(isDefinition(), unless(isExpansionInSystemHeader()), unless(isImplicit())).bind("class"), this);
+  finder->addMatcher(staticAssertDecl(unless(isExpansionInSystemHeader())).bind("assertion"), this);
+  finder->addMatcher(varDecl(hasType(hasUnqualifiedDesugaredType(recordType(
+                                 hasDeclaration(cxxRecordDecl(hasAnyName("::tarn::heap", "::tarn::scoped_current")))))))
+                         .bind("heap"),
+                     this);
+}
+
+void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const clang::SourceManager& sources = *result.SourceManager;
+  if (const auto* assertion = result.Nodes.getNodeAs<clang::StaticAssertDecl>("assertion")) {
+    for (const auto& [name, location] : free_names(*result.Context, assertion->getAssertExpr()->getSourceRange()))
+      objections_.push_back({nullptr, name, {"an assertion speaks of the class", location}});
+    return;
+  }
+  if (const auto* derived = result.Nodes.getNodeAs<clang::CXXRecordDecl>("class")) {
+    if (derived->isDependentContext() || derived->getNumBases() < 2) return;
+    derived->forallBases([&](const clang::CXXRecordDecl* base) {
+      objections_.push_back(
+          {base->getCanonicalDecl(), "", {"a class has it and another base", derived->getLocation()}});
+      return true;
+    });
+    return;
+  }
+  if (const auto* heap = result.Nodes.getNodeAs<clang::VarDecl>("heap")) {
+    objections_.push_back({nullptr, "", {"a heap of Tarn may end before the object", heap->getLocation()}});
+    return;
+  }
+  if (const auto* end = result.Nodes.getNodeAs<clang::CXXDeleteExpr>("end")) {
+    const clang::QualType type = end->getDestroyedType();
+    const clang::CXXRecordDecl* record = type.isNull() ? nullptr : type->getAsCXXRecordDecl();
+    if (record != nullptr && end->isGlobalDelete())
+      objections_.push_back({record->getCanonicalDecl(), "", {"::delete frees the object", end->getBeginLoc()}});
+    return;
+  }
+  clang::QualType type;
+  const clang::Expr* expression = nullptr;
+  if (const auto* creation = result.Nodes.getNodeAs<clang::CXXNewExpr>("creation")) {
+    const clang::CXXRecordDecl* record = creation->getAllocatedType()->getAsCXXRecordDecl();
+    const bool is_in_library = sources.isInSystemHeader(sources.getExpansionLoc(creation->getBeginLoc()));
+    if (is_in_library || creation->isInstantiationDependent()) return;
+    if (record != nullptr && (creation->isGlobalNew() || creation->getNumPlacementArgs() != 0)) {
+      const char* const text = creation->isGlobalNew() ? "::new makes the object" : "the code chooses the memory here";
+      objections_.push_back({record->getCanonicalDecl(), "", {text, creation->getBeginLoc()}});
+    }
+    type = creation->getAllocatedType();
+    expression = creation;
+  } else {
+    const auto* call = result.Nodes.getNodeAs<clang::CallExpr>("call");
+    const clang::FunctionDecl* function = call->getDirectCallee();
+    const clang::TemplateArgumentList* arguments =
+        function == nullptr ? nullptr : function->getTemplateSpecializationArgs();
+    if (arguments == nullptr || arguments->get(0).getKind() != clang::TemplateArgument::Type) return;
+    type = arguments->get(0).getAsType();
+    expression = call;
+  }
+  if (sites().find(sources, expression->getSourceRange()) == nullptr) return;
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || record->getDefinition() == nullptr) return;
+  record = record->getDefinition();
+  candidates_.push_back({record, expression->getBeginLoc(), judge(*result.Context, *record, *expression)});
+}
+
+verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDecl& record,
+                            const clang::Expr& expression) const {
+  const SourceLocation creation = expression.getBeginLoc();
+  const std::string name = record.getNameAsString();
+  const auto refuse = [creation](const std::string& text, SourceLocation location) {
+    return refusal(creation, {text, location});
+  };
+  const SourceLocation start = record.getLocation();
+  if (record.isInStdNamespace() || context.getSourceManager().isInSystemHeader(start))
+    return refuse("the class is of a library", creation);
+  if (is_for_shared_ptr(context, expression))
+    return refuse("a shared_ptr takes it over: std::make_shared saves more", creation);
+  if (!context.getLangOpts().CPlusPlus20) return refuse("the unit is compiled for a C++ before C++20", creation);
+  if (!finds_header(pooled_header))
+    return refuse("no include folder of the unit has <" + std::string(pooled_header) + ">", creation);
+  if (!is_editable(context, record.getSourceRange()) || !is_editable(context, record.getBraceRange()))
+    return refuse("a macro writes the class", start);
+  if (record.isUnion() || record.isLambda() || name.empty()) return refuse("the class has no name", start);
+  if (record.getDescribedClassTemplate() != nullptr || record.isDependentContext() ||
+      llvm::isa<clang::ClassTemplateSpecializationDecl>(record) ||
+      record.getTemplateInstantiationPattern() != nullptr) {
+    return refuse("a template writes the class", start);
+  }
+  if (record.getQualifier() != nullptr) return refuse("the class is defined outside of its scope", start);
+  if (record.isAggregate())
+    return refuse("the class is an aggregate: a base would take the first of its values", start);
+  if (declares_own_delete(context, record)) return refuse("the class has its own operator new or delete", start);
+  if (const clang::CXXRecordDecl* base = base_without_virtual_end(record))
+    return refuse("'" + base->getNameAsString() + "' has no virtual destructor: delete may pass by the class",
+                  base->getLocation());
+  if (const clang::CXXRecordDecl* base = base_with_objects(context, record))
+    return refuse("'" + base->getNameAsString() + "' may have objects of its own, and become pooled",
+                  base->getLocation());
+  if (has_directives(context.getSourceManager(), record.getSourceRange()))
+    return refuse("the class differs from configuration to configuration", start);
+  const auto find_name = [&](clang::SourceRange range) {
+    for (const auto& [word, location] : free_names(context, range)) {
+      if (is_one_of(word, names_in_base)) return location;
+    }
+    return SourceLocation();
+  };
+  SourceLocation shared_name = find_name(record.getSourceRange());
+  for (const clang::CXXMethodDecl* method : record.methods()) {
+    const clang::FunctionDecl* body = nullptr;
+    if (shared_name.isInvalid() && method->hasBody(body) && is_editable(context, body->getSourceRange()))
+      shared_name = find_name(body->getSourceRange());
+  }
+  if (shared_name.isValid()) return refuse("tarn::pooled has this name, too", shared_name);
+
+  verdict result;
+  result.level = certainty::proven;
+  // Each library with Tarn inside has its own heaps.
+  if (context.getLangOpts().PICLevel != 0 && !context.getLangOpts().PIE) {
+    result.level = certainty::review;
+    result.notes.push_back({"the unit is for a shared library: code outside of it must not delete the object", start});
+  }
+  result.location = start;
+  result.text = "'" + name + "' is made on the heap of the thread, without a lock: tarn::pooled";
+  result.header = pooled_header;
+  const auto* final_mark = record.getAttr<clang::FinalAttr>();
+  const SourceLocation last = record.getNumBases() != 0 ? (record.bases_end() - 1)->getEndLoc()
+                              : final_mark != nullptr   ? final_mark->getLocation()
+                                                        : start;
+  const SourceLocation after =
+      clang::Lexer::getLocForEndOfToken(last, 0, context.getSourceManager(), context.getLangOpts());
+  const std::string base = "public tarn::pooled<" + name + ">";
+  result.edits.push_back(clang::FixItHint::CreateInsertion(after, (record.getNumBases() != 0 ? ", " : " : ") + base));
+  return result;
+}
+
+void pooled_check::onEndOfTranslationUnit() {
+  for (candidate& next : candidates_) {
+    const auto match = llvm::find_if(objections_, [&](const objection& problem) {
+      if (problem.record != nullptr) return problem.record == next.record->getCanonicalDecl();
+      return problem.name.empty() || problem.name == next.record->getName();
+    });
+    if (next.result.level == certainty::proven && match != objections_.end())
+      next.result = refusal(next.creation, match->problem);
+    add(next.record->getLocation(), std::move(next.result));
+  }
+  candidates_.clear();
+  objections_.clear();
+  edit_check::onEndOfTranslationUnit();
+}
+
+}  // namespace tarn::tidy

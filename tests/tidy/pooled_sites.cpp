@@ -1,0 +1,163 @@
+// check: tarn-pooled -Wno-unused-variable
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+// inserts: #include <tarn/pooled.hpp>
+#include <type_traits>
+#include <utility>
+
+// proven: 'edited' is made on the heap of the thread
+// becomes: struct edited : public tarn::pooled<edited> {
+struct edited {
+  edited() {}
+};
+struct aggregate {
+  int number = 0;
+};
+struct has_own_new {
+  has_own_new() {}
+  void* operator new(std::size_t bytes) { return std::malloc(bytes); }
+  void operator delete(void* block) { std::free(block); }
+};
+struct inherits_new : has_own_new {
+  inherits_new() {}
+};
+struct plain_base {
+  plain_base() {}
+};
+struct on_plain_base : plain_base {
+  on_plain_base() {}
+};
+struct asserted {
+  asserted() {}
+  int number = 0;
+};
+static_assert(std::is_standard_layout_v<asserted> && sizeof(asserted) == 4);
+struct made_globally {
+  made_globally() {}
+};
+struct freed_globally {
+  freed_globally() {}
+};
+template <class Value>
+struct of_a_template {
+  explicit of_a_template(Value initial) : value(initial) {}
+  Value value;
+};
+#define CLASS(name) \
+  struct name {     \
+    name() {}       \
+  }
+CLASS(of_a_macro);
+struct outer {
+  struct inner;
+};
+struct outer::inner {
+  inner() {}
+};
+struct configured {
+  configured() {}
+#ifdef NDEBUG
+  int number = 0;
+#endif
+};
+int make(int number);
+struct has_the_name {
+  has_the_name() : number(make(3)) {}
+  int number;
+};
+struct has_objects {
+  has_objects() {}
+  virtual ~has_objects() = default;
+};
+struct derived : has_objects {};
+struct first_base {
+  virtual ~first_base() = default;
+};
+struct second_base {
+  virtual ~second_base() = default;
+};
+struct has_two_bases : first_base, second_base {};
+struct placed {
+  placed() {}
+};
+struct taken_over {
+  taken_over() {}
+};
+struct replaced {
+  replaced() {}
+};
+struct not_recorded {
+  not_recorded() {}
+};
+
+template <class Value>
+void use(const Value& value);
+
+void objects() {
+  // site: 0
+  use(new edited);
+  use(new not_recorded);
+  // no edit: the class is an aggregate
+  // site: 0
+  use(new aggregate{3});
+  // no edit: the class has its own operator new or delete
+  // site: 0
+  use(new has_own_new);
+  // no edit: the class has its own operator new or delete
+  // site: 0
+  use(new inherits_new);
+  // no edit: 'plain_base' has no virtual destructor
+  // site: 0
+  use(new on_plain_base);
+  // no edit: an assertion speaks of the class
+  // site: 0
+  use(std::make_unique<asserted>());
+  // no edit: ::new makes the object
+  // site: 0
+  use(::new made_globally);
+  // no edit: ::delete frees the object
+  // site: 0
+  auto* const object = new freed_globally;
+  ::delete object;
+  // no edit: a template writes the class
+  // site: 0
+  use(new of_a_template<int>(3));
+  // no edit: a macro writes the class
+  // site: 0
+  use(new of_a_macro);
+  // no edit: the class is defined outside of its scope
+  // site: 0
+  use(new outer::inner);
+  // no edit: the class differs from configuration to configuration
+  // site: 0
+  use(new configured);
+  // no edit: tarn::pooled has this name, too
+  // site: 0
+  use(new has_the_name);
+  // no edit: the class is of a library
+  // site: 0
+  use(new std::string("text"));
+  // no edit: 'has_objects' may have objects of its own
+  // site: 0
+  use(new derived);
+  // no edit: a class has it and another base
+  // site: 0
+  use(new first_base);
+  // no edit: the code chooses the memory here
+  // site: 0
+  use(new placed);
+  use(new (std::malloc(sizeof(placed))) placed);
+  // no edit: a shared_ptr takes it over: std::make_shared saves more
+  // site: 0
+  std::shared_ptr<taken_over> shared(new taken_over);
+  // no edit: a shared_ptr takes it over
+  // site: 0
+  std::shared_ptr<replaced>().reset(new replaced);
+  // site: 0
+  use(new int(3));
+  // site: 0
+  use(std::make_shared<not_recorded>());
+}
