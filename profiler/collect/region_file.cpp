@@ -361,14 +361,20 @@ std::map<lock_key, lock_counts> open_cells(const recording& recording) {
 void region_file::read_open_uses(recording& target, const std::map<lock_key, lock_counts>& before) const {
   std::atomic_thread_fence(std::memory_order_acquire);  // what a cell has counted is no longer open
   target.open_uses.clear();
+  target.open_calls.clear();
   const std::uint64_t now = first_tick_ + target.clock.ticks;
-  const auto read_use = [&](const open_use& use, bool is_wait, std::uint32_t thread) {
+  // Returns the key of a use and when it began, or 0 as that time.
+  const auto opened = [&](const open_use& use) -> std::pair<std::uint64_t, std::uint64_t> {
     const std::uint64_t since = use.since.load(std::memory_order_acquire);
-    if (since == 0) return;
     const std::uint64_t key = use.key.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     // One that began before this recorder was there may have ended while nothing was recorded.
-    if (use.since.load(std::memory_order_relaxed) != since || since >= now || since < first_tick_) return;
+    const bool is_valid = use.since.load(std::memory_order_relaxed) == since && since < now && since >= first_tick_;
+    return {key, is_valid ? since : 0};
+  };
+  const auto read_use = [&](const open_use& use, bool is_wait, std::uint32_t thread) {
+    const auto [key, since] = opened(use);
+    if (since == 0) return;
     const lock_key cell = {static_cast<std::uint32_t>(key >> 32), thread, static_cast<std::uint32_t>(key)};
     const bool is_new =
         target.open_uses.try_emplace({is_wait, cell.site, thread, cell.lock}, since - first_tick_).second;
@@ -386,6 +392,10 @@ void region_file::read_open_uses(recording& target, const std::map<lock_key, loc
     if (record.image != newest) continue;
     read_use(record.wait, true, number);
     for (const open_use& hold : record.holds) read_use(hold, false, number);
+    if (const auto [key, since] = opened(record.call); since != 0) {
+      const call_key call = {static_cast<std::uint32_t>(key >> 32), number, static_cast<std::uint32_t>(key)};
+      target.open_calls.try_emplace(call, since - first_tick_);
+    }
   }
   for (const auto& [cell, old] : before) {
     lock_counts& counts = target.acquisitions[cell];

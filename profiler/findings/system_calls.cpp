@@ -348,6 +348,13 @@ call_findings find_calls(const format::recording& recording) {
       findings.index_by_site[{site, group->sums.number}] = findings.sites.size();
     findings.sites.push_back(std::move(group->sums));
   }
+  for (const auto& [key, since] : recording.open_calls) {
+    const std::uint64_t ticks = recording.clock.ticks - std::min(since, recording.clock.ticks);
+    findings.unfinished.push_back(
+        {key.site, key.thread, call_name(key.number), format::nanoseconds(recording.clock, ticks)});
+  }
+  std::stable_sort(findings.unfinished.begin(), findings.unfinished.end(),
+                   [](const auto& a, const auto& b) { return a.nanoseconds > b.nanoseconds; });
   return findings;
 }
 

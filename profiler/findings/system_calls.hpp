@@ -39,10 +39,18 @@ struct call_site {
   std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the processor time
 };
 
+// A call that had not returned when the recording ended. Its time is in no sum.
+struct unfinished_call {
+  std::uint32_t site = 0, thread = 0;
+  std::string name;
+  std::uint64_t nanoseconds = 0;  // so far
+};
+
 struct call_findings {
   std::uint64_t calls = 0, nanoseconds = 0;
-  double error = 0;              // as of a site; not 0 where windows may have missed calls
-  std::vector<call_site> sites;  // the most calls first
+  double error = 0;                         // as of a site; not 0 where windows may have missed calls
+  std::vector<call_site> sites;             // the most calls first
+  std::vector<unfinished_call> unfinished;  // the longest first
 
   bool has_remedy() const {
     return std::any_of(sites.begin(), sites.end(), [](const call_site& site) { return !site.remedy.empty(); });

@@ -54,9 +54,10 @@ void settle_times(std::map<cpu_key, cpu_counts>& cells) {
   std::erase_if(cells, [](const auto& cell) { return cell.second == cpu_counts{}; });
 }
 
-// Lets waits and holds that began before a part begin with it.
+// Lets waits, holds and calls that began before a part begin with it.
 void begin_open_uses_at(recording& part, std::uint64_t ticks) {
   for (auto& [key, since] : part.open_uses) since = std::max(since, ticks);
+  for (auto& [key, since] : part.open_calls) since = std::max(since, ticks);
 }
 
 class collector final : public watcher {
@@ -130,6 +131,7 @@ class collector final : public watcher {
       const double ticks = nanoseconds_of_part * static_cast<double>(whole.clock.ticks) /
                            static_cast<double>(std::max<std::uint64_t>(whole.clock.nanoseconds, 1));
       part.open_uses = whole.open_uses;
+      part.open_calls = whole.open_calls;
       begin_open_uses_at(part, ticks < static_cast<double>(whole.clock.ticks)
                                    ? whole.clock.ticks - static_cast<std::uint64_t>(ticks)
                                    : 0);

@@ -298,6 +298,17 @@ void read_open_uses(decoder& input, recording& result) {
   }
 }
 
+void read_open_calls(decoder& input, recording& result) {
+  result.open_calls.clear();
+  while (!input.at_end()) {
+    call_key key;
+    key.site = read_index(input, result.sites.size());
+    key.thread = read_index(input, result.threads.size());
+    key.number = read_small_number(input, max_call_number);
+    result.open_calls[key] = input.number();
+  }
+}
+
 void read_work(decoder& input, recording& result) {
   work_facts facts;
   facts.collector_us = input.number();
@@ -356,6 +367,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
     case block_kind::leaks: return read_leaks(input, result);
     case block_kind::open_uses: return read_open_uses(input, result);
+    case block_kind::open_calls: return read_open_calls(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;

@@ -27,7 +27,8 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
-                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses };
+                                        cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
+                                        open_calls };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -297,7 +298,8 @@ struct recording {
   std::map<lock_key, lock_counts> acquisitions;
   std::map<wait_key, wait_counts> waits;
   std::map<order_key, order_counts> orders;
-  std::map<open_key, std::uint64_t> open_uses;  // and when each began, by the clock
+  std::map<open_key, std::uint64_t> open_uses;   // and when each began, by the clock
+  std::map<call_key, std::uint64_t> open_calls;  // likewise, of the calls that had not returned
   std::vector<quiet_facts> quiet_regions;
   std::map<violation_key, violation_counts> violations;
   cpu_recording cpu;

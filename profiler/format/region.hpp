@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 7;
+constexpr std::uint32_t region_version = 8;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -117,9 +117,9 @@ struct excerpt_record {
   std::uint32_t reserved;
   event_record events[excerpt_capacity];
 };
-// A wait for a lock or a hold of one that has not ended: the key of its cell, and when it began, in ticks of the clock;
-// 0: there is none. Its counters are added after it has ended, so a reader that reads the cell first never counts
-// twice.
+// A wait for a lock, a hold of one or a system call that has not ended: the key of its cell, and when it began, in
+// ticks of the clock; 0: there is none. Its counters are added after it has ended, so a reader that reads the cell
+// first never counts twice.
 struct open_use {
   std::atomic<std::uint64_t> key, since;
 };
@@ -139,6 +139,7 @@ struct thread_record {
   std::atomic<std::uint64_t> name[2];
   std::atomic<offset> excerpts;  // the first excerpt
   open_use wait, holds[max_open_holds];
+  open_use call;  // in which the thread is; of a nested one in a signal's handler, only that one
 };
 
 // Addresses of the stack of a thread, by the kernel's id of the thread; it may have ended.

@@ -338,6 +338,17 @@ void writer::open_uses(const recording& now) {
   written_.open_uses = now.open_uses;
 }
 
+void writer::open_calls(const recording& now) {
+  if (now.open_calls == written_.open_calls) return;
+  encoder output;
+  for (const auto& [key, since] : now.open_calls) {
+    for (const std::uint32_t word : {key.site, key.thread, key.number}) output.number(word);
+    output.number(since);
+  }
+  put_part(block_kind::open_calls, output.bytes());
+  written_.open_calls = now.open_calls;
+}
+
 void writer::peak(const recording& now) {
   if (now.peak_ns == written_.peak_ns) return;
   encoder output;
@@ -406,7 +417,10 @@ void writer::changes(const recording& now) {
   cells(block_kind::violations, now.violations, written_.violations);
   cells(block_kind::cpu_cells, now.cpu.cells, written_.cpu.cells);
   open_uses(now);
-  if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
+  open_calls(now);
+  // A thread that only waits in a call changes no count, but the time for which it has waited.
+  const bool needs_clock = bytes_ + snapshot_.bytes().size() != before || !now.open_calls.empty();
+  if (needs_clock && now.clock != written_.clock) clock(now);
   peak(now);
   residence(now);
   leaks(now);

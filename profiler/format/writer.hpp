@@ -49,6 +49,7 @@ class writer {
   void residence(const recording& now);
   void leaks(const recording& now);
   void open_uses(const recording& now);
+  void open_calls(const recording& now);
   void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>

@@ -7,8 +7,10 @@
 #include "profiler/preload/call_time.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/long_calls.hpp"
+#include "profiler/preload/open_use.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/substitute.hpp"
+#include "profiler/preload/threads.hpp"
 #include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {
@@ -116,6 +118,7 @@ extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* 
   }
   // A child of fork also returns through here, and must not count.
   if (cell != nullptr && is_recorded()) {
+    if (thread* const self = thread::current_if_known()) close(self->counts().call);
     call_ended(*cell, weight_of(call->carried), call->began, call->number, arguments, call->result);
   }
 }

@@ -13,9 +13,11 @@
 
 #include "profiler/preload/base/kernel_signals.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next.hpp"
+#include "profiler/preload/open_use.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/seccomp.hpp"
 #include "profiler/preload/substitute.hpp"
@@ -152,6 +154,11 @@ void handle(ucontext_t& context) noexcept {
     registers[REG_R11] = static_cast<greg_t>(carried_value(call, replacement));
     constexpr int argument_registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
     registers[argument_registers[replacement->argument]] = arguments[replacement->argument];
+  }
+  // The calls that end a thread or a program do not return.
+  if (call.cell != nullptr && number != SYS_exit && number != SYS_exit_group) {
+    if (thread* const self = thread::current_in_signal(stack))
+      open(self->counts().call, call.cell->key.load(std::memory_order_relaxed), clock_ticks());
   }
   go_to(reinterpret_cast<std::uintptr_t>(tarn_call));
 }

@@ -6,6 +6,7 @@
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/locks.hpp"
+#include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/own_heap.hpp"
 #include "profiler/preload/quiet.hpp"
@@ -45,6 +46,7 @@ void in_child() noexcept {
   begin_memory_anew();
   begin_threads_anew();
   begin_thread_starts_anew();
+  begin_waits_anew();
   begin_locks_anew();
   begin_regions_anew();
   const bool keeps_recording = follow_fork() && set_up();

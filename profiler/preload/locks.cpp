@@ -6,6 +6,7 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/open_use.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/region.hpp"
 #include "profiler/preload/release_log.hpp"
@@ -141,16 +142,6 @@ void count_once(held_lock& hold) noexcept {
   subtract(format::acquisitions, surplus);
   if (hold.is_shared) subtract(format::reader_acquisitions, surplus);
   subtract(format::lock_spread, weight * surplus);
-}
-
-// Opens and closes a wait or a hold in the region (format::open_use).
-void open(format::open_use& use, std::uint64_t key, std::uint64_t since) noexcept {
-  use.key.store(key, std::memory_order_relaxed);
-  use.since.store(since, std::memory_order_release);  // release: a reader that sees the time sees the key
-}
-void close(format::open_use& use) noexcept {
-  use.since.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // before the counters that are added next
 }
 
 [[gnu::noinline]] format::open_use& free_hold(thread& self) noexcept {

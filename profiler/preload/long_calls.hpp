@@ -27,4 +27,11 @@ struct awaited_call {
 };
 extern constinit thread_local awaited_call own_awaited_call;  // NOLINT(bugprone-dynamic-static-initializers)
 
+// Forgets the sites of the calling thread's waits, in a child of fork, which has a region of its own.
+#if defined(__x86_64__)
+void begin_waits_anew() noexcept;
+#else
+inline void begin_waits_anew() noexcept {}
+#endif
+
 }  // namespace tarn::preload

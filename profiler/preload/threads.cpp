@@ -97,6 +97,7 @@ void thread::end() noexcept {
   if (!is_recorded()) return;  // a filter of system calls that was set since then is not known
   if (this != shared) {
     record_->wait.since.store(0, std::memory_order_relaxed);  // the wait was cancelled
+    record_->call.since.store(0, std::memory_order_relaxed);
     std::array<std::uint64_t, 2> name = {};
     own_call(SYS_prctl, PR_GET_NAME, name.data());
     record_->name[1].store(name[1], std::memory_order_relaxed);

@@ -25,6 +25,8 @@ class thread {
     thread* const own_thread = current_;
     return own_thread != nullptr ? own_thread : make();
   }
+  // Returns null where the thread has had no event yet.
+  static thread* current_if_known() noexcept { return current_; }
   // Returns it in a signal's handler, even before the thread has run any code; `stack` is its stack pointer.
   static thread* current_in_signal(std::uintptr_t stack) noexcept;
   // Notes the limits of the calling thread's stack.

@@ -8,8 +8,10 @@
 #include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/count_calls.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/open_use.hpp"
 #include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
@@ -32,6 +34,36 @@ bool times_calls() noexcept {
          header().restricted.load(std::memory_order_relaxed) == 0;
 }
 
+// Keeps the key of the last calls of this thread, so that most calls need no walk of the stack to say where they are.
+struct awaited_site {
+  std::uintptr_t address, stack;
+  std::uint32_t number;
+  std::uint64_t key;
+};
+constexpr std::size_t site_bits = 3;
+constinit thread_local awaited_site known_sites[std::size_t{1} << site_bits] = {};
+
+[[gnu::noinline]] void find_site(awaited_site& target_site, std::uint32_t number, const caller& caller) noexcept {
+  if (is_lent()) return;
+  entry guard;
+  if (!guard || guard.self().shared_lock() != nullptr) return;
+  target_site = {caller.address, caller.stack, number, format::cell_key(site_from(guard.self(), caller), number)};
+}
+
+// Notes that the thread is about to wait. Returns null where that cannot be noted.
+format::open_use* begin_wait(std::uint32_t number, const caller& caller, std::uint64_t now) noexcept {
+  const std::uintptr_t mixed = (caller.address ^ caller.stack ^ number) * 0x9e3779b97f4a7c15ULL;
+  awaited_site& site = known_sites[mixed >> (64 - site_bits)];
+  if (site.address != caller.address || site.stack != caller.stack || site.number != number) [[unlikely]] {
+    site = {};
+    find_site(site, number, caller);
+  }
+  thread* const self = thread::current_if_known();
+  if (site.key == 0 || self == nullptr || self->shared_lock() != nullptr) return nullptr;
+  open(self->counts().call, site.key, now);
+  return &self->counts().call;
+}
+
 [[gnu::noinline]] void note_long_call(std::uint32_t number, const caller& caller, const call_arguments& arguments,
                                       long result, std::uint64_t ticks) noexcept {
   if (!times_calls() || !is_own_process()) return;
@@ -49,8 +81,10 @@ bool times_calls() noexcept {
   if (!times_calls()) return function(word[0], word[1], word[2], word[3], word[4], word[5]);
   const awaited_call before = std::exchange(own_awaited_call, awaited_call{.number = number});
   const std::uint64_t begun = clock_ticks();
+  format::open_use* const open_call = begin_wait(number, caller, begun);
   const long result = function(word[0], word[1], word[2], word[3], word[4], word[5]);
   const std::uint64_t ticks = clock_ticks() - begun;
+  if (open_call != nullptr) close(*open_call);
   const bool is_counted = own_awaited_call.is_in_window;
   own_awaited_call = before;
   if (ticks >= long_ticks && !is_counted) [[unlikely]]
@@ -59,6 +93,11 @@ bool times_calls() noexcept {
 }
 
 }  // namespace
+
+void begin_waits_anew() noexcept {
+  for (awaited_site& site : known_sites) site = {};
+}
+
 }  // namespace tarn::preload
 
 using namespace tarn::preload;

@@ -56,8 +56,39 @@ json predicted(const call_site& site, const analyse::analysis& analysis) {
   return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.saves_more}};
 }
 
+constexpr std::uint64_t min_unfinished_ns = 100'000'000;  // shorter ones may be part of normal work
+
+// Returns how many calls have not returned for so long that it is shown.
+std::size_t long_unfinished(const analyse::call_findings& findings) {
+  return static_cast<std::size_t>(
+      std::count_if(findings.unfinished.begin(), findings.unfinished.end(),
+                    [](const auto& call) { return call.nanoseconds >= min_unfinished_ns; }));
+}
+
+void print_unfinished_calls(analyse::analysis& analysis, std::size_t top) {
+  const analyse::call_findings& findings = analysis.calls();
+  const std::size_t count = long_unfinished(findings), shown_count = std::min(count, top);
+  for (std::size_t index = 0; index < shown_count; ++index) {
+    if (index == 0) fmt::print("\nCalls that have not returned\n");
+    const analyse::unfinished_call& call = findings.unfinished[index];
+    const std::string text = fmt::format("  {:>8} so far  {}, thread {}", duration_text(call.nanoseconds), call.name,
+                                         analysis.recorded().threads[call.thread].id);
+    const std::vector<analyse::code_location> stack = analysis.stack(call.site);
+    const std::string location = stack.empty() ? "sites beyond the recorder's limit"
+                                               : location_text(stack[analyse::own_frame_index(stack)],
+                                                               text_width - std::min(text.size() + 2, text_width / 2));
+    fmt::print("{}  {}\n", text, location);
+  }
+  if (count > shown_count && shown_count != 0)
+    fmt::print("  and {}; --top N\n", count_text(count - shown_count, "more call"));
+}
+
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
+  if (const std::size_t count = long_unfinished(findings); count != 0)
+    fmt::print("{} not returned, {}{} so far\n",
+               count == 1 ? "1 system call has" : fmt::format("{} have", count_text(count, "system call")),
+               count == 1 ? "" : "up to ", duration_text(findings.unfinished.front().nanoseconds));
   if (findings.calls == 0) return;
   fmt::print("{} at {}, {} in the kernel and waiting there\n", estimated(findings.calls, findings.error, "system call"),
              count_text(findings.sites.size(), "site"), duration_text(findings.nanoseconds));
@@ -106,6 +137,7 @@ void print_calls(analyse::analysis& analysis, std::size_t top) {
     print_site(analysis, site, ++printed_sites);
   }
   print_longest_calls(analysis, top);
+  print_unfinished_calls(analysis, top);
 }
 
 json json_of_calls(analyse::analysis& analysis, std::size_t top) {
@@ -136,8 +168,25 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
   return calls;
 }
 
+void print_nothing(analyse::analysis&) {}
+void print_none(analyse::analysis&, std::size_t) {}
+
+json json_of_unfinished_calls(analyse::analysis& analysis, std::size_t top) {
+  const std::vector<analyse::unfinished_call>& unfinished = analysis.calls().unfinished;
+  json calls = json::array();
+  for (std::size_t index = 0; index < std::min(top, unfinished.size()); ++index) {
+    calls.push_back({{"name", unfinished[index].name},
+                     {"thread", unfinished[index].thread},
+                     {"nanoseconds", unfinished[index].nanoseconds},
+                     {"stack", json_of_stack(analysis, unfinished[index].site)}});
+  }
+  return calls;
+}
+
 }  // namespace
 
+// The text of `calls_section` has both.
+const section unfinished_calls_section = {"unfinished_calls", print_nothing, print_none, json_of_unfinished_calls};
 const section calls_section = {"syscalls", print_calls_summary, print_calls, json_of_calls};
 
 }  // namespace tarn::command

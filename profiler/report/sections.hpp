@@ -16,11 +16,12 @@ struct section {
   nlohmann::json (*json_of)(analyse::analysis&, std::size_t);  // the same as JSON
 };
 extern const section memory_section, cpu_section, time_section, lanes_section, locks_section, wait_for_section,
-    orders_section, calls_section, quiet_section;
+    orders_section, calls_section, unfinished_calls_section, quiet_section;
 // In the order of the text.
 inline constexpr std::array sections = {&memory_section, &cpu_section,   &time_section,
                                         &lanes_section,  &locks_section, &wait_for_section,
-                                        &orders_section, &calls_section, &quiet_section};
+                                        &orders_section, &calls_section, &unfinished_calls_section,
+                                        &quiet_section};
 
 // Returns null if the recording has no snapshots.
 nlohmann::json json_of_timeline(analyse::analysis& analysis);

@@ -451,6 +451,29 @@ __attribute__((noinline)) static void wait_for(int milliseconds) {
   struct pollfd nothing = {ends[0], POLLIN, 0};
   CHECK(poll(&nothing, 1, milliseconds) == 0);
 }
+/* Two threads and this one wait in one call each, until the process is killed. */
+static void* waits_in_poll(void* unused) {
+  (void)unused;
+  for (int round = 0; round < 5000; ++round) CHECK(poll(NULL, 0, 0) == 0);
+  poll(NULL, 0, -1);
+  return NULL;
+}
+static void* waits_in_read(void* unused) {
+  int ends[2];
+  char byte;
+  (void)unused;
+  CHECK(pipe(ends) == 0);
+  CHECK(read(ends[0], &byte, 1) == 1);
+  return NULL;
+}
+static void endless(void) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, waits_in_read, NULL) == 0);
+  usleep(20000);
+  CHECK(pthread_create(&thread, NULL, waits_in_poll, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
 static void late_waits(void) {
   for (int round = 0; round < 300000; ++round) getppid();
   for (int round = 0; round < 20; ++round) {
@@ -489,6 +512,7 @@ int main(int count, char** arguments) {
                {"left_decisions", left_decisions},
                {"ended_stacks", ended_stacks},
                {"late_waits", late_waits},
+               {"endless", endless},
                {"ended_threads", ended_threads}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(arguments[1], "exec") == 0) {

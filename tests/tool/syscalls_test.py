@@ -203,6 +203,23 @@ class Syscalls(FolderTest):
             self.assertGreaterEqual(whole, sleeps["nanoseconds"] + polls["nanoseconds"])
             self.assertRegex(self.record_errors, r"about [\d,]+ system calls \(± \d+ %\) at")
 
+    def test_a_call_that_never_returns_is_shown(self):
+        for options in ["--syscalls"], ["--syscalls", "--full"]:
+            self.run_program(PATHS.tarn, "record", *options, "-o", "rec", "--", "timeout", "-s", "KILL", "2",
+                             PATHS.calls, "endless", "1", code=-9)
+            report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec").stdout)
+            calls = {call["name"]: call for call in report["unfinished_calls"]}
+            self.assertEqual(set(calls), {"futex", "poll", "read"}, options)
+            for name, function in ("futex", "endless"), ("poll", "waits_in_poll"), ("read", "waits_in_read"):
+                self.assertIn(function, [frame["function"] for frame in calls[name]["stack"]])
+                self.assertGreater(calls[name]["nanoseconds"], 300_000_000)
+            self.assertEqual(len({call["thread"] for call in calls.values()}), 3)
+            text = self.run_program(PATHS.tarn, "report", "rec").stdout
+            self.assertRegex(text, r"(?m)^3 system calls have not returned, up to [\d.]+ m?s so far$")
+            self.assertRegex(text, r"(?m)^ +[\d.]+ m?s so far  poll, thread \d+  calls\.c:\d+ waits_in_poll$")
+        ended = self.record(PATHS.calls, "plain", "50")
+        self.assertEqual(ended["unfinished_calls"], [], "each has returned")
+
     def test_estimates_of_many_threads_lie_within_their_error(self):
         rounds = 1500
         report = self.record(PATHS.calls, "threads", str(rounds))

@@ -38,6 +38,7 @@ inline recording example_recording() {
   recording.waits[{1, 0, 1, 2, 2}] = {1, 99};
   recording.orders[{2, 1, 1, 1, 0, 1}] = {5, 1, 77};
   recording.open_uses = {{{true, 1, 0, 1}, 1'000}, {{false, 2, 2, 0}, 0}};
+  recording.open_calls = {{{1, 2, 232}, 900}, {{2, 0, 0}, 0}};
   recording.quiet_regions = {{1, "parse\xff", 12}};
   recording.violations[{2, 1, 0}] = {1, 0, 3};
   recording.cpu.interval_ns = 5'025'125;

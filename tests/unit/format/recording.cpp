@@ -29,6 +29,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.waits, recording.waits);
   EXPECT_EQ(read.orders, recording.orders);
   EXPECT_EQ(read.open_uses, recording.open_uses);
+  EXPECT_EQ(read.open_calls, recording.open_calls);
   EXPECT_EQ(read.quiet_regions, recording.quiet_regions);
   EXPECT_EQ(read.violations, recording.violations);
   EXPECT_EQ(read.cpu.interval_ns, recording.cpu.interval_ns);
