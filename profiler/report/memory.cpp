@@ -140,6 +140,12 @@ void print_memory_summary(analyse::analysis& analysis) {
     text += recording.program.interval == 0 ? "; " : ";\n        ";
   }
   fmt::print("Memory: {}{} {}.\n", text, sum_text(memory.end_bytes, memory.end_range), end_name(recording));
+  if (memory.resident_bytes != 0 && memory.peak_bytes > memory.resident_bytes) {
+    const bool may_be_too_high = memory.peak_range.low <= static_cast<double>(memory.resident_bytes);
+    fmt::print("        That is more than the process had in memory: {}.\n",
+               may_be_too_high ? "the samples tell too much, or parts were never touched"
+                               : "parts of the heap were never touched, or swapped out");
+  }
   print_lost_summary(analysis);
   const std::vector<const memory_site*> sites = growing(memory);
   // A run of this length has enough of them, unless the machine had other work.

@@ -243,6 +243,11 @@ int main(int count, char** arguments) {
     keep();
     execl("/proc/self/exe", arguments[0], "phases", (char*)NULL);
     return 1;
+  } else if (strcmp(case_name, "mostly-unused") == 0) {  // more than the process ever has in memory
+    void* volatile large = malloc((size_t)256 << 20);
+    free(malloc(100));
+    usleep(300000);  // until `tarn record` has seen its memory
+    return large == NULL;
   } else if (strcmp(case_name, "sizes") == 0) {
     hold_sizes();
   } else if (strcmp(case_name, "kinds") == 0 && count > 2) {
