@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "profiler/base/quantity_text.hpp"
-#include "profiler/findings/stacks.hpp"
-#include "profiler/findings/wrappers.hpp"
+#include "profiler/findings/heap/wrappers.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {

@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "profiler/findings/call_names.hpp"
-#include "profiler/findings/stacks.hpp"
-#include "profiler/findings/wrappers.hpp"
+#include "profiler/findings/heap/wrappers.hpp"
+#include "profiler/findings/waits/call_names.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "profiler/findings/locks.hpp"
+#include "profiler/findings/waits/locks.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/symbols/symbols.hpp"
 

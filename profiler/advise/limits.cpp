@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "profiler/findings/cpu.hpp"
+#include "profiler/findings/time/cpu.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <tuple>
 
-#include "profiler/findings/call_names.hpp"
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/waits/call_names.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
 namespace {

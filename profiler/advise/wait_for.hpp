@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "profiler/advise/calls_inside.hpp"
-#include "profiler/findings/lanes.hpp"
+#include "profiler/findings/time/lanes.hpp"
 
 namespace tarn::analyse {
 

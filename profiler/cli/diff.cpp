@@ -14,7 +14,7 @@
 #include "profiler/advise/difference.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
-#include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/heap/own_heap.hpp"
 #include "profiler/findings/uses.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/html/file.hpp"

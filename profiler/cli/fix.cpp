@@ -18,7 +18,7 @@
 #include "profiler/base/json_output.hpp"
 #include "profiler/base/progress.hpp"
 #include "profiler/cli/commands.hpp"
-#include "profiler/findings/wrappers.hpp"
+#include "profiler/findings/heap/wrappers.hpp"
 #include "profiler/fix/proposals.hpp"
 #include "profiler/fix/series.hpp"
 #include "profiler/fix/tidy.hpp"

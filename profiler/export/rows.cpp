@@ -2,7 +2,7 @@
 
 #include "profiler/export/formats.hpp"
 #include "profiler/export/frames.hpp"
-#include "profiler/findings/findings.hpp"
+#include "profiler/findings/heap/findings.hpp"
 
 namespace tarn::exports {
 

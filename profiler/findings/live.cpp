@@ -5,9 +5,9 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/findings/findings.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/heap/findings.hpp"
+#include "profiler/findings/waits/locks.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
 
 namespace tarn::analyse {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "profiler/findings/findings.hpp"
-#include "profiler/findings/history.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/heap/findings.hpp"
+#include "profiler/findings/heap/history.hpp"
+#include "profiler/findings/waits/locks.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
 
 namespace tarn::analyse {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {

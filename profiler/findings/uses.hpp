@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "profiler/findings/cpu.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
-#include "profiler/findings/time.hpp"
+#include "profiler/findings/time/cpu.hpp"
+#include "profiler/findings/time/time.hpp"
+#include "profiler/findings/waits/locks.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
 #include "profiler/symbols/symbols.hpp"
 
 namespace tarn::analyse {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/predict/cost_model.hpp"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "profiler/findings/share.hpp"
+#include "profiler/findings/heap/share.hpp"
 #include "profiler/format/counts.hpp"
 
 namespace tarn::analyse {

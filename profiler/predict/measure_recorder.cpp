@@ -87,7 +87,7 @@ std::pair<double, double> base_and_frame(const Measure& measure) {
   return {std::max(shallow.ns - frame * shallow.frames, 0.0), frame};
 }
 
-// A hook is a jump through a table after a count, as here (preload/hooked_functions.S).
+// A hook is a jump through a table after a count, as here (preload/functions/hooked_functions.S).
 thread_local int steps_left = 0;
 [[gnu::noinline]] void behind_hook() { asm volatile("" : : : "memory"); }
 void (*volatile hooked)() = behind_hook;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/findings/findings.hpp"
+#include "profiler/findings/heap/findings.hpp"
 #include "profiler/predict/cost_model.hpp"
 #include "profiler/predict/remedies.hpp"
 #include "profiler/predict/trace.hpp"

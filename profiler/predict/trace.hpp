@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/findings/findings.hpp"
+#include "profiler/findings/heap/findings.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/predict/cost_model.hpp"
 

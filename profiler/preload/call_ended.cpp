@@ -3,12 +3,12 @@
 #include <cerrno>
 
 #include "profiler/preload/base/recorder_clock.hpp"
-#include "profiler/preload/call_facts.hpp"
-#include "profiler/preload/call_time.hpp"
 #include "profiler/preload/count_calls.hpp"
-#include "profiler/preload/long_calls.hpp"
-#include "profiler/preload/open_use.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/call_facts.hpp"
+#include "profiler/preload/records/call_time.hpp"
+#include "profiler/preload/records/long_calls.hpp"
+#include "profiler/preload/records/open_use.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/substitute.hpp"
 #include "profiler/preload/threads.hpp"
 #include "profiler/preload/windows.hpp"

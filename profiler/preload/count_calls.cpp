@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/futex.hpp"
-#include "profiler/preload/call_facts.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/quiet.hpp"
-#include "profiler/preload/region.hpp"
-#include "profiler/preload/sites.hpp"
+#include "profiler/preload/records/call_facts.hpp"
+#include "profiler/preload/records/long_calls.hpp"
+#include "profiler/preload/records/region.hpp"
+#include "profiler/preload/records/sites.hpp"
 #include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {

@@ -10,7 +10,7 @@
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/next.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 
 namespace tarn::preload {
 namespace {

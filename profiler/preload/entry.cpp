@@ -6,13 +6,13 @@
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/locks.hpp"
-#include "profiler/preload/long_calls.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/own_heap.hpp"
 #include "profiler/preload/quiet.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/long_calls.hpp"
+#include "profiler/preload/records/region.hpp"
+#include "profiler/preload/records/sites.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
-#include "profiler/preload/sites.hpp"
 #include "profiler/preload/stacks/stack_cache.hpp"
 
 namespace tarn::preload {

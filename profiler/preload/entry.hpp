@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "profiler/format/region.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/threads.hpp"
 

@@ -5,11 +5,11 @@
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/heap_mebibytes.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/quiet.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/heap_mebibytes.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
 
 namespace tarn::preload {

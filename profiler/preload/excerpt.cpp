@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "profiler/preload/next.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/threads.hpp"
 
 namespace tarn::preload {

@@ -5,7 +5,7 @@
 
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {

@@ -4,8 +4,8 @@
 #include <gnu/libc-version.h>
 
 #include "profiler/preload/base/memory.hpp"
-#include "profiler/preload/heap_mebibytes.hpp"
 #include "profiler/preload/next.hpp"
+#include "profiler/preload/records/heap_mebibytes.hpp"
 
 extern "C" {
 // The C++ library defines this, where the program has one.

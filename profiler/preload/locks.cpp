@@ -6,11 +6,11 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/open_use.hpp"
 #include "profiler/preload/quiet.hpp"
-#include "profiler/preload/region.hpp"
-#include "profiler/preload/release_log.hpp"
-#include "profiler/preload/sites.hpp"
+#include "profiler/preload/records/open_use.hpp"
+#include "profiler/preload/records/region.hpp"
+#include "profiler/preload/records/release_log.hpp"
+#include "profiler/preload/records/sites.hpp"
 
 namespace tarn::preload {
 

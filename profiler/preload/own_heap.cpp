@@ -4,7 +4,7 @@
 #include <link.h>
 
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/sites.hpp"
+#include "profiler/preload/records/sites.hpp"
 
 namespace tarn::preload {
 namespace {

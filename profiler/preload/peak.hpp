@@ -11,7 +11,7 @@
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/threads.hpp"
 
 namespace tarn::preload {

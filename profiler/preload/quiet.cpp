@@ -5,7 +5,7 @@
 
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))

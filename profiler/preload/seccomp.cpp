@@ -18,7 +18,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))

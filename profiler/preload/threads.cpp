@@ -15,7 +15,7 @@
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/peak.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/substitute.hpp"
 
 namespace tarn::preload {

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "profiler/preload/base/chance.hpp"
-#include "profiler/preload/region.hpp"
+#include "profiler/preload/records/region.hpp"
 
 extern "C" {
 // Counts the hooks until the next decision; hooked_functions.S counts it down, too.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/predict/call_savings.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"

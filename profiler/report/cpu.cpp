@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "profiler/findings/cpu.hpp"
+#include "profiler/findings/time/cpu.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"

@@ -11,8 +11,8 @@
 
 #include "profiler/advise/verdict.hpp"
 #include "profiler/base/json_output.hpp"
-#include "profiler/findings/own_heap.hpp"
-#include "profiler/findings/replaced.hpp"
+#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/replaced.hpp"
 #include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"

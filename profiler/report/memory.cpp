@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/findings/memory.hpp"
+#include "profiler/findings/heap/memory.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"

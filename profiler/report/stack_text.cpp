@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/report/values.hpp"
 
 namespace tarn::command {

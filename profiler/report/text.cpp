@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "profiler/advise/verdict.hpp"
-#include "profiler/findings/own_heap.hpp"
-#include "profiler/findings/replaced.hpp"
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/replaced.hpp"
 #include "profiler/findings/unrecorded.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "profiler/collect/thread_names.hpp"
-#include "profiler/findings/findings.hpp"
-#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/heap/findings.hpp"
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/report/values.hpp"
 #include "profiler/symbols/names.hpp"
 #include "profiler/top/numbers.hpp"

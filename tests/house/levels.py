@@ -5,9 +5,11 @@
     src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools
         < memory/api < memory/drop_in                             the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
-    profiler/base < unwind < format < symbols < findings < predict < advise < report < report/html < export < launch
-        < cpu < collect < top < lab < fix < cli                   the profiler; it uses all of the engine but drop_in
-    profiler/preload/base < preload/stacks < preload              beside them, inside the recorded program
+    profiler/base < unwind < format < symbols < findings/heap < findings/waits < findings/time < findings < predict
+        < advise < report < report/html < export < launch < cpu < collect < top < lab < fix < cli
+                                                                  the profiler; it uses all of the engine but drop_in
+    profiler/preload/base < preload/stacks < preload/records < preload < preload/functions
+                                                                  beside them, inside the recorded program
     profiler/tidy                                                 beside them, inside clang-tidy
 """
 
@@ -20,9 +22,11 @@ import tree
 ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools",
           "memory/api",
           "memory/drop_in"]
-PROFILER = ["base", "unwind", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export",
-            "launch", "cpu", "collect", "top", "lab", "fix", "cli"]
+PROFILER = ["base", "unwind", "format", "symbols", "findings/heap", "findings/waits", "findings/time", "findings",
+            "predict", "advise", "report", "report/html", "export", "launch", "cpu", "collect", "top", "lab", "fix",
+            "cli"]
 LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level in PROFILER)]
+RECORDER = [f"profiler/preload{level}" for level in ("/base", "/stacks", "/records", "")]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {
     "src/io": ["src/base", "src/platform", "src/reclaim"],
@@ -30,8 +34,9 @@ BESIDE = {
     "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],
     "profiler/preload/stacks": ["src/base", "src/platform", "profiler/unwind", "profiler/format",
                                 "profiler/preload/base"],
-    "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base",
-                         "profiler/preload/stacks"],
+    "profiler/preload/records": ["src/base", "src/platform", "profiler/format", *RECORDER[:2]],
+    "profiler/preload": ["src/base", "src/platform", "profiler/format", *RECORDER[:3]],
+    "profiler/preload/functions": ["src/base", "src/platform", "profiler/format", *RECORDER],
     "profiler/tidy": [],
 }
 DROP_IN = "src/memory/drop_in"

@@ -30,7 +30,7 @@ PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with")
                       for name in ("async_shared", "reloadable", "reloadable_map", "shared", "with"))
 # The report has these words, and the enumerators that stand for them have the same.
-REPORT_WORDS = frozenset((("profiler/findings/findings.hpp", "kept"),))
+REPORT_WORDS = frozenset((("profiler/findings/heap/findings.hpp", "kept"),))
 # Comments, texts, directives with words of their own, names, numbers, and the rest.
 TOKEN = re.compile(r"""
     //[^\n]* | /\*.*?\*/ | R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "profiler/base/progress.hpp"
-#include "profiler/findings/thread_roles.hpp"
+#include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/report/html/file.hpp"
 #include "profiler/report/html/names.hpp"
 #include "profiler/report/html/stacks.hpp"

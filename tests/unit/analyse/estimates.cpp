@@ -1,5 +1,5 @@
 // Tests estimates against known counts: the recorder's sampling is repeated with many seeds.
-#include "profiler/findings/estimates.hpp"
+#include "profiler/findings/heap/estimates.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <deque>
 #include <functional>
 
-#include "profiler/findings/memory.hpp"
+#include "profiler/findings/heap/memory.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "unit/analyse/recordings.hpp"
 

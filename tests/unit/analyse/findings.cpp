@@ -1,5 +1,5 @@
 // Tests the category of a site.
-#include "profiler/findings/findings.hpp"
+#include "profiler/findings/heap/findings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the additions of each interval, for any number of intervals, and the course by category that follows.
-#include "profiler/findings/history.hpp"
+#include "profiler/findings/heap/history.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests what threads did and when, on recordings made by hand.
-#include "profiler/findings/lanes.hpp"
+#include "profiler/findings/time/lanes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/findings/findings.hpp"
+#include "profiler/findings/heap/findings.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {

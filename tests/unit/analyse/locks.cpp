@@ -1,5 +1,5 @@
 // Tests which locks a report names, and with which remedy.
-#include "profiler/findings/locks.hpp"
+#include "profiler/findings/waits/locks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

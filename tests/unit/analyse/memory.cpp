@@ -1,5 +1,5 @@
 // Tests the findings about memory: the peak, the end and the trends.
-#include "profiler/findings/memory.hpp"
+#include "profiler/findings/heap/memory.hpp"
 
 #include <gtest/gtest.h>
 

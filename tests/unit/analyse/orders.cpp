@@ -1,5 +1,5 @@
 // Tests which lock orders could deadlock, and which chains of waits there were, on recordings made by hand.
-#include "profiler/findings/lock_order.hpp"
+#include "profiler/findings/waits/lock_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests which system calls a report names, and with which remedy.
-#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "profiler/findings/call_names.hpp"
+#include "profiler/findings/waits/call_names.hpp"
 
 namespace tarn::analyse {
 namespace {

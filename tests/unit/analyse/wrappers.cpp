@@ -1,5 +1,5 @@
 // Tests which function of a stack decides, and which sites count as one.
-#include "profiler/findings/wrappers.hpp"
+#include "profiler/findings/heap/wrappers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "profiler/findings/cpu.hpp"
-#include "profiler/findings/time.hpp"
+#include "profiler/findings/time/cpu.hpp"
+#include "profiler/findings/time/time.hpp"
 #include "profiler/format/region.hpp"
 
 namespace tarn::cpu {

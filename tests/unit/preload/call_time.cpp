@@ -1,8 +1,8 @@
-#include "profiler/preload/call_time.hpp"
+#include "profiler/preload/records/call_time.hpp"
 
 #include <gtest/gtest.h>
 
-#include "profiler/preload/long_calls.hpp"
+#include "profiler/preload/records/long_calls.hpp"
 #include "profiler/preload/windows.hpp"
 
 namespace tarn::preload {

@@ -1,13 +1,13 @@
 // Checks that the sampled acquisitions of locks are counted right in the mean, with the error that is stated, and that
 // the rules which need no luck hold: a first acquisition is recorded, and held locks are found.
-#include "profiler/preload/lock_samples.hpp"
+#include "profiler/preload/records/lock_samples.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 
-#include "profiler/preload/held_locks.hpp"
+#include "profiler/preload/records/held_locks.hpp"
 
 namespace tarn::preload {
 namespace {

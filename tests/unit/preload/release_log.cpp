@@ -1,5 +1,5 @@
 // Tests how a wait for a lock is divided among those that held the lock meanwhile.
-#include "profiler/preload/release_log.hpp"
+#include "profiler/preload/records/release_log.hpp"
 
 #include <gtest/gtest.h>
 

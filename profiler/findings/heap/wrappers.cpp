@@ -1,0 +1,165 @@
+#include "profiler/findings/heap/wrappers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+constexpr std::size_t many_callers = 3;
+constexpr int max_unnamed_frames = 2;
+
+// Returns whether the name is one of the standard library or of a layer below it.
+bool is_library(std::string_view name) {
+  return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
+}
+
+// Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
+bool allocates_for_others(std::string_view function) {
+  std::string name(qualified(function));
+  name.resize(std::min(name.find('('), name.size()));
+  if (name.find("::") != std::string::npos || name.find('<') != std::string::npos) return false;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  constexpr std::array parts = {"alloc", "strdup", "strndup", "memdup", "memalign"};
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+// `locations` are the functions inlined at a frame, with the frame's own function last.
+bool all_pass_on(const std::vector<code_location>& locations) {
+  return std::all_of(locations.begin(), locations.end(), is_wrapper);
+}
+bool is_nameless(const std::vector<code_location>& locations) {
+  return std::all_of(locations.begin(), locations.end(),
+                     [](const code_location& location) { return location.function.empty(); });
+}
+
+}  // namespace
+
+// The sources of Rust's standard library are in the folder where its compiler was built, or below the toolchain.
+bool is_of_rusts_library(std::string_view file) {
+  if (!file.ends_with(".rs")) return false;
+  constexpr std::array crates = {"library/core/src/", "library/alloc/src/", "library/std/src/"};
+  return std::any_of(crates.begin(), crates.end(), [&](std::string_view crate) {
+    const std::size_t index = file.find(crate);
+    return index != std::string_view::npos && (index == 0 || file[index - 1] == '/');
+  });
+}
+
+bool is_runtime_module(const std::string& module) {
+  return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string::npos ||
+         module.ends_with("/libtarn-record.so");
+}
+
+bool is_of_another_language(const code_location& location) {
+  return location.file.ends_with(".rs") || location.file.ends_with(".go") || location.module == jit_module;
+}
+
+bool is_wrapper(const code_location& location) {
+  return is_library(qualified(location.function)) || is_runtime_module(location.module) ||
+         location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
+         allocates_for_others(location.function);
+}
+
+deciding_frames::deciding_frames(const format::recording& recording, const std::vector<site>& sites, symbols& symbols,
+                                 const std::vector<std::string>& wrappers)
+    : frames_(recording.sites.size()) {
+  std::vector<std::uint32_t> open;  // sites whose function may still be skipped
+  const auto locations_at = [&](const format::site_facts& site,
+                                std::size_t frame) -> const std::vector<code_location>& {
+    return symbols.resolve(site.image, site.frames[frame]);
+  };
+  // Skips functions that allocate for others, and functions without a name that call one of these.
+  const auto advance = [&](const format::site_facts& site, std::uint32_t index) {
+    while (index < site.frames.size()) {
+      const bool is_last = index + 1 == site.frames.size();
+      const std::vector<code_location>& locations = locations_at(site, index);
+      if (!all_pass_on(locations) &&
+          (is_last || !is_nameless(locations) || !allocates_for_others(locations_at(site, index + 1).back().function)))
+        break;
+      ++index;
+    }
+    return index;
+  };
+  const auto is_chosen_wrapper = [&](const format::site_facts& site, std::uint32_t frame) {
+    const std::vector<code_location>& locations = locations_at(site, frame);
+    return std::any_of(locations.begin(), locations.end(), [&](const code_location& location) {
+      const std::string function = without_arguments(location.function);
+      return std::any_of(wrappers.begin(), wrappers.end(),
+                         [&](const std::string& wrapper) { return is_called(function, wrapper); });
+    });
+  };
+  // Starts after the innermost functions in `wrappers`, so that all that they call is skipped.
+  const auto start_of = [&](const format::site_facts& site) {
+    std::uint32_t index = 0;
+    const auto end = static_cast<std::uint32_t>(wrappers.empty() ? 0 : site.frames.size());
+    while (index < end && !is_chosen_wrapper(site, index)) ++index;
+    if (index == end) return std::uint32_t{0};
+    while (index < end && is_chosen_wrapper(site, index)) ++index;
+    return index;
+  };
+  for (const site& site : sites) {
+    const format::site_facts& facts = recording.sites[site.number];
+    const std::uint32_t index = advance(facts, start_of(facts));
+    if (index == facts.frames.size()) continue;  // all frames are the library's, so the innermost one stays
+    frames_[site.number] = index;
+    open.push_back(site.number);
+  }
+  // A function without a name that allocates for many callers is taken for an allocator of the program's. Each round
+  // moves the sites of such a function one frame outwards, past further functions that allocate for others. A site
+  // stays where it is as soon as its function has a name, has few callers, or is the outermost one.
+  for (int round = 0; round < max_unnamed_frames; ++round) {
+    std::erase_if(open, [&](std::uint32_t number) {
+      const format::site_facts& facts = recording.sites[number];
+      return frames_[number] + 1 >= facts.frames.size() || !is_nameless(locations_at(facts, frames_[number]));
+    });
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::set<std::uint64_t>> callers;
+    for (const std::uint32_t number : open) {
+      const format::site_facts& facts = recording.sites[number];
+      callers[{facts.image, facts.frames[frames_[number]]}].insert(facts.frames[frames_[number] + 1]);
+    }
+    std::erase_if(open, [&](std::uint32_t number) {
+      const format::site_facts& facts = recording.sites[number];
+      return callers[{facts.image, facts.frames[frames_[number]]}].size() < many_callers;
+    });
+    for (const std::uint32_t number : open) {
+      const format::site_facts& facts = recording.sites[number];
+      const std::uint32_t next = advance(facts, frames_[number] + 1);
+      if (next < facts.frames.size()) frames_[number] = next;
+    }
+  }
+}
+
+std::vector<site> grouped(const format::recording& recording, const std::vector<site>& sites,
+                          const deciding_frames& deciding_frames) {
+  using key = std::tuple<std::uint32_t, heap_category, bool, std::vector<std::uint64_t>>;
+  std::map<key, std::size_t> group_indexes;
+  std::vector<site> groups;
+  for (const site& site : sites) {
+    const format::site_facts& facts = recording.sites[site.number];
+    const std::size_t inner = std::min(facts.frames.size(), deciding_frames.frame_of(site.number) + 1);
+    const auto [group, is_new] = group_indexes.try_emplace(
+        key{facts.image, site.category, is_short_lived(site),
+            std::vector<std::uint64_t>(facts.frames.begin(),
+                                       facts.frames.begin() + static_cast<std::ptrdiff_t>(inner))},
+        groups.size());
+    if (is_new) {
+      groups.push_back(site);
+    } else {
+      add_site(groups[group->second], site);
+    }
+  }
+  return groups;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,127 @@
+#include "profiler/findings/time/cpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace tarn::analyse {
+namespace {
+
+constexpr std::string_view recorder_library = "/libtarn-record.so";
+
+// A function is recorded by its name and module; without a name, by its module alone.
+using function_key = std::pair<std::string, std::string>;
+
+// Finds the recorded thread of each sampled one, and adds those that the recorder did not see.
+std::vector<std::uint32_t> thread_numbers(format::recording& recording) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> recorded;  // by image and id; the newest one counts
+  for (std::uint32_t number = 0; number < recording.threads.size(); ++number)
+    recorded[{recording.threads[number].image, recording.threads[number].id}] = number;
+  std::vector<std::uint32_t> numbers;
+  for (const format::cpu_thread& sampled : recording.cpu.threads) {
+    const auto [number, is_new] =
+        recorded.try_emplace({sampled.image, sampled.id}, static_cast<std::uint32_t>(recording.threads.size()));
+    if (is_new) recording.threads.push_back({.image = sampled.image, .id = sampled.id});
+    std::string& name = recording.threads[number->second].name;
+    if (name.empty()) name = sampled.name;
+    numbers.push_back(number->second);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+format::recording with_cpu_sites(format::recording recording) {
+  format::cpu_recording& cpu = recording.cpu;
+  if (cpu.stacks.empty()) return recording;
+  if (recording.sites.empty()) recording.sites.emplace_back();
+  const auto first = static_cast<std::uint32_t>(recording.sites.size()) - 1;  // stack 0 is site 0
+  std::move(cpu.stacks.begin() + 1, cpu.stacks.end(), std::back_inserter(recording.sites));
+  const std::vector<std::uint32_t> threads = thread_numbers(recording);
+  std::map<format::cpu_key, format::cpu_counts> cells;
+  for (const auto& [key, counts] : cpu.cells) {
+    format::cpu_counts& sum = cells[{key.site == 0 ? 0 : first + key.site, threads[key.thread]}];
+    for (std::size_t index = 0; index < counts.size(); ++index) sum[index] += counts[index];
+  }
+  const std::size_t recorded = recording.modules.size();
+  for (format::module_facts& module : cpu.modules) {
+    const auto is_same = [&](const format::module_facts& module_recorded) {
+      return module_recorded.image == module.image && module_recorded.start < module.end &&
+             module.start < module_recorded.end;
+    };
+    const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(recorded);
+    if (std::none_of(recording.modules.begin(), end, is_same)) recording.modules.push_back(std::move(module));
+  }
+  cpu.stacks.clear();
+  cpu.threads.clear();
+  cpu.modules.clear();
+  cpu.cells = std::move(cells);
+  return recording;
+}
+
+double share_error(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return 0;
+  constexpr double deviations = 1.96;
+  const auto count = static_cast<double>(whole);
+  // One sample more or less is the least that is not recorded.
+  const double share = static_cast<double>(part) / count;
+  return std::max(deviations * std::sqrt(share * (1 - share) / count), 1 / count);
+}
+
+cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
+  cpu_findings result;
+  result.interval_ns = recording.cpu.interval_ns;
+  result.lost = recording.cpu.lost;
+  result.is_kernel_hidden = recording.cpu.is_kernel_hidden;
+  std::map<function_key, std::size_t> numbers;
+  for (const auto& [key, counts] : recording.cpu.cells) {
+    const std::uint64_t samples = counts[format::cpu_samples];
+    if (samples == 0) continue;
+    result.samples += samples;
+    result.kernel += counts[format::cpu_kernel];
+    result.cut += counts[format::cpu_cut];
+    result.threads[key.thread] += samples;
+    const format::site_facts& stack = recording.sites[key.site];
+    std::set<std::size_t> visited;  // a recursive function counts once
+    bool is_innermost = true;
+    for (const std::uint64_t frame : stack.frames) {
+      for (const code_location& location : symbols.resolve(stack.image, frame)) {
+        const auto [number, is_new] =
+            numbers.try_emplace({location.function, location.module}, result.functions.size());
+        if (is_new) result.functions.push_back({location});
+        cpu_function& function = result.functions[number->second];
+        if (visited.insert(number->second).second) function.total += samples;
+        if (is_innermost) function.self += samples;
+        if (is_innermost && location.module.ends_with(recorder_library)) result.recorder += samples;
+        is_innermost = false;
+      }
+    }
+  }
+  for (cpu_function& function : result.functions) {
+    function.self_error = share_error(function.self, result.samples);
+    function.total_error = share_error(function.total, result.samples);
+  }
+  std::stable_sort(result.functions.begin(), result.functions.end(),
+                   [](const auto& a, const auto& b) { return std::tie(a.self, a.total) > std::tie(b.self, b.total); });
+  return result;
+}
+
+std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
+                         const std::function<bool(const code_location&)>& is_meant) {
+  std::uint64_t samples = 0;
+  for (const auto& [key, counts] : recording.cpu.cells) {
+    const format::site_facts& stack = recording.sites[key.site];
+    const auto is_in = [&](std::uint64_t frame) {
+      const auto& locations = symbols.resolve(stack.image, frame);
+      return std::any_of(locations.begin(), locations.end(), is_meant);
+    };
+    if (counts[format::cpu_samples] != 0 && std::any_of(stack.frames.begin(), stack.frames.end(), is_in))
+      samples += counts[format::cpu_samples];
+  }
+  return samples;
+}
+
+}  // namespace tarn::analyse

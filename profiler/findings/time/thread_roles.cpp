@@ -1,0 +1,84 @@
+#include "profiler/findings/time/thread_roles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "profiler/findings/waits/stacks.hpp"
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::command {
+namespace {
+
+constexpr std::size_t stacks_of_a_thread = 5;  // stacks of each thread: some may be cut off at their outer end
+
+bool is_library(const analyse::code_location& location) {
+  constexpr auto files = std::to_array<std::string_view>(
+      {"/libc.so", "/libc-", "/ld-", "/libpthread", "/libstdc++", "/libc++", "/libtarn-"});
+  if (std::any_of(files.begin(), files.end(),
+                  [&](std::string_view part) { return location.module.find(part) != std::string::npos; })) {
+    return true;
+  }
+  constexpr auto starts =
+      std::to_array<std::string_view>({"std::", "__gnu_cxx::", "boost::", "tarn::detail::", "_start", "__libc_start"});
+  const std::string_view name = analyse::qualified(location.function);
+  return name.empty() ||
+         std::any_of(starts.begin(), starts.end(), [&](std::string_view part) { return name.starts_with(part); });
+}
+
+std::string role_of(const std::vector<analyse::code_location>& stack) {
+  const auto outermost = std::find_if_not(stack.rbegin(), stack.rend(), is_library);
+  if (outermost == stack.rend()) return {};
+  const std::string_view name = analyse::qualified(outermost->function);
+  return std::string(name.substr(0, std::min(name.find_last_of('('), name.size())));
+}
+
+}  // namespace
+
+std::vector<std::string> thread_roles(const format::recording& recording, analyse::symbols& symbols) {
+  std::vector<std::map<std::uint32_t, std::uint64_t>> events(recording.threads.size());  // by site
+  for (const auto& [key, value] : recording.cells) {
+    if (key.owner == key.actor && value[format::blocks] != 0) events[key.actor][key.site] += value[format::blocks];
+  }
+  for (const auto& [key, value] : recording.calls) events[key.thread][key.site] += value[format::calls];
+  for (const auto& [key, value] : recording.acquisitions) events[key.thread][key.site] += value[format::acquisitions];
+  std::vector<std::string> roles;
+  for (const auto& sites : events) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> frequent;
+    for (const auto& [site, count] : sites) {
+      if (site != 0) frequent.emplace_back(count, site);
+    }
+    std::sort(frequent.rbegin(), frequent.rend());
+    if (frequent.size() > stacks_of_a_thread) frequent.resize(stacks_of_a_thread);
+    std::map<std::string, std::size_t> votes;
+    std::string best;
+    for (const auto& [count, site] : frequent) {
+      std::string role = role_of(analyse::stack_at(recording, site, symbols));
+      if (role.empty()) continue;
+      ++votes[role];
+      if (best.empty() || votes[role] > votes[best]) best = std::move(role);
+    }
+    roles.push_back(std::move(best));
+  }
+  return roles;
+}
+
+std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;  // the kernel's number, and the image
+  for (const std::uint32_t number : threads)
+    numbers.emplace_back(recording.threads[number].id, recording.threads[number].image);
+  std::sort(numbers.begin(), numbers.end());
+  std::size_t sum = 0, largest = 0;  // `largest`: threads of one number in one image
+  for (auto first = numbers.begin(); first != numbers.end();) {
+    const auto last = std::find_if(first, numbers.end(), [&](const auto& number) { return number != *first; });
+    largest = std::max(largest, static_cast<std::size_t>(last - first));
+    if (last == numbers.end() || last->first != first->first) sum += std::exchange(largest, 0);
+    first = last;
+  }
+  return sum;
+}
+
+}  // namespace tarn::command

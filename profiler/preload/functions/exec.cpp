@@ -1,0 +1,252 @@
+// Wraps the exec family. A recorded process that becomes another program stays recorded: the variables that this
+// takes are added to the next program's environment if the program has left them out (`env -i`). The region is
+// passed on as a descriptor, because the next program may be unable to open it (another user or PID namespace).
+// Children keep the environment that they are given. Also wraps unshare(), for the same reason.
+#include <elf.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/records/region.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+TARN_NEXT_FUNCTION(execve)
+TARN_NEXT_FUNCTION(execvpe)
+TARN_NEXT_FUNCTION(fexecve)
+TARN_NEXT_FUNCTION(posix_spawn)
+TARN_NEXT_FUNCTION(posix_spawnp)
+TARN_NEXT_FUNCTION(unshare)
+
+namespace tarn::preload {
+namespace {
+
+// Opens the file of a program as execvp() finds it.
+long open_program(const char* name, bool is_searched) noexcept {
+  const auto open_file = [](const char* path) { return own_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); };
+  if (!is_searched || std::strchr(name, '/') != nullptr) return open_file(name);
+  constexpr char variable_name[] = "PATH=";
+  const char* folders = "/bin:/usr/bin";
+  for (char* const* variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (std::strncmp(*variable, variable_name, sizeof variable_name - 1) == 0)
+      folders = *variable + sizeof variable_name - 1;
+  }
+  for (;;) {
+    const char* const colon = std::strchr(folders, ':');
+    const std::size_t bytes = colon == nullptr ? std::strlen(folders) : static_cast<std::size_t>(colon - folders);
+    char path[512];
+    if (bytes + std::strlen(name) + 2 <= sizeof path) {
+      std::memcpy(path, folders, bytes);
+      path[bytes] = '/';
+      std::strcpy(path + (bytes == 0 ? 0 : bytes + 1), name);
+      const long file = open_file(path);
+      if (file >= 0) return file;
+    }
+    if (colon == nullptr) return -ENOENT;
+    folders = colon + 1;
+  }
+}
+
+// Returns why the program cannot load the recorder, as far as its file tells.
+format::refusal refusal_of(long file) noexcept {
+  Elf64_Ehdr header;
+  if (own_call(SYS_pread64, file, &header, sizeof header, 0) != static_cast<long>(sizeof header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return format::refusal::loadable;
+  bool has_loader = false;
+  for (unsigned number = 0; number < header.e_phnum && !has_loader; ++number) {
+    Elf64_Phdr part;
+    const std::uint64_t position = header.e_phoff + std::uint64_t{number} * sizeof part;
+    if (own_call(SYS_pread64, file, &part, sizeof part, position) != static_cast<long>(sizeof part))
+      return format::refusal::loadable;
+    has_loader = part.p_type == PT_INTERP;
+  }
+  if (!has_loader) return format::refusal::is_static;
+  struct stat facts;
+  if (own_call(SYS_fstat, file, &facts) != 0) return format::refusal::loadable;
+  const bool changes_user = (facts.st_mode & S_ISUID) != 0 && facts.st_uid != own_call(SYS_getuid);
+  const bool changes_group = (facts.st_mode & S_ISGID) != 0 && facts.st_gid != own_call(SYS_getgid);
+  return changes_user || changes_group ? format::refusal::has_privileges : format::refusal::loadable;
+}
+
+// Counts the program if it cannot load the recorder: one that can counts itself. Returns its count, or null.
+std::atomic<std::uint32_t>* note_child_program(const char* name, bool is_searched) noexcept {
+  if (!is_attached() || is_restricted() || name == nullptr) return nullptr;
+  const long file = open_program(name, is_searched);
+  if (file < 0) return nullptr;
+  const format::refusal why = refusal_of(file);
+  own_call(SYS_close, file);
+  return why == format::refusal::loadable ? nullptr : note_refused_program(name, why);
+}
+
+// Holds LD_PRELOAD as this process had it; it stays empty when the value does not fit.
+constinit char own_preload[2048] = {};
+
+[[gnu::used]] void note_preload(int, char**, char** environment) noexcept {
+  constexpr char name[] = "LD_PRELOAD=";
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, name, sizeof name - 1) != 0 || std::strlen(*environment) >= sizeof own_preload)
+      continue;
+    std::strcpy(own_preload, *environment);
+  }
+}
+using constructor = void (*)(int, char**, char**);
+[[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor preload_constructor = note_preload;
+
+// Writes NAME=NUMBER.
+void write_number(char* text, const char* name, std::uint32_t number) noexcept {
+  const std::size_t bytes = std::strlen(name);
+  std::memcpy(text, name, bytes);
+  text[bytes] = '=';
+  char digits[10];
+  std::size_t count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  for (char* next = text + bytes + 1;; ++next) {
+    *next = count == 0 ? '\0' : digits[--count];
+    if (*next == '\0') return;
+  }
+}
+
+bool is_named(const char* variable, const char* name) noexcept {
+  const std::size_t bytes = std::strlen(name);
+  return std::strncmp(variable, name, bytes) == 0 && variable[bytes] == '=';
+}
+
+// Prepares an exec of this process and holds the environment that the exec hands on.
+class continued_recording {
+ public:
+  continued_recording(const char* path, char* const* environment, bool is_searched = false) noexcept
+      : environment_(environment) {
+    // A child of vfork shares its parent's memory, but has another process number.
+    is_own_ = detail::has_started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
+              process_number() == raw_call(SYS_getpid);
+    if (!is_own_) {
+      if (!is_restricted()) count_ = note_child_program(path, is_searched);
+      return;
+    }
+    const int file = begin_exec(path);
+    std::size_t count = 0;
+    bool is_preloaded = false;
+    for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
+      if (is_named(*variable, format::descriptor_variable)) continue;
+      if (is_named(*variable, format::region_variable) || is_named(*variable, format::process_variable)) continue;
+      if (is_named(*variable, "LD_PRELOAD")) is_preloaded = true;
+      if (count == limit) return;  // an environment of that size stays as it is
+      pointers_[count++] = *variable;
+    }
+    std::strcpy(region_, format::region_variable);
+    std::strcat(region_, "=");
+    std::strcat(region_, region_path());
+    pointers_[count++] = region_;
+    write_number(process_, format::process_variable, process_number());
+    pointers_[count++] = process_;
+    if (file >= 0) {
+      write_number(descriptor_, format::descriptor_variable, static_cast<std::uint32_t>(file));
+      pointers_[count++] = descriptor_;
+    }
+    if (!is_preloaded && own_preload[0] != '\0') pointers_[count++] = own_preload;
+    pointers_[count] = nullptr;
+    environment_ = const_cast<char* const*>(pointers_);
+  }
+  continued_recording(const continued_recording&) = delete;
+  continued_recording& operator=(const continued_recording&) = delete;
+  // Runs only when the exec has failed.
+  ~continued_recording() {
+    const int before = errno;
+    if (is_own_) exec_failed();
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+    errno = before;
+  }
+  char* const* environment() const noexcept { return environment_; }
+
+ private:
+  static constexpr std::size_t limit = 1024;
+  bool is_own_ = false;
+  std::atomic<std::uint32_t>* count_ = nullptr;  // of a child's program that is not recorded
+  char* const* environment_;
+  const char* pointers_[limit + 5];
+  char region_[128], process_[64], descriptor_[64];
+};
+
+}  // namespace
+}  // namespace tarn::preload
+
+using namespace tarn::preload;
+
+extern "C" {
+
+TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  const continued_recording continued(path, environment);
+  return next_execve()(path, arguments, continued.environment());
+}
+TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  const continued_recording continued(file, environment, true);
+  return next_execvpe()(file, arguments, continued.environment());
+}
+TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
+  const continued_recording continued(arguments[0] != nullptr ? arguments[0] : "", environment);
+  return next_fexecve()(file, arguments, continued.environment());
+}
+TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }
+TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  return execvpe(file, arguments, ::environ);
+}
+
+TARN_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                            const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  if (records_anything()) note_child_program(path, false);
+  return next_posix_spawn()(process, path, actions, attributes, arguments, environment);
+}
+TARN_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
+                             const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  if (records_anything()) note_child_program(file, true);
+  return next_posix_spawnp()(process, file, actions, attributes, arguments, environment);
+}
+
+TARN_EXPORT int unshare(int flags) noexcept {
+  if ((flags & CLONE_NEWUSER) != 0 && records_anything()) open_some_spares();
+  return next_unshare()(flags);
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): `list` is a declaration
+// Collects a call's arguments, which end with a null, into the array `arguments`. `list` then points behind them.
+#define TARN_ARGUMENTS(first, list)                                                            \
+  std::size_t count = 1;                                                                       \
+  va_list list;                                                                                \
+  va_start(list, first);                                                                       \
+  while (va_arg(list, const char*) != nullptr) ++count;                                        \
+  va_end(list);                                                                                \
+  auto** const arguments = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
+  arguments[0] = const_cast<char*>(first);                                                     \
+  va_start(list, first);                                                                       \
+  for (std::size_t index = 1; index <= count; ++index) arguments[index] = va_arg(list, char*)
+// NOLINTEND(bugprone-macro-parentheses)
+
+TARN_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  TARN_ARGUMENTS(first, list);
+  va_end(list);
+  return execve(path, arguments, ::environ);
+}
+TARN_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
+  TARN_ARGUMENTS(first, list);
+  va_end(list);
+  return execvpe(file, arguments, ::environ);
+}
+TARN_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  TARN_ARGUMENTS(first, list);
+  char* const* const environment = va_arg(list, char* const*);
+  va_end(list);
+  return execve(path, arguments, environment);
+}
+
+}  // extern "C"

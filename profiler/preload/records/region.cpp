@@ -1,0 +1,384 @@
+#include "profiler/preload/records/region.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+
+namespace tarn::preload {
+
+constinit format::region_header* own_region = nullptr;
+constinit std::atomic<std::uint32_t>* own_process = nullptr;
+
+namespace {
+
+constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
+constinit std::uint32_t own_image = 0;
+
+// Returns 0 when /proc does not tell it. It is read before each use, as a child of unshare(2) is in another
+// namespace.
+std::uint32_t pid_namespace() noexcept {
+  char text[32] = {};  // pid:[4026531836]
+  raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid", text, sizeof text - 1);
+  std::uint64_t number = 0;
+  for (const char& letter : text) {
+    if (letter >= '0' && letter <= '9') number = number * 10 + static_cast<std::uint64_t>(letter - '0');
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+// Returns the start time of this process in ticks since boot, or 0 when /proc does not tell it. An exec does not
+// change it.
+std::uint64_t start_time() noexcept {
+  char text[1024] = {};
+  const long file = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0) return 0;
+  raw_call(SYS_read, file, text, sizeof text - 1);
+  raw_call(SYS_close, file);
+  const char* position = std::strrchr(text, ')');  // the end of the name, which may contain anything
+  for (int word = 0; position != nullptr && word < 20; ++word) position = std::strchr(position + 1, ' ');
+  std::uint64_t time = 0;
+  for (position = position == nullptr ? text + sizeof text - 1 : position + 1; *position >= '0' && *position <= '9';
+       ++position) {
+    time = time * 10 + static_cast<std::uint64_t>(*position - '0');
+  }
+  return time;
+}
+
+bool make_fork_page() noexcept {
+  void* const page = map(4096);
+  if (page == nullptr || raw_call(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) return false;
+  static_cast<std::atomic<std::uint32_t>*>(page)->store(1, std::memory_order_relaxed);
+  own_process = static_cast<std::atomic<std::uint32_t>*>(page);
+  return true;
+}
+
+// Returns the value of a variable, or null when there is none.
+const char* value_of(const char* const* environment, const char* name) noexcept {
+  const std::size_t size = std::strlen(name);
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, name, size) == 0 && (*environment)[size] == '=') return *environment + size + 1;
+  }
+  return nullptr;
+}
+
+// Returns the number that a text is, or -1 when it is none.
+long number_in(const char* text) noexcept {
+  if (text == nullptr || *text == '\0') return -1;
+  long number = 0;
+  for (; *text >= '0' && *text <= '9' && number < INT32_MAX; ++text) number = number * 10 + (*text - '0');
+  return *text == '\0' ? number : -1;
+}
+
+long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
+
+bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+// Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
+// null. A core file leaves them out: the kernel would write all of them, also those that were never touched.
+long map_shared(long file, std::size_t bytes, void* address) noexcept {
+  const long start = raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
+  if (!is_error(start)) own_call(SYS_madvise, start, bytes, MADV_DONTDUMP);
+  return start;
+}
+
+// Notes the command line that ps shows of this process, as of its exec.
+void note_words() noexcept {
+  constexpr std::size_t limit = 4096;
+  const format::offset offset = hand_out(sizeof(std::uint64_t) + limit);
+  const long file = offset == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0) return;
+  auto* const count = record_at<std::uint64_t>(offset);
+  const long length = raw_call(SYS_read, file, count + 1, limit);
+  raw_call(SYS_close, file);
+  if (length <= 0) return;
+  *count = static_cast<std::uint64_t>(length);
+  own_region->arguments.store(offset, std::memory_order_release);
+}
+
+// The region's file stays open for the program that this process becomes by exec, because that program may have another
+// user, another /proc, or another root. The descriptor is far above the numbers that programs rely on. In a process
+// that has threads already it is below 64, so that the kernel need not enlarge its table: it would wait some tens of
+// milliseconds for all processors.
+struct kept_descriptor {
+  long number = -1;
+  std::uint64_t inode = 0;
+};
+constinit kept_descriptor region_file = {};
+
+std::uint64_t inode_of(long file) noexcept {
+  struct stat status;
+  return raw_call(SYS_fstat, file, &status) == 0 ? status.st_ino : 0;
+}
+
+constinit long first_kept_number = 500;
+
+void keep(long file) noexcept {
+  if (region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
+    raw_call(SYS_close, region_file.number);
+  region_file = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number), inode_of(file)};
+}
+
+// Returns the size in bytes of the region that the file may be; 0 when it is none.
+std::size_t region_bytes(long file) noexcept {
+  struct stat status;
+  const bool may_be = raw_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size >= static_cast<off_t>(format::min_region_bytes);
+  return may_be ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+// Forgets where the heap of an earlier image was. A page of the set that holds nothing is not touched.
+void forget_heap_mebibytes() noexcept {
+  for (std::atomic<std::uint32_t>& word : own_region->heap_mebibytes) {
+    if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
+  }
+}
+
+// Maps the region of the file, and closes the file. `address` is the earlier region that it replaces, or null.
+bool map_region(long file, void* address) noexcept {
+  if (file < 0) return false;
+  const std::size_t bytes = region_bytes(file);
+  const long start = bytes != 0 ? map_shared(file, bytes, address) : -EINVAL;
+  if (bytes != 0 && is_error(start)) {  // maps the header alone, to report the error
+    const long page = map_shared(file, 4096, nullptr);
+    if (!is_error(page))
+      reinterpret_cast<format::region_header*>(page)->problem.store(static_cast<std::uint32_t>(-start));
+  }
+  if (!is_error(start)) keep(file);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return false;
+  own_region = reinterpret_cast<format::region_header*>(start);
+  if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
+  if (own_process == nullptr && !make_fork_page()) return false;
+  own_process->store(1, std::memory_order_relaxed);
+  own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
+  own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
+  if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
+    own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  if (own_image != 0) forget_heap_mebibytes();
+  note_ranges_in(own_region->own_ranges);
+  own_region->bytes_in_use.store(0, std::memory_order_relaxed);  // the blocks of an earlier image ended with it
+  note_words();
+  return true;
+}
+
+// Maps the header of the first region, in which children find theirs. Returns null when there is none.
+format::region_header* map_first(const char* path) noexcept {
+  const long file = open_region(path);
+  if (file < 0) return nullptr;
+  const long start = map_shared(file, sizeof *first, nullptr);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return nullptr;
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  if (header->mark == format::region_mark && header->version == format::region_version) return header;
+  unmap(header, sizeof *first);
+  return nullptr;
+}
+
+// Spares whose files are open, for children in a user namespace of their own: /proc shows them nothing of `tarn
+// record`.
+struct open_spare {
+  std::uint32_t index;
+  long file;
+};
+constinit open_spare open_spares[4] = {};
+constinit std::size_t open_spare_count = 0;
+
+bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
+  std::uint64_t unowned = 0;
+  return first->spare[index].owner.compare_exchange_strong(unowned, owner, std::memory_order_relaxed);
+}
+
+// Returns the spare that this process has from before its exec, or takes one now; null when none is left.
+const format::spare_region* own_spare() noexcept {
+  const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
+  const std::uint64_t started = start_time();
+  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const format::spare_region& spare = first->spare[index];
+    if (spare.owner.load(std::memory_order_relaxed) == own_key &&
+        spare.started.load(std::memory_order_relaxed) == started)
+      return &spare;
+  }
+  for (std::uint32_t tried = 0; tried < open_spare_count + count; ++tried) {
+    const std::uint32_t index =
+        tried < open_spare_count ? open_spares[tried].index : tried - static_cast<std::uint32_t>(open_spare_count);
+    if (!take_spare(index, own_key)) continue;
+    first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
+    return &first->spare[index];
+  }
+  first->missed.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+// Opens a spare, which lies beside the first region. `path` names the first region. Returns an errno as its negative.
+long open_spare_file(const char* path, const format::spare_region& spare) noexcept {
+  char spare_path[64];
+  const char* const name = std::strrchr(path, '/');
+  if (name == nullptr || name - path > 40) return -ENOENT;
+  std::size_t length = static_cast<std::size_t>(name - path) + 1;
+  std::memcpy(spare_path, path, length);
+  char digits[10];
+  std::size_t count = 0;
+  for (std::uint32_t remainder = spare.file; remainder != 0 || count == 0; remainder /= 10) {
+    digits[count++] = static_cast<char>('0' + remainder % 10);
+  }
+  while (count > 0) spare_path[length++] = digits[--count];
+  spare_path[length] = '\0';
+  return open_region(spare_path);
+}
+
+// Maps this process's spare.
+bool map_spare(const char* path, void* address) noexcept {
+  const format::spare_region* const spare = own_spare();
+  if (spare == nullptr) return false;
+  long file = open_spare_file(path, *spare);
+  for (std::size_t number = 0; file < 0 && number < open_spare_count; ++number) {
+    if (spare == &first->spare[open_spares[number].index]) file = open_spares[number].file;
+  }
+  return map_region(file, address);
+}
+
+// Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
+// short; a longer one is not ours.
+constinit char first_path[64] = {};
+
+// Maps the region that this process had before its exec, and that was handed on to it.
+bool map_inherited(const char* const* environment) noexcept {
+  const long file = number_in(value_of(environment, format::descriptor_variable));
+  if (file < 0 || region_bytes(file) == 0) return false;
+  const long start = map_shared(file, sizeof(format::region_header), nullptr);
+  if (is_error(start)) return false;
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  const bool is_own = header->mark == format::region_mark && header->version == format::region_version &&
+                      header->process.load(std::memory_order_relaxed) == raw_call(SYS_getpid);
+  unmap(header, sizeof *header);
+  return is_own && map_region(file, nullptr);
+}
+
+// Counts a start of an unrecorded program, by the last part of its path. Returns the count; null when there is no room.
+std::atomic<std::uint32_t>* note_start(format::region_header& header, const char* path, format::refusal why) noexcept {
+  char name[sizeof header.unrecorded->name] = {static_cast<char>(why)};
+  const std::size_t mark_bytes = why == format::refusal::loadable ? 0 : 1;
+  const char* const slash = std::strrchr(path, '/');
+  const char* const last_part = slash == nullptr ? path : slash + 1;
+  const std::size_t limit = sizeof name - 1, whole_name = mark_bytes + std::strlen(last_part);
+  const std::size_t bytes = whole_name < limit ? whole_name : limit;
+  std::memcpy(name + mark_bytes, last_part, bytes - mark_bytes);
+  for (format::unrecorded_program& program : header.unrecorded) {
+    std::uint32_t unused = 0;
+    if (program.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
+      std::memcpy(program.name, name, bytes);
+      program.starts.store(1, std::memory_order_relaxed);
+      program.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
+      return &program.starts;
+    }
+    if (unused == 2 && std::strncmp(program.name, name, limit) == 0) {
+      program.starts.fetch_add(1, std::memory_order_relaxed);
+      return &program.starts;
+    }
+  }
+  header.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+void note_unrecorded(format::region_header& header) noexcept {
+  char path[512];
+  const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  path[length > 0 ? length : 0] = '\0';
+  note_start(header, path, format::refusal::loadable);
+}
+
+}  // namespace
+
+bool attach(const char* const* environment) noexcept {
+  const char* const path = value_of(environment, format::region_variable);
+  if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
+  bool is_attached = map_inherited(environment);
+  first = map_first(path);
+  if (first == nullptr) return is_attached;
+  const std::uint32_t own_namespace = pid_namespace();
+  const long expected_process = number_in(value_of(environment, format::process_variable));
+  const bool is_first = (expected_process == 0 || expected_process == raw_call(SYS_getpid)) &&
+                        (own_namespace == first->pid_namespace || own_namespace == 0);
+  const bool follows_children = first->spares != 0;
+  if (!is_attached)
+    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr);
+  if (!is_attached && !is_first) note_unrecorded(*first);
+  std::strcpy(first_path, path);
+  if (!is_attached || !follows_children) {
+    unmap(first, sizeof *first);
+    first = nullptr;
+  }
+  return is_attached;
+}
+
+constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
+
+bool attach_to(long file) noexcept {
+  first_kept_number = 48;
+  return map_region(file, nullptr);
+}
+
+std::atomic<std::uint32_t>* note_refused_program(const char* path, format::refusal why) noexcept {
+  return note_start(header(), path, why);
+}
+
+void note_unrecorded_fork() noexcept {
+  if (first == nullptr && is_attached() && is_recorded())
+    header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
+}
+
+const char* region_path() noexcept { return first_path; }
+std::uint32_t process_number() noexcept { return header().process.load(std::memory_order_relaxed); }
+
+int begin_exec(const char* path) noexcept {
+  const std::size_t bytes = std::strlen(path);
+  constexpr std::size_t limit = sizeof header().exec_path - 1;
+  std::memcpy(header().exec_path, path, bytes < limit ? bytes + 1 : limit);
+  header().exec_after_images.store(header().images.load(std::memory_order_relaxed), std::memory_order_release);
+  if (is_restricted() || region_file.number < 0 || inode_of(region_file.number) != region_file.inode)
+    return -1;  // the program has closed it
+  raw_call(SYS_fcntl, region_file.number, F_SETFD, 0);
+  return static_cast<int>(region_file.number);
+}
+
+void exec_failed() noexcept {
+  header().exec_after_images.store(0, std::memory_order_relaxed);
+  if (!is_restricted() && region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
+    raw_call(SYS_fcntl, region_file.number, F_SETFD, FD_CLOEXEC);
+}
+
+bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
+
+void open_some_spares() noexcept {
+  if (first == nullptr || is_restricted()) return;
+  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
+  for (std::uint32_t index = 0; index < count && open_spare_count < std::size(open_spares); ++index) {
+    if (first->spare[index].owner.load(std::memory_order_relaxed) != 0) continue;
+    const long file = open_spare_file(first_path, first->spare[index]);
+    if (file < 0) return;
+    open_spares[open_spare_count++] = {index, raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number)};
+    raw_call(SYS_close, file);
+  }
+}
+
+std::uint32_t image() noexcept { return own_image; }
+
+format::offset hand_out(std::size_t bytes) noexcept {
+  bytes = (bytes + 15) / 16 * 16;
+  const format::offset offset = own_region->used_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (offset + bytes <= own_region->bytes) return offset;
+  own_region->used_bytes.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
+  return 0;
+}
+
+}  // namespace tarn::preload
