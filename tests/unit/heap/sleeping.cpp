@@ -443,9 +443,11 @@ TEST_F(visit_test, an_owner_that_uses_its_front_magazines_keeps_them) {
 
 /// The two calls for a heap whose owner may sleep.
 enum class visit_kind { of_helper, of_trim };
+const char* name_of(visit_kind kind) { return kind == visit_kind::of_trim ? "of_trim" : "of_helper"; }
+void PrintTo(visit_kind kind, std::ostream* output) { *output << name_of(kind); }
 class visit_of_kind : public visit_test, public testing::WithParamInterface<visit_kind> {};
 INSTANTIATE_TEST_SUITE_P(kinds, visit_of_kind, testing::Values(visit_kind::of_helper, visit_kind::of_trim),
-                         [](const auto& kind) { return kind.param == visit_kind::of_trim ? "of_trim" : "of_helper"; });
+                         [](const auto& kind) { return name_of(kind.param); });
 
 // The owner allocates and frees in bursts while a visitor comes all the time.
 TEST_P(visit_of_kind, gives_no_block_to_two_and_loses_none) {
