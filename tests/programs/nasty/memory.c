@@ -214,6 +214,7 @@ static void let_burst_threads_sleep(int count, size_t kib_each, int must_trim) {
 // they sleep, however many they are; 400 KiB for each stayed before.
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
+//@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps
 CASE(idle_empties_magazines_of_sleepers) {
   if (guarded()) return;  // a quarantine keeps freed blocks
   for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 0);
@@ -223,6 +224,7 @@ CASE(idle_empties_magazines_of_sleepers) {
 //@ tarn-only
 //@ env TARN_HARDEN=1
 //@ broken-by TARN_BACKGROUND_PURGE=0
+//@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps
 CASE(idle_empties_quarantines_of_sleepers) {
   if (guarded()) return;
   for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 0);
@@ -232,6 +234,7 @@ CASE(idle_empties_quarantines_of_sleepers) {
 //@ env TARN_HARDEN=1
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by free_leaks
+//@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps
 CASE(trim_empties_quarantines_of_sleepers) {
   if (guarded()) return;
   for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 1);
@@ -240,6 +243,7 @@ CASE(trim_empties_quarantines_of_sleepers) {
 //@ tarn-only
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by free_leaks
+//@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps
 CASE(trim_empties_magazines_of_sleepers) {
   if (guarded()) return;  // a quarantine keeps freed blocks
   for (int count = 1; count <= sleepers; count *= 10) let_burst_threads_sleep(count, 230, 1);
