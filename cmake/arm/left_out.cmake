@@ -15,6 +15,7 @@ set(tarn_left_out
   reloadable.keeps_all_versions_once_the_kernel_refuses_barriers
   visit_test.nobody_visits_once_the_kernel_refuses_barriers
   nasty.free_mark_tells_nothing
+  nasty.threads_open_no_files
   # The process has the name of QEMU, whose order of the environment is another one, and starts no programs for Arm.
   misuse.option_several
   reader.refuses_files_that_are_no_files

@@ -138,7 +138,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
     const length = Math.max(1, span.ends[interval] - span.starts[interval]);
     const part_texts = (lane.parts ?? [])
       .map((part) => ({part, ns: part.interval_ns?.[part.intervals!.indexOf(interval)] ?? 0}))
-      .filter((each) => each.ns > 0.005 * length).sort((a, b) => b.ns - a.ns).slice(0, 3)
+      .filter((time) => time.ns > 0.005 * length).sort((a, b) => b.ns - a.ns).slice(0, 3)
       .map(({part, ns: of_part}) => `${format_number((100 * of_part) / length)} % ${part_text(part, view)}`);
     set_hint(`${view.threads[lane.thread ?? 0]}, ${seconds(span.starts[interval] / 1e9)}–${seconds(span.ends[interval] / 1e9)} s: ${part_texts.join('; ') || 'not there'}`);
   };
@@ -162,7 +162,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
                 </svg>
               ) : (
                 <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" role="img" aria-label={`${thread}: ${share_text}`}>
-                  {sums.map((ns, state) => <rect key={state} y={0} height={height} x={(1000 * sums.slice(0, state).reduce((sum, each) => sum + each, 0)) / Math.max(1, lifetime)} width={(1000 * ns) / Math.max(1, lifetime)} style={{fill: colour_of_state(states[state])}} />)}
+                  {sums.map((ns, state) => <rect key={state} y={0} height={height} x={(1000 * sums.slice(0, state).reduce((sum, time) => sum + time, 0)) / Math.max(1, lifetime)} width={(1000 * ns) / Math.max(1, lifetime)} style={{fill: colour_of_state(states[state])}} />)}
                 </svg>
               )}
               <span class="shares">{shares.slice(0, 2).map(([state, share]) => `${format_number(share)} % ${state}`).join(', ')}</span>

@@ -41,10 +41,10 @@ function Chain({chain, view}: {chain: Wait_for; view: View}): JSX.Element {
             <Stack names={view.names} node={link.held_from?.stack ?? 0} />
           </li>
         ))}
-        {work.map((each, index) => (
+        {work.map((doing, index) => (
           <li key={`work ${index}`}>
-            <p>and meanwhile {work_text(each)}, about {format_duration(each.ns)}{each.stack ? ', at' : ''}</p>
-            {each.stack ? <Stack names={view.names} node={each.stack} /> : ''}
+            <p>and meanwhile {work_text(doing)}, about {format_duration(doing.ns)}{doing.stack ? ', at' : ''}</p>
+            {doing.stack ? <Stack names={view.names} node={doing.stack} /> : ''}
           </li>
         ))}
         {work.length === 0 && <li>What it did meanwhile is not known.</li>}
