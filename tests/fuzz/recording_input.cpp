@@ -12,6 +12,7 @@
 #include "profiler/advise/analysis.hpp"
 #include "profiler/advise/difference.hpp"
 #include "profiler/advise/limits.hpp"
+#include "profiler/findings/time/cpu.hpp"
 #include "profiler/findings/timeline.hpp"
 #include "profiler/findings/waits/lock_order.hpp"
 #include "profiler/findings/waits/locks.hpp"
@@ -98,6 +99,7 @@ void analyse_all(const recording& examined) {
     waited_ns += counts[waiting_ns];
   }
   check(analysis.cpu().samples == samples, "samples of the processor that got lost");
+  for (const analyse::lane& lane : analysis.lanes().lanes) check(lane.lifetime_ns() != 0, "a lane without time");
   std::uint64_t placed_ns = analysis.time().unplaced_ns;
   for (const analyse::wait_site& sum : analysis.time().waits) placed_ns += sum.waited_ns;
   check(placed_ns == waited_ns, "waits that got lost");
@@ -178,7 +180,8 @@ void examine(std::string_view file) {
   if (!examined.snapshots.empty()) {
     const interval half = to_snapshots(examined, {0, examined.snapshots.back().at_ns / 2});
     const recording part = part_of(examined, file, half);
-    const analyse::history course = analyse::history_of(examined, file, 10);
+    const recording joined = analyse::with_cpu_sites(examined);
+    const analyse::history course = analyse::history_of(joined, file, 10);
     check(course.intervals.empty() || course.intervals.back().to_ns == examined.snapshots.back().at_ns,
           "a course that ends elsewhere");
     analyse::timeline_of(examined, course, analyse::find(examined), analyse::find_locks(examined),

@@ -52,7 +52,8 @@ struct history {
 };
 
 // Returns the history of the recording in `bytes`, in at most `limit` intervals of about equal length if the moments
-// allow. It contains the kinds of cells that `recording` has.
+// allow. It contains the kinds of cells that `recording` has. A recording with samples of the processor comes from
+// with_cpu_sites().
 history history_of(const format::recording& recording, std::string_view bytes, std::size_t limit);
 
 }  // namespace tarn::analyse
