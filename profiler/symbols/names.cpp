@@ -68,6 +68,27 @@ std::string without_arguments(const std::string& function) {
   return std::string(name);
 }
 
+std::string from_rust(std::string_view function) {
+  std::string result(function);
+  if (result.starts_with('<')) {
+    int depth = 0;
+    std::size_t end = 0, trait = std::string::npos;  // the bracket that closes the first one, and the " as " inside
+    for (; end < result.size(); ++end) {
+      if (result[end] == '<') ++depth;
+      const bool is_arrow = result[end] == '>' && result[end - 1] == '-';  // of a function's result
+      if (result[end] == '>' && !is_arrow && --depth == 0) break;
+      if (depth == 1 && std::string_view(result).substr(end).starts_with(" as ")) trait = end;
+    }
+    if (end == result.size()) return result;
+    const std::string type = result.substr(1, std::min(trait, end) - 1);
+    const bool is_path = type.find("::") != std::string::npos && type.find_first_of("&*[( ") >= type.find('<');
+    const std::size_t start = is_path || trait == std::string::npos ? 1 : trait + std::string_view(" as ").size();
+    result = result.substr(start, (start == 1 ? std::min(trait, end) : end) - start) + result.substr(end + 1);
+  }
+  for (std::size_t index = 0; (index = result.find("::<", index)) != std::string::npos;) result.erase(index, 2);
+  return result;
+}
+
 bool ends_in(std::string_view text, std::string_view end, std::string_view separator) {
   if (!text.ends_with(end)) return false;
   const std::string_view before = text.substr(0, text.size() - end.size());

@@ -16,6 +16,9 @@ inline std::string file_name(std::string_view path) { return std::string(path.su
 std::string_view qualified(std::string_view function);
 // Returns the same name without its function arguments: `ns::f<char>`.
 std::string without_arguments(const std::string& function);
+// Returns a name of Rust in the form of those of C++: `alloc::vec::Vec<T>::push` for `<alloc::vec::Vec<T>>::push`, and
+// `f<T>` for `f::<T>`. A method of a trait gets the type's name; the trait's where the type is no path, such as `&str`.
+std::string from_rust(std::string_view function);
 // Returns whether `text` ends with `end` and has either nothing or a `separator` before it.
 bool ends_in(std::string_view text, std::string_view end, std::string_view separator);
 // Returns whether a function, given without arguments, has the name `name`, with or without scopes and template

@@ -30,7 +30,7 @@ std::string demangled(const char* name) {
   if (name == nullptr) return {};
   // A Rust name has its own form or the older one that looks like C++; the result is null for other names.
   const std::unique_ptr<char, decltype(&std::free)> of_rust(rust_demangle(name, DMGL_NO_OPTS), &std::free);
-  if (of_rust != nullptr) return of_rust.get();
+  if (of_rust != nullptr) return from_rust(of_rust.get());
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status),
                                                           &std::free);

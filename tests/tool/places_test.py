@@ -2,11 +2,15 @@
 """Functions, files and lines of what was compiled in many ways: inlined, split, by GCC and by Clang."""
 
 import json
+import os
 import pathlib
 import shutil
+import socket
+import subprocess
+import urllib.request
 
 import prices
-from paths import PATHS, FolderTest, main
+from paths import PATHS, FolderTest, main, polls
 
 SOURCE = pathlib.Path(__file__).with_name("places.cpp")
 LINES = {text.split()[-1]: number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "  // " in text}
@@ -72,6 +76,52 @@ class Places(FolderTest):
                 self.assertEqual(site["stack"][site["frame_index"]]["function"], "places::make")
                 self.assertIn("places::main", [frame["function"] for frame in site["stack"]])
                 self.assertIn("tarn run", site["remedy"])
+
+    def test_names_of_rust_without_debug_information_are_read_in_both_forms(self):
+        """Their hashes are left out, and so is the type of a method that allocates for others."""
+        if shutil.which("rustc") is None:
+            self.skipTest("rustc is not there")
+        unstable = {**os.environ, "RUSTC_BOOTSTRAP": "1"}  # the older form is no stable option any more
+        for form in ("legacy", "v0"):
+            with self.subTest(form=form):
+                self.run_program("rustc", "-Zunstable-options", f"-Csymbol-mangling-version={form}", "-o", "program",
+                                 SOURCE.with_suffix(".rs"), env=unstable)
+                site = self.site(5000)
+                names = [frame["function"] for frame in site["stack"]]
+                self.assertEqual(names[site["frame_index"]], "places::make")
+                self.assertIn("places::main", names)
+                self.assertEqual([name for name in names if name.startswith("<") or "::<" in name or "::h" in name], [])
+
+    def test_debug_information_comes_from_a_server_that_the_environment_names(self):
+        """Of a program whose debug information is on a debuginfod server alone."""
+        if shutil.which("debuginfod") is None:
+            self.skipTest("debuginfod is not there")
+        self.run_program("g++", "-std=c++20", "-O2", "-g", "-Wl,--build-id", SOURCE, "-o", "program", "-pthread")
+        served = self.folder / "served"
+        served.mkdir()
+        self.run_program("objcopy", "--only-keep-debug", "program", served / "program.debug")
+        self.run_program("strip", "--strip-all", "program")
+        self.assertEqual(self.site()["stack"][0]["file"], "")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        address = f"http://127.0.0.1:{port}"
+        server = subprocess.Popen(["debuginfod", "-F", "-p", str(port), "-d", self.folder / "database", served],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        for _ in polls():  # until the server has read the one file
+            self.assertIsNone(server.poll(), "debuginfod ended")
+            try:
+                with urllib.request.urlopen(f"{address}/metrics") as answer:
+                    if 'scanned_files_total{source="file"} 1' in answer.read().decode():
+                        break
+            except OSError:
+                pass
+        settings = {**os.environ, "DEBUGINFOD_URLS": address, "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
+        shown = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec", env=settings))["sites"]
+        site = next(site for site in shown if site["allocations"] == 100)
+        self.assertEqual(site["stack"][site["frame_index"]]["line"], LINES["take"])
 
 
 if __name__ == "__main__":

@@ -19,9 +19,12 @@ namespace {
 constexpr std::size_t many_callers = 3;
 constexpr int max_unnamed_frames = 2;
 
-// Returns whether the name is one of the standard library or of a layer below it.
+// Returns whether the name is one of the standard library or of a layer below it. Rust's names have
+// no arguments, which tells its `core::` and `alloc::` from namespaces of C++.
 bool is_library(std::string_view name) {
-  return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
+  const bool is_of_rust = name.starts_with("core::") || name.starts_with("alloc::");
+  return (is_of_rust && without_arguments(std::string(name)) == name) || name.starts_with("std::") ||
+         name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
 }
 
 // Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …

@@ -47,6 +47,16 @@ TEST(advice, a_template_argument_ends_where_it_does) {
   EXPECT_EQ(argument_of("other", "std::vector<"), "");
 }
 
+TEST(names, those_of_rust_take_the_form_of_cpp) {
+  EXPECT_EQ(from_rust("places::make"), "places::make");
+  EXPECT_EQ(from_rust("<alloc::alloc::Global>::alloc_impl"), "alloc::alloc::Global::alloc_impl");
+  EXPECT_EQ(from_rust("<alloc::vec::Vec<u8> as core::clone::Clone>::clone"), "alloc::vec::Vec<u8>::clone");
+  EXPECT_EQ(from_rust("<&str as shop::Text<'_>>::copy"), "shop::Text<'_>::copy");
+  EXPECT_EQ(from_rust("<fn() -> u8 as core::ops::FnOnce<()>>::call_once"), "core::ops::FnOnce<()>::call_once");
+  EXPECT_EQ(from_rust("std::rt::lang_start::<()>::{closure#0}"), "std::rt::lang_start<()>::{closure#0}");
+  EXPECT_EQ(from_rust("<cut"), "<cut");
+}
+
 TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
   const allocation_info allocation =
       allocation_at(stack({"std::__new_allocator<int>::allocate(unsigned long, void const*)",

@@ -27,6 +27,9 @@ TEST(wrappers, functions_that_allocate_for_others_pass_on) {
 TEST(wrappers, the_language_passes_on) {
   EXPECT_TRUE(passes("operator new(unsigned long)"));
   EXPECT_TRUE(passes("std::vector<int, std::allocator<int> >::push_back(int const&)"));
+  EXPECT_TRUE(passes("alloc::vec::Vec<fn(u8)>::with_capacity"));
+  EXPECT_TRUE(passes("core::ops::function::FnOnce<()>::call_once"));
+  EXPECT_FALSE(passes("core::load(int)")) << "a namespace of C++";
   EXPECT_TRUE(passes("getline", "/lib/x86_64-linux-gnu/libc.so.6"));
   EXPECT_TRUE(passes("basic_json::basic_json(int)", "/home/program", "/usr/include/nlohmann/json.hpp"));
 }
