@@ -347,7 +347,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void receive_batch(remote_batch& sent, taker role) noexcept;
   size_class check_received(void* block, std::uintptr_t key) noexcept;
   inbox::node* unpack(remote_batch& packed, inbox::node* list) noexcept;
-  static void send_group(void** blocks, std::size_t count) noexcept;
+  static void send_sorted(void** blocks, std::size_t count) noexcept;
+  static void send(void** blocks, std::size_t count) noexcept;
+  static void** send_group(void** next, void** end) noexcept;
   void receive(const freed_blocks& blocks) noexcept;
   bool give_directly(const freed_blocks& blocks) noexcept;
   void take_in(taker role) noexcept;

@@ -10,12 +10,13 @@
 #include "memory/heap/heap.hpp"
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"
+#include "memory/heap/unit_sorter.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
 namespace {
 
-/// Blocks that are sent together. They are enough that cold cache lines of many owners arrive at the same time, and
+/// Words that are sent together. They are enough that cold cache lines of many owners arrive at the same time, and
 /// few enough for small stacks.
 constexpr std::size_t group = 32;
 
@@ -83,31 +84,48 @@ void heap::send_all() noexcept {
       return;
     }
   }
-  for (std::size_t sent = 0; sent < count; sent += group) {
-    send_group(outgoing->blocks + sent, std::min(count - sent, group));
+  if (count > group && cursor.key_difference > pages::mark_mask) {
+    send_sorted(outgoing->blocks, count);
+  } else if (count != 0) {
+    send(outgoing->blocks, count);
   }
   cursor.next = outgoing == nullptr ? nullptr : outgoing->blocks;
 }
 
-// Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
-void heap::send_group(void** blocks, std::size_t count) noexcept {
+// Not inline, because other sends need no such stack.
+[[gnu::noinline]] void heap::send_sorted(void** blocks, std::size_t count) noexcept {
+  unit_sorter sorter;
+  send(sorter.sort(blocks, count), count);
+}
+
+void heap::send(void** blocks, std::size_t count) noexcept {
+  for (void** const end = blocks + count; blocks != end;) {
+    blocks = send_group(blocks, end);
+  }
+}
+
+// Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs. Returns the
+// first block that is left.
+void** heap::send_group(void** next, void** end) noexcept {
   freed_blocks groups[group];
   std::size_t group_count = 0;
   block_finder finder;
-  for (std::size_t index = 0; index < count; ++index) {
-    const freed_blocks located = finder.find(blocks[index]);
-    TARN_CHECK(class_in(located.key) < detail::class_count && "a large block has no bit");
-    if (group_count != 0 && groups[group_count - 1].home == located.home &&
-        groups[group_count - 1].word == located.word) {
-      if ((groups[group_count - 1].freed & located.freed) != 0) [[unlikely]] {
-        base::fault_double_free("free", blocks[index], detail::size_of(class_in(located.key)));
+  while (next != end && group_count != group) {
+    freed_blocks joined = finder.find(*next);
+    TARN_CHECK(class_in(joined.key) < detail::class_count && "a large block has no bit");
+    while (++next != end) {
+      const freed_blocks located = finder.find(*next);
+      if (located.home != joined.home || located.word != joined.word) {
+        break;
       }
-      groups[group_count - 1].freed |= located.freed;
-    } else {
-      __builtin_prefetch(static_cast<pages::remote_frees*>(located.home), 1);
-      __builtin_prefetch(&owner_in(located.key)->state);
-      groups[group_count++] = located;
+      if ((joined.freed & located.freed) != 0) [[unlikely]] {
+        base::fault_double_free("free", *next, detail::size_of(class_in(joined.key)));
+      }
+      joined.freed |= located.freed;
     }
+    __builtin_prefetch(static_cast<pages::remote_frees*>(joined.home), 1);
+    __builtin_prefetch(&owner_in(joined.key)->state);
+    groups[group_count++] = joined;
   }
   for (std::size_t index = 0; index < group_count; ++index) {
     __builtin_prefetch(&groups[index].home->remote_words[groups[index].word], 1);
@@ -115,6 +133,7 @@ void heap::send_group(void** blocks, std::size_t count) noexcept {
   for (std::size_t index = 0; index < group_count; ++index) {
     owner_in(groups[index].key)->receive(groups[index]);
   }
+  return next;
 }
 
 // Runs on the thread that freed the blocks. The slab may have changed hands since the caller read its key: then the

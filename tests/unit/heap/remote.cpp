@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "memory/heap/array_pool.hpp"
+#include "memory/heap/unit_sorter.hpp"
 
 namespace heap_tests {
 namespace {
@@ -216,6 +217,40 @@ TEST_F(remote_test, a_second_free_is_named) {
     sender.send_all();
   }
   expect_in_use(owner, 0);
+}
+
+/// Returns the addresses of a full batch: a block of each of `units` units in turn.
+std::vector<void*> blocks_in_turn(std::size_t units) {
+  std::vector<void*> blocks;
+  for (std::size_t number = 0; number < heaps::remote_batch::capacity; ++number) {
+    const std::uintptr_t unit = 7'000 + number % units;
+    blocks.push_back(reinterpret_cast<void*>(unit * pages::unit_bytes + number / units * 64));
+  }
+  return blocks;
+}
+
+TEST(unit_sorter, puts_blocks_of_one_unit_side_by_side) {
+  const auto unit_of = [](const void* block) { return reinterpret_cast<std::uintptr_t>(block) / pages::unit_bytes; };
+  for (const std::size_t units : {std::size_t{1}, std::size_t{2}, heaps::remote_batch::capacity / 4}) {
+    std::vector<void*> blocks = blocks_in_turn(units);
+    heaps::unit_sorter sorter;
+    void** const first = sorter.sort(blocks.data(), blocks.size());
+    std::vector<void*> sorted(first, first + blocks.size());
+    std::size_t runs = 1;
+    for (std::size_t number = 1; number < sorted.size(); ++number) {
+      runs += unit_of(sorted[number]) != unit_of(sorted[number - 1]);
+    }
+    EXPECT_EQ(runs, units);
+    std::sort(sorted.begin(), sorted.end());
+    std::sort(blocks.begin(), blocks.end());
+    EXPECT_EQ(sorted, blocks);
+  }
+}
+
+TEST(unit_sorter, leaves_blocks_alone_that_have_a_unit_each) {
+  std::vector<void*> blocks = blocks_in_turn(heaps::remote_batch::capacity);
+  heaps::unit_sorter sorter;
+  EXPECT_EQ(sorter.sort(blocks.data(), blocks.size()), blocks.data());
 }
 
 // Many blocks of one owner go to it as one batch, and its magazine takes them.
