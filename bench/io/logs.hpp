@@ -158,7 +158,8 @@ inline group log_group(const settings& parameters, const folder& work_folder) {
   });
   // Lines with time, level and name.
   const auto logger = std::make_shared<tarn::io::logger>(*journal, "bench");
-  const auto log_all = [lines](auto& log) {
+  // It holds the journal, whose other forms --form may have left out.
+  const auto log_all = [lines, journal](auto& log) {
     for (std::size_t number = 0; number < lines; ++number) log.info(BENCH_MESSAGE, number, number * 3, "paid");
   };
   add("tarn logger", [=] { return timed([&] { return log_all(*logger), 0; }, units); });

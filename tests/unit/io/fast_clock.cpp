@@ -1,11 +1,29 @@
-// The time of a log line follows the system's clock, whatever somebody sets that to.
+// The time of a log line follows the system's clock, whatever somebody sets that to, and hardly ever reads it.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
+#include <thread>
+#include <utility>
 
 #include <tarn/detail/fast_clock.hpp>
+
+namespace {
+
+thread_local std::uint64_t clock_reads = 0;
+
+}  // namespace
+
+// Takes the place of the C library's function in this program.
+extern "C" int clock_gettime(clockid_t id, timespec* now) noexcept {
+  static const auto real = reinterpret_cast<int (*)(clockid_t, timespec*)>(::dlsym(RTLD_NEXT, "clock_gettime"));
+  ++clock_reads;
+  return real(id, now);
+}
 
 namespace {
 
@@ -15,6 +33,8 @@ constexpr std::int64_t one_second = 1'000 * millisecond;
 // A machine whose counter has 3 ticks for each nanosecond, and a thread that asks for the time.
 class machine {
  public:
+  /// Ends the thread. Another one asks from now on.
+  void start_thread() { clock_ = {0, 0, 0, 0, 0}; }
   void pass(std::int64_t ns) { monotonic_ += ns; }
   void set_clock_by(std::int64_t ns) { step_ += ns; }
 
@@ -23,14 +43,19 @@ class machine {
     const std::uint64_t tick = 1'000'000'000'000 + 3 * static_cast<std::uint64_t>(monotonic_);
     const std::int64_t now = 1'800'000'000 * one_second + monotonic_ + step_;
     if (clock_.covers(tick)) return clock_.ns_at(tick) - now;
-    clock_.read(tick, now, monotonic_);
+    ++readings_;
+    clock_.read(tick, now, monotonic_, published_);
     return 0;
   }
+  /// Returns how often the clock was read since the last call.
+  int readings() { return std::exchange(readings_, 0); }
 
  private:
   std::int64_t monotonic_ = 7 * one_second;
   std::int64_t step_ = 0;
+  int readings_ = 0;
   tarn::detail::counted_clock clock_{0, 0, 0, 0, 0};
+  tarn::detail::shared_rate published_;
 };
 
 /// Returns the largest error of the lines that are written each 5 ms for so long.
@@ -68,5 +93,48 @@ TEST(fast_clock, is_right_after_a_step_during_a_pause) {
     }
   }
 }
+
+constexpr int first_readings = 5;  // one in each 5 ms of the 20 in which the rate is measured
+
+TEST(fast_clock, gives_a_new_thread_the_measured_rate) {
+  machine host;
+  largest_error(host, 100 * millisecond);
+  EXPECT_EQ(host.readings(), first_readings);
+  for (int thread = 0; thread < 20; ++thread) {
+    host.start_thread();
+    EXPECT_LE(largest_error(host, 900 * millisecond), 1'000);
+    EXPECT_EQ(host.readings(), 1);
+    EXPECT_LE(largest_error(host, 200 * millisecond), 1'000);
+    EXPECT_EQ(host.readings(), 1);
+  }
+}
+
+TEST(fast_clock, measures_the_rate_anew_after_a_pause_of_all_threads) {
+  machine host;
+  for (int thread = 0; thread < 3; ++thread) {
+    host.start_thread();
+    largest_error(host, 100 * millisecond);
+    EXPECT_EQ(host.readings(), first_readings);
+    host.pass(10 * one_second);
+  }
+}
+
+#if defined(__x86_64__)
+TEST(fast_clock, is_not_read_for_each_line_of_a_second_thread) {
+  const auto reads_of = [](int calls) {
+    const std::uint64_t before = clock_reads;
+    for (int call = 0; call < calls; ++call) tarn::detail::fast_ns_at(tarn::detail::clock_tick());
+    return clock_reads - before;
+  };
+  constexpr int lines = 1'000;
+  std::uint64_t min_reads = 2 * lines;
+  for (int attempt = 0; attempt < 10; ++attempt) {  // a thread that is interrupted in a reading repeats it
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (reads_of(lines) != 0) ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::thread([&] { min_reads = std::min(min_reads, reads_of(lines)); }).join();
+  }
+  EXPECT_LE(min_reads, 2u) << "one of each clock of the system";
+}
+#endif
 
 }  // namespace
