@@ -17,28 +17,11 @@
 #include <thread>
 #include <vector>
 
+#include "own_times.hpp"
+
 namespace {
 
 constexpr std::chrono::milliseconds phase{300};
-
-std::int64_t nanoseconds_of(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-void must(bool has_worked) {
-  if (!has_worked) std::abort();
-}
-
-// Returns how long the calling thread was ready to run and did not run.
-std::int64_t run_delay_ns() {
-  unsigned long long running_ns = 0, delay_ns = 0;
-  std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "r");
-  must(file != nullptr && std::fscanf(file, "%llu %llu", &running_ns, &delay_ns) == 2);
-  std::fclose(file);
-  return static_cast<std::int64_t>(delay_ns);
-}
 
 // The phases of one thread.
 class account {
@@ -47,11 +30,12 @@ class account {
 
   template <class Step>
   void add(const char* phase_name, Step step) {
-    const std::int64_t begin_delay = run_delay_ns();
+    const std::uint64_t begin_delay = own_times().delay_ns;
     const std::int64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC), begin_cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
     step();
     const std::int64_t cpu_ns = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - begin_cpu;
-    const std::int64_t end_ns = nanoseconds_of(CLOCK_MONOTONIC), delay_ns = run_delay_ns() - begin_delay;
+    const std::int64_t end_ns = nanoseconds_of(CLOCK_MONOTONIC);
+    const std::uint64_t delay_ns = own_times().delay_ns - begin_delay;
     lines_.push_back("{\"thread\": \"" + std::string(name_) + "\", \"phase\": \"" + phase_name +
                      "\", \"begin_ns\": " + std::to_string(begin_ns) + ", \"end_ns\": " + std::to_string(end_ns) +
                      ", \"cpu_ns\": " + std::to_string(cpu_ns) + ", \"delay_ns\": " + std::to_string(delay_ns) + "}");
@@ -65,19 +49,6 @@ class account {
   std::vector<std::string> lines_;
 };
 
-void spin() {
-  const std::int64_t end = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) + std::chrono::nanoseconds(phase).count();
-  while (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) < end) {
-  }
-}
-[[gnu::noinline]] void wait_for_lock(std::mutex& lock) {
-  lock.lock();
-  lock.unlock();
-}
-[[gnu::noinline]] void wait_for_byte(int file) {
-  char byte = 0;
-  must(::read(file, &byte, 1) == 1);
-}
 [[gnu::noinline]] void sleep_once() { std::this_thread::sleep_for(phase); }
 [[gnu::noinline]] void sleep_and_hold(std::mutex& lock, std::latch& has_lock, std::latch& has_spun) {
   const std::lock_guard guard(lock);
@@ -151,7 +122,7 @@ int main(int count, char**) {
   has_lock.wait();
   std::thread worker([&] {
     account& phases = accounts.emplace_back("worker");
-    phases.add("spin", spin);
+    phases.add("spin", [] { spin(std::chrono::nanoseconds(phase).count()); });
     has_spun.count_down();
     phases.add("lock", [&] { wait_for_lock(lock); });
     reads.count_down();

@@ -19,19 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include "own_times.hpp"
+
 namespace {
 
 using std::chrono::milliseconds;
-
-std::int64_t nanoseconds_of(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-void must(bool has_worked) {
-  if (!has_worked) std::abort();
-}
 
 struct account {
   std::int64_t wall_ns = 0, cpu_ns = 0;
@@ -45,20 +37,6 @@ account measured(Step step) {
   return {nanoseconds_of(CLOCK_MONOTONIC) - wall_ns, nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns};
 }
 
-void spin(std::int64_t cpu_ns) {
-  const std::int64_t end = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
-  while (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) < end) {
-  }
-}
-
-[[gnu::noinline]] void wait_for_lock(std::mutex& lock) {
-  lock.lock();
-  lock.unlock();
-}
-[[gnu::noinline]] void wait_for_byte(int file) {
-  char byte = 0;
-  must(::read(file, &byte, 1) == 1);
-}
 [[gnu::noinline]] void sleep_once() { std::this_thread::sleep_for(milliseconds(130)); }
 
 void print_accounts() {
@@ -122,17 +100,6 @@ void switch_threads(int rounds) {
   }
   must(::write(requests[1], "e", 1) == 1);
   replier.join();
-}
-
-struct kernel_times {
-  unsigned long long running_ns = 0, delay_ns = 0;
-};
-kernel_times own_times() {
-  kernel_times times;
-  std::FILE* const file = std::fopen("/proc/thread-self/schedstat", "r");
-  must(file != nullptr && std::fscanf(file, "%llu %llu", &times.running_ns, &times.delay_ns) == 2);
-  std::fclose(file);
-  return times;
 }
 
 void crowd(int threads, int rounds) {

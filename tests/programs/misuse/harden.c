@@ -192,37 +192,40 @@ static void* free_raced_and_wait(void* unused) {
   pthread_barrier_wait(&turn);
   return unused;  // its end sends the block
 }
+static pthread_t free_raced_by_partner(void) {
+  pthread_t partner;
+  start_race(free_raced_and_wait, &partner);
+  note_guarded(raced);
+  pthread_barrier_wait(&turn);
+  return partner;
+}
+// The owner hears of the partner's free.
+static void send_raced(pthread_t partner) {
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(partner, NULL) == 0);
+  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+}
 
 // Two threads free a block at the same moment, and the owner is the later one by a few instructions. It uses the block
 // again before it hears of the other free. The memory shows what the owner read before.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
 //@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_freed_by_both_owner_last) {
-  pthread_t partner;
-  start_race(free_raced_and_wait, &partner);
-  note_guarded(raced);
-  pthread_barrier_wait(&turn);
+  const pthread_t partner = free_raced_by_partner();
   memcpy(hidden(raced), raced_image, raced_block);
   free(hidden(raced));
   use_raced_again();
-  pthread_barrier_wait(&turn);
-  CHECK(pthread_join(partner, NULL) == 0);
-  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+  send_raced(partner);
 }
 
 // The same two frees, after which the owner has the block in the quarantine when it hears of the other free.
 //@ stderr tarn: free({p}): double free of a block of 40 bytes; freed before at {program}+0xADDR
 //@ stderr tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 CASE(harden_freed_by_both_not_used_again) {
-  pthread_t partner;
-  start_race(free_raced_and_wait, &partner);
-  note_guarded(raced);
-  pthread_barrier_wait(&turn);
+  const pthread_t partner = free_raced_by_partner();
   memcpy(hidden(raced), raced_image, raced_block);
   free(hidden(raced));
-  pthread_barrier_wait(&turn);
-  CHECK(pthread_join(partner, NULL) == 0);
-  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+  send_raced(partner);
 }
 
 // Another thread frees the block, and the owner writes to it before it hears of that: to the second word, where the
@@ -231,14 +234,9 @@ CASE(harden_freed_by_both_not_used_again) {
 //@ more {program}+0xADDR
 //@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_use_after_free_of_mark) {
-  pthread_t partner;
-  start_race(free_raced_and_wait, &partner);
-  note_guarded(raced);
-  pthread_barrier_wait(&turn);
+  const pthread_t partner = free_raced_by_partner();
   ((char*)hidden(raced))[9] ^= 1;
-  pthread_barrier_wait(&turn);
-  CHECK(pthread_join(partner, NULL) == 0);
-  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+  send_raced(partner);
 }
 
 // The program overwrites all of that word by zeroes.
@@ -246,14 +244,9 @@ CASE(harden_use_after_free_of_mark) {
 //@ more {program}+0xADDR
 //@ stderr tarn: end every use of the block before its free; TARN_GUARD=1 shows where it was allocated
 CASE(harden_mark_overwritten_by_zeroes) {
-  pthread_t partner;
-  start_race(free_raced_and_wait, &partner);
-  note_guarded(raced);
-  pthread_barrier_wait(&turn);
+  const pthread_t partner = free_raced_by_partner();
   memset((char*)hidden(raced) + 8, 0, 8);
-  pthread_barrier_wait(&turn);
-  CHECK(pthread_join(partner, NULL) == 0);
-  for (int i = 0; i < 5000; ++i) CHECK(malloc(raced_bytes) != NULL);
+  send_raced(partner);
 }
 
 static void* free_raced_late(void* unused) {
