@@ -14,6 +14,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
+#include "profiler/base/processor_time.hpp"
 #include "profiler/collect/region_file.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/launch/machine_cache.hpp"
@@ -138,15 +139,6 @@ std::optional<prices> cached_prices(const std::string& file, const json& facts) 
   }
 }
 
-double processor_us(int processes) {
-  rusage usage{};
-  ::getrusage(processes, &usage);
-  const auto microseconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
-  };
-  return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
-}
-
 }  // namespace
 
 const prices& recorder_prices::get() {
@@ -155,10 +147,10 @@ const prices& recorder_prices::get() {
     const json facts = facts_of(library_);
     measured_ = cached_prices(file, facts);
     if (measured_) return *measured_;
-    const double before_us = processor_us(RUSAGE_CHILDREN);
+    const double before_seconds = processor_seconds(RUSAGE_CHILDREN);
     const calibration_time time;
     measured_ = measured_prices(library_, sources_, is_full_);
-    spent_us_ = processor_us(RUSAGE_CHILDREN) - before_us;
+    spent_seconds_ = processor_seconds(RUSAGE_CHILDREN) - before_seconds;
     if (*measured_ == prices{}) return *measured_;  // nothing could be measured
     cache(file, {{"facts", facts},
                  {"date", date_before_now(std::chrono::seconds(0))},
@@ -169,7 +161,7 @@ const prices& recorder_prices::get() {
 }
 
 std::uint64_t recorder_prices::collector_us() const {
-  return static_cast<std::uint64_t>(processor_us(RUSAGE_SELF) + spent_us_);
+  return static_cast<std::uint64_t>((processor_seconds(RUSAGE_SELF) + spent_seconds_) * 1e6);
 }
 
 }  // namespace tarn::command

@@ -30,7 +30,7 @@ class recorder_prices {
   std::uint32_t sources_;
   bool is_full_;
   std::optional<prices> measured_;
-  double spent_us_ = 0;  // to measure them
+  double spent_seconds_ = 0;  // to measure them
 };
 
 }  // namespace tarn::command

@@ -1,7 +1,6 @@
 #include "profiler/fix/trial.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cctype>
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
+#include "profiler/base/processor_time.hpp"
 
 namespace tarn::fix {
 namespace {
@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using command::exit_code;
 using command::fail;
+using command::processor_seconds;
 
 // Returns the line of a program's output that tells why it failed: the first error, else the last line.
 std::string telling_line(const command::helper_result& result) {
@@ -57,15 +58,6 @@ std::string cached(const std::string& cache, const std::string& name) {
   if (start == std::string::npos) return {};
   const std::size_t begin = start + name.size() + 2;
   return cache.substr(begin, cache.find('\n', begin) - begin);
-}
-
-double processor_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 }  // namespace
@@ -118,9 +110,9 @@ std::string trial::problem_in(const build_tree& tree) const {
 }
 
 double trial::run_in(const build_tree& tree, std::string& problem) const {
-  const double before = processor_seconds();
+  const double before = processor_seconds(RUSAGE_CHILDREN);
   if (problem.empty()) problem = problem_of(tree.folder, commands_.prove, "the prove command fails");
-  return processor_seconds() - before;
+  return processor_seconds(RUSAGE_CHILDREN) - before;
 }
 
 trial::outcome trial::judge(double predicted_share) {

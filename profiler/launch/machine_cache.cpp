@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,21 +46,6 @@ fs::path path_of(const std::string& file_name) {
   return {};
 }
 
-double monotonic_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double children_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 }  // namespace
 
 analyse::cost_facts facts_of_today() {
@@ -100,11 +84,10 @@ void cache(const std::string& file_name, const json& content) {
   if (error) fs::remove(next, error);
 }
 
-calibration_time::calibration_time() : wall_before_(monotonic_seconds()), children_before_(children_seconds()) {}
-
 bool calibration_time::is_disturbed() const {
   constexpr double max_ratio = 1.5;
-  return monotonic_seconds() - wall_before_ > max_ratio * (children_seconds() - children_before_);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin_;
+  return wall.count() > max_ratio * (processor_seconds(RUSAGE_CHILDREN) - children_before_);
 }
 
 }  // namespace tarn::command

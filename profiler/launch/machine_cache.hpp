@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "profiler/base/processor_time.hpp"
 #include "profiler/predict/cost_model.hpp"
 
 namespace tarn::command {
@@ -22,12 +23,12 @@ void cache(const std::string& file_name, const nlohmann::json& content);
 // Tells whether the processes that it sees begin and end had the processor most of the time.
 class calibration_time {
  public:
-  calibration_time();
   // Returns true if other work took a third of the time or more.
   bool is_disturbed() const;
 
  private:
-  double wall_before_, children_before_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double children_before_ = processor_seconds(RUSAGE_CHILDREN);
 };
 
 // Costs that other work disturbed are measured again by a command that comes so much later.

@@ -64,53 +64,25 @@ look_for_modules:
 tarn_attached_begin:
   .popsection
 
-  .irp name, malloc, free, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc
-  attached \name
-  .endr
-  .irp name, _Znwm, _Znam, _ZnwmRKSt9nothrow_t, _ZnamRKSt9nothrow_t, _ZnwmSt11align_val_t, _ZnamSt11align_val_t
-  attached \name
-  .endr
-  .irp name, _ZnwmSt11align_val_tRKSt9nothrow_t, _ZnamSt11align_val_tRKSt9nothrow_t, _ZdlPv, _ZdaPv, _ZdlPvm, _ZdaPvm
-  attached \name
-  .endr
-  .irp name, _ZdlPvRKSt9nothrow_t, _ZdaPvRKSt9nothrow_t, _ZdlPvSt11align_val_t, _ZdaPvSt11align_val_t
-  attached \name
-  .endr
-  .irp name, _ZdlPvSt11align_val_tRKSt9nothrow_t, _ZdaPvSt11align_val_tRKSt9nothrow_t
-  attached \name
-  .endr
-  .irp name, _ZdlPvmSt11align_val_t, _ZdaPvmSt11align_val_t, pthread_create, thrd_create
-  attached \name
-  .endr
-  .irp name, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_timedlock, pthread_mutex_clocklock
-  attached \name
-  .endr
-  .irp name, pthread_mutex_unlock, pthread_mutex_destroy, pthread_rwlock_rdlock, pthread_rwlock_wrlock
-  attached \name
-  .endr
-  .irp name, pthread_rwlock_tryrdlock, pthread_rwlock_trywrlock, pthread_rwlock_timedrdlock, pthread_rwlock_timedwrlock
-  attached \name
-  .endr
-  .irp name, pthread_rwlock_clockrdlock, pthread_rwlock_clockwrlock, pthread_rwlock_unlock, pthread_rwlock_destroy
-  attached \name
-  .endr
-  .irp name, pthread_spin_lock, pthread_spin_trylock, pthread_spin_unlock, pthread_spin_destroy, mtx_lock, mtx_trylock
-  attached \name
-  .endr
-  .irp name, mtx_timedlock, mtx_unlock, mtx_destroy, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait
-  attached \name
-  .endr
-  .irp name, pthread_cond_destroy, cnd_wait, cnd_timedwait, cnd_destroy, prctl, syscall
-  attached \name
-  .endr
+  each attached, malloc, free, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc
+  each attached, _Znwm, _Znam, _ZnwmRKSt9nothrow_t, _ZnamRKSt9nothrow_t, _ZnwmSt11align_val_t, _ZnamSt11align_val_t
+  each attached, _ZnwmSt11align_val_tRKSt9nothrow_t, _ZnamSt11align_val_tRKSt9nothrow_t, _ZdlPv, _ZdaPv, _ZdlPvm, _ZdaPvm
+  each attached, _ZdlPvRKSt9nothrow_t, _ZdaPvRKSt9nothrow_t, _ZdlPvSt11align_val_t, _ZdaPvSt11align_val_t
+  each attached, _ZdlPvSt11align_val_tRKSt9nothrow_t, _ZdaPvSt11align_val_tRKSt9nothrow_t
+  each attached, _ZdlPvmSt11align_val_t, _ZdaPvmSt11align_val_t, pthread_create, thrd_create
+  each attached, pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_timedlock, pthread_mutex_clocklock
+  each attached, pthread_mutex_unlock, pthread_mutex_destroy, pthread_rwlock_rdlock, pthread_rwlock_wrlock
+  each attached, pthread_rwlock_tryrdlock, pthread_rwlock_trywrlock, pthread_rwlock_timedrdlock, pthread_rwlock_timedwrlock
+  each attached, pthread_rwlock_clockrdlock, pthread_rwlock_clockwrlock, pthread_rwlock_unlock, pthread_rwlock_destroy
+  each attached, pthread_spin_lock, pthread_spin_trylock, pthread_spin_unlock, pthread_spin_destroy, mtx_lock, mtx_trylock
+  each attached, mtx_timedlock, mtx_unlock, mtx_destroy, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait
+  each attached, pthread_cond_destroy, cnd_wait, cnd_timedwait, cnd_destroy, prctl, syscall
   .globl tarn_attached_loader
   .hidden tarn_attached_loader
   .pushsection .data.rel.attached, "aw", @progbits
 tarn_attached_loader:
   .popsection
-  .irp name, dlopen, dlsym, dlvsym, dlclose
-  loader \name
-  .endr
+  each loader, dlopen, dlsym, dlvsym, dlclose
 
   .pushsection .data.rel.attached, "aw", @progbits
   .globl tarn_attached_end

@@ -49,48 +49,20 @@ look_up:
 tarn_hooked_begin:
   .popsection
 
-  .irp name, read, write, pread, pread64, pwrite, pwrite64, readv, writev, preadv, preadv64, pwritev, pwritev64
-  hook \name
-  .endr
-  .irp name, recvmmsg, send, sendto, sendmsg, sendmmsg, sendfile, sendfile64, splice, epoll_ctl, bind, listen, socket
-  hook \name
-  .endr
-  .irp name, socketpair, shutdown, setsockopt, getsockopt, getsockname, getpeername, open, open64, openat, openat64
-  hook \name
-  .endr
-  .irp name, creat, close, lseek, lseek64, ftruncate, ftruncate64, fallocate, fcntl, fcntl64, ioctl, pipe, pipe2, dup
-  hook \name
-  .endr
-  .irp name, dup2, dup3, stat, stat64, fstat, fstat64, lstat, lstat64, fstatat, fstatat64, statx, access, faccessat
-  hook \name
-  .endr
-  .irp name, readlink, readlinkat, unlink, unlinkat, rename, renameat, mkdir, rmdir, chdir, getcwd, opendir, readdir
-  hook \name
-  .endr
-  .irp name, readdir64, closedir, getrandom, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage
-  hook \name
-  .endr
-  .irp name, times, uname, sysinfo, getpriority, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask
-  hook \name
-  .endr
-  .irp name, pthread_sigmask, kill, raise, pthread_kill, setitimer, timer_settime, timerfd_settime, eventfd
-  hook \name
-  .endr
-  .irp name, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect, madvise, mremap, sem_post, inotify_add_watch
-  hook \name
-  .endr
-  .irp name, fopen, fopen64, fclose, fread, fwrite, fgets, fputs, puts, fflush, getline, getdelim, printf, fprintf
-  hook \name
-  .endr
-  .irp name, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __fread_chk
-  hook \name
-  .endr
-  .irp name, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2, __openat_2, __openat64_2
-  hook \name
-  .endr
-  .irp name, __xstat, __xstat64, __fxstat, __fxstat64, __lxstat, __lxstat64
-  hook \name
-  .endr
+  each hook, read, write, pread, pread64, pwrite, pwrite64, readv, writev, preadv, preadv64, pwritev, pwritev64
+  each hook, recvmmsg, send, sendto, sendmsg, sendmmsg, sendfile, sendfile64, splice, epoll_ctl, bind, listen, socket
+  each hook, socketpair, shutdown, setsockopt, getsockopt, getsockname, getpeername, open, open64, openat, openat64
+  each hook, creat, close, lseek, lseek64, ftruncate, ftruncate64, fallocate, fcntl, fcntl64, ioctl, pipe, pipe2, dup
+  each hook, dup2, dup3, stat, stat64, fstat, fstat64, lstat, lstat64, fstatat, fstatat64, statx, access, faccessat
+  each hook, readlink, readlinkat, unlink, unlinkat, rename, renameat, mkdir, rmdir, chdir, getcwd, opendir, readdir
+  each hook, readdir64, closedir, getrandom, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage
+  each hook, times, uname, sysinfo, getpriority, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask
+  each hook, pthread_sigmask, kill, raise, pthread_kill, setitimer, timer_settime, timerfd_settime, eventfd
+  each hook, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect, madvise, mremap, sem_post, inotify_add_watch
+  each hook, fopen, fopen64, fclose, fread, fwrite, fgets, fputs, puts, fflush, getline, getdelim, printf, fprintf
+  each hook, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __fread_chk
+  each hook, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2, __openat_2, __openat64_2
+  each hook, __xstat, __xstat64, __fxstat, __fxstat64, __lxstat, __lxstat64
 
 // Makes the call itself, as its child returns on the stack of the parent, which then returns there, too. So the return
 // address is kept in a register, as is what the parent gives to tarn_end_vfork (lent_thread.cpp).
