@@ -1,8 +1,10 @@
 """Prices for `tarn report` that are the same on every machine and in every build."""
 
+import fcntl
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 
 from paths import PATHS, run_program
@@ -14,11 +16,18 @@ SIMPLE = {"alone": 20, "malloc": 20, "drop_in": 6, "pooled": 4, "arena": 2, "rec
 
 
 def measure(tarn, folder):
-    """Lets tarn write its prices to `folder`, the XDG_CACHE_HOME; returns their file."""
-    recording = f"{folder}/prices.rec"
-    run_program(tarn, "record", "--heap", "--full", "-o", recording, "--", "true")
-    run_program(tarn, "report", recording, env={**os.environ, "XDG_CACHE_HOME": str(folder)})
-    return pathlib.Path(folder, "tarn/costs.json")
+    """Copies the prices of this build to `folder`, an XDG_CACHE_HOME; returns their file. The first script that asks
+    lets tarn measure them into a folder beside its binary, where it also measures those of another build anew."""
+    shared = pathlib.Path(tarn).parent / "test_prices"
+    shared.mkdir(exist_ok=True)
+    with open(shared / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        environment = {**os.environ, "XDG_CACHE_HOME": str(shared)}
+        run_program(tarn, "record", "--heap", "--full", "-o", f"{shared}/prices.rec", "--", "true", env=environment)
+        run_program(tarn, "report", f"{shared}/prices.rec", env=environment)
+        copy = pathlib.Path(folder, "tarn/costs.json")
+        copy.parent.mkdir()
+        return pathlib.Path(shutil.copy(shared / "tarn/costs.json", copy))
 
 
 def simplify(path):
@@ -30,7 +39,7 @@ def simplify(path):
 
 
 def use_own():
-    """Measures prices into a folder of this script, where its later runs of tarn find them; returns their file."""
+    """Copies prices into a folder of this script, where its later runs of tarn find them; returns their file."""
     os.environ["XDG_CACHE_HOME"] = CACHE.name
     return measure(PATHS.tarn, CACHE.name)
 
