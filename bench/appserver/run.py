@@ -35,10 +35,10 @@ class Server:
         if preload:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE)
-        said = self.process.stdout.readline()
-        if not said:
+        output = self.process.stdout.readline()
+        if not output:
             raise process.Failed(f"{' '.join(map(str, words))} did not start")
-        self.port = int(re.search(r":(\d+)/", said)[1])
+        self.port = int(re.search(r":(\d+)/", output)[1])
         mappings = pathlib.Path(f"/proc/{self.process.pid}/maps")
         if preload and os.path.realpath(preload) not in mappings.read_text("utf-8"):
             raise process.Failed(f"{preload} was not loaded")
@@ -195,12 +195,12 @@ def reload(options):
                     server.process.send_signal(signal.SIGHUP)
                     server.process.stdout.readline()
                     time.sleep(0.5)
-                said = wrk.stdout.read()
-            asked = int(re.search(r"(\d+) requests in", said)[1])
-            errors = re.search(r"Socket errors: (.*)", said)
-            refused = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+                output = wrk.stdout.read()
+            asked = int(re.search(r"(\d+) requests in", output)[1])
+            errors = re.search(r"Socket errors: (.*)", output)
+            refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
             told.append({"with": words[0], "requests": asked, "reloads": reloads - 1,
-                         "torn": int(re.search(r"torn: (\d+)", said)[1]), "failed": int(refused[1]) if refused else 0,
+                         "torn": int(re.search(r"torn: (\d+)", output)[1]), "failed": int(refused[1]) if refused else 0,
                          "errors": errors[1] if errors else "none"})
             print("reload: {with}: {requests:,} requests, {reloads} reloads, {failed} failed, {torn} torn, socket "
                   "errors: "

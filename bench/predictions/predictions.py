@@ -136,16 +136,17 @@ def compare(options):
     for name, (remedy, _, rounds) in PROGRAMS.items():
         if options.only and name not in options.only:
             continue
-        said, got = predicted(options, name, rounds), achieved(options, name, rounds)
-        holds = said["low"] <= got["gain"] and (said["at_least"] or got["gain"] <= said["high"])
-        words = milliseconds(said["low"], said["high"]) + (" or more" if said["at_least"] else "")
-        table.append({"program": name, "remedy": remedy, "predicted": said, "achieved": got, "holds": holds})
-        print(f"| {name} | {remedy.replace('|', ', ')} | {said['allocations']:,} | {got['before'] / 1e6:.0f} ms | "
+        forecast, got = predicted(options, name, rounds), achieved(options, name, rounds)
+        holds = forecast["low"] <= got["gain"] and (forecast["at_least"] or got["gain"] <= forecast["high"])
+        words = milliseconds(forecast["low"], forecast["high"]) + (" or more" if forecast["at_least"] else "")
+        table.append({"program": name, "remedy": remedy, "predicted": forecast, "achieved": got, "holds": holds})
+        print(f"| {name} | {remedy.replace('|', ', ')} | {forecast['allocations']:,} | {got['before'] / 1e6:.0f} ms | "
               f"{got['after'] / 1e6:.0f} ms "
               f"| {got['gain'] / 1e6:.0f} ms | {words} "
-              f"| {'yes' if holds else 'no'} | {of_the_middle(got['gain'], said['low'], said['high'])} |", flush=True)
+              f"| {'yes' if holds else 'no'} "
+              f"| {of_the_middle(got['gain'], forecast['low'], forecast['high'])} |", flush=True)
         if name not in SYSTEM_CALLS:
-            drop_in.append((name, got["before"], got["drop_in"], *said["drop_in"]))
+            drop_in.append((name, got["before"], got["drop_in"], *forecast["drop_in"]))
     print_drop_in(drop_in)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -93,11 +93,11 @@ def run(words, program, folder, supervisor):
     result = {"seconds": ended.cpu_s, "kib": ended.largest_kib,
               "file": sum(path.stat().st_size for path in folder.iterdir())}
     if "record" in words[1:2]:
-        result["said"] = said_cost(words[0], folder / "recording")
+        result["reported"] = reported_cost(words[0], folder / "recording")
     return result
 
 
-def said_cost(tarn, recording):
+def reported_cost(tarn, recording):
     """Processor seconds that a recording took by its own account, those of `tarn record` itself in it."""
     report = subprocess.run([tarn, "report", "--quick", "--json", "--top", "0", str(recording)], capture_output=True,
                             text=True, check=True)
@@ -315,17 +315,17 @@ def line(program, results, name):
     if name == "plain":
         return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory, "", ""]
     all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
-    said = ""
-    if "said" in mine[0]:
+    account = ""
+    if "reported" in mine[0]:
         added = statistics.median(result["seconds"] - other["seconds"] for result, other in zip(mine, results["plain"]))
-        said = f"{statistics.median(result['said'] for result in mine):.2f} of {added:.2f} s"
+        account = f"{statistics.median(result['reported'] for result in mine):.2f} of {added:.2f} s"
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
     ratio = statistics.median(all_ratios)
     goal = ""
     if name == "record" and program.goal:
         goal = f"{'≤' if ratio <= program.goal else '!'} {program.goal:.2f}"
     return [f"  {name}", f"{ratio:.2f}", goal, f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit, memory,
-            f"{size / 1000:,.0f} kB", said]
+            f"{size / 1000:,.0f} kB", account]
 
 
 def main():

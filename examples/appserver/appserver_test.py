@@ -158,13 +158,13 @@ class Life(unittest.TestCase):
             self.assertEqual(wrong, [])
             self.assertGreaterEqual(len(seen), 10)
             self.assertEqual(server.end(), 0)
-            self.assertEqual(server.said(), "")
+            self.assertEqual(server.output(), "")
 
     def test_failed_reload_says_so_once_and_changes_nothing(self):
         with Server() as server:
             server.reload('[site]\ntitle = "two"\nrows = "many"\n')
             until = time.monotonic() + PATIENCE
-            while not server.said() and time.monotonic() < until:
+            while not server.output() and time.monotonic() < until:
                 time.sleep(0.01)
             self.assertEqual(server.ask("GET", "/version").text, "1 one\n")
             server.reload('[server]\nport = 0\nworkers = 7\n[site]\ntitle = "three"\n')
@@ -172,7 +172,7 @@ class Life(unittest.TestCase):
                              "appserver: configuration 2; [server] has changed, too: from the next start on\n")
             self.assertEqual(server.ask("GET", "/version").text, "2 three\n")
             self.assertEqual(server.end(), 0)
-            self.assertRegex(server.said(), r"\A.*reload failed: .*app\.toml:3:8: "
+            self.assertRegex(server.output(), r"\A.*reload failed: .*app\.toml:3:8: "
                                             r"site\.rows is not a whole number\n\Z")
 
     def test_requests_that_began_are_answered_before_the_end(self):
@@ -258,9 +258,9 @@ class Processes(unittest.TestCase):
             for _ in range(40):  # who connects meanwhile waits for the next process
                 self.assertEqual(server.ask("GET", "/small").status, 200)
             self.assertEqual(set(self.children(server)) & set(first), set())
-            said = server.said().splitlines()
-            self.assertEqual(len(said), 2, said)
-            for line in said:
+            output = server.output().splitlines()
+            self.assertEqual(len(output), 2, output)
+            for line in output:
                 self.assertRegex(line, r'^tarn: application "appserver": process [01] of 2: process \d+ was ended by '
                                        r'signal 9 '
                                        r"\(Killed\), and starts again in 10 ms$")
@@ -278,7 +278,7 @@ class Processes(unittest.TestCase):
             self.assertEqual(server.process.stdout.readline(), "appserver: configuration 2\n")
             os.kill(first[0], signal.SIGTERM)
             deadline = time.monotonic() + PATIENCE
-            while "was stopped" not in server.said() and time.monotonic() < deadline:
+            while "was stopped" not in server.output() and time.monotonic() < deadline:
                 time.sleep(0.01)
             seen = {server.ask("GET", "/small").text for _ in range(40)}
             self.assertEqual(seen, {"<!doctype html><title>two</title>\n<p>A small page.\n<p>two\n"})
@@ -299,7 +299,7 @@ class Start(unittest.TestCase):
             return done.stderr.replace(str(file), "FILE")
 
     def test_broken_configurations(self):
-        for text, said in (
+        for text, output in (
                 (None, "FILE: cannot be opened: No such file or directory"),
                 ("[server]\nport = 70000\n", "FILE:2:8: server.port is 70000, not from 0 to 65535"),
                 ("[server]\n\n  prot = 80\n",
@@ -308,7 +308,7 @@ class Start(unittest.TestCase):
                 ("server = 1\n", "FILE:1:10: server is not a table"),
                 ("[sight]\n", "FILE:1:2: sight is not a setting; there are [server] and [site]"),
                 ("[site]\nrows = = 1\n", "FILE:2:8: ")):
-            self.assertTrue(self.fails(text).startswith(f"appserver: {said}"), self.fails(text))
+            self.assertTrue(self.fails(text).startswith(f"appserver: {output}"), self.fails(text))
         self.assertIn("server.address is nowhere, not an IPv4 address", self.fails('[server]\naddress = "nowhere"\n'))
 
     def test_port_in_use(self):

@@ -73,7 +73,7 @@ class Server:
         self.file.write_text(text, encoding="utf-8")
         self.process.send_signal(signal.SIGHUP)
 
-    def said(self):
+    def output(self):
         self.errors.flush()
         return pathlib.Path(self.errors.name).read_text(encoding="utf-8")
 

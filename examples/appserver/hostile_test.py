@@ -231,7 +231,7 @@ class Hostile(OneServer):
                 answer = everything(line)
             self.assertTrue(not answer or re.match(rb"HTTP/1\.[01] [2345]\d\d ", answer), (sent, answer))
         self.assertIsNone(self.server.process.poll())
-        self.assertEqual(self.server.said(), "")
+        self.assertEqual(self.server.output(), "")
 
 
 if __name__ == "__main__":

@@ -47,13 +47,13 @@ class Reload(unittest.TestCase):
                     number += 1
                     server.reload(site(number))
                     self.assertEqual(server.process.stdout.readline(), f"appserver: configuration {number}\n")
-                said = wrk.stdout.read()
+                output = wrk.stdout.read()
             self.assertGreater(number, 1)
-            self.assertGreater(int(re.search(r"(\d+) requests in", said)[1]), 0, said)
-            self.assertNotIn("Socket errors", said)
-            self.assertNotIn("Non-2xx", said)
-            self.assertIn("torn: 0\n", said)
-            self.assertEqual((server.end(), server.said()), (0, ""))
+            self.assertGreater(int(re.search(r"(\d+) requests in", output)[1]), 0, output)
+            self.assertNotIn("Socket errors", output)
+            self.assertNotIn("Non-2xx", output)
+            self.assertIn("torn: 0\n", output)
+            self.assertEqual((server.end(), server.output()), (0, ""))
 
     def test_with_connections_that_stay(self):
         self.under_load()
@@ -93,7 +93,7 @@ class Stop(unittest.TestCase):
                 self.assertEqual(server.end(), 0)
                 for peer in clients:
                     peer.join()
-                self.assertEqual((parts, server.said()), ([], ""))
+                self.assertEqual((parts, server.output()), ([], ""))
                 lines = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
                 self.assertEqual(lines.count('"GET /page?rows=300 HTTP/1.1" 200 '), got.total())
 
@@ -259,14 +259,14 @@ class Flood(unittest.TestCase):
                 time.sleep(0.1)
             self.assertLess(self.resident(server) - first, self.BUDGET / 2)
             self.assertEqual(server.ask("GET", "/page?rows=1000").status, 200)
-            self.assertEqual((server.end(), server.said()), (0, ""))
+            self.assertEqual((server.end(), server.output()), (0, ""))
 
     def test_what_does_not_fit_is_refused_for_the_moment(self):
         with Server("memory_bytes = 1048576\nworkers = 1") as server:
             reply = server.ask("GET", "/page?rows=100000")
             self.assertEqual((reply.status, reply.headers["Retry-After"]), (503, "1"))
             self.assertEqual(server.ask("GET", "/page?rows=100").status, 200)
-            self.assertEqual((server.end(), server.said()), (0, ""))
+            self.assertEqual((server.end(), server.output()), (0, ""))
 
 
 if __name__ == "__main__":

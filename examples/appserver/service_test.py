@@ -87,8 +87,8 @@ class Service(unittest.TestCase):
                                      f"{folder}/appserver.service",
                                      f"{folder}/appserver.socket"], capture_output=True, text=True, check=False)
             # The host's own units may have faults, which are none of this test's business.
-            said = [line for line in (result.stdout + result.stderr).splitlines() if "appserver" in line]
-            self.assertEqual((result.returncode, said), (0, []))
+            output = [line for line in (result.stdout + result.stderr).splitlines() if "appserver" in line]
+            self.assertEqual((result.returncode, output), (0, []))
 
 
 if __name__ == "__main__":

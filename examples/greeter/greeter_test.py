@@ -66,9 +66,9 @@ class Greeter(unittest.TestCase):
 
     def finish(self, process, expect=0):
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=PATIENCE)
-        self.assertEqual(process.returncode, expect, said)
-        return said[1]
+        output = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, expect, output)
+        return output[1]
 
     def test_greets_and_counts_across_workers(self):
         process = self.start()
@@ -100,10 +100,10 @@ class Greeter(unittest.TestCase):
     def test_line_that_is_too_long(self):
         process = self.start()
         try:
-            said = self.ask(self.connect(), "x" * 600)
+            output = self.ask(self.connect(), "x" * 600)
         except OSError:  # a reset: the service did not read the rest of the line
-            said = ""
-        self.assertEqual(said, "")
+            output = ""
+        self.assertEqual(output, "")
         client = self.connect()
         self.assertEqual(self.ask(client, "Ada"), "Good day, Ada: visit 1\n")
         client.close()
@@ -153,9 +153,9 @@ class Greeter(unittest.TestCase):
         if TARN is None:
             self.assertIn(b"Good day, Ada: visit 2", self.journal.read_bytes())
             return
-        said = subprocess.run([TARN, "journal", "cat", self.journal], capture_output=True, text=True, check=True,
+        output = subprocess.run([TARN, "journal", "cat", self.journal], capture_output=True, text=True, check=True,
                               timeout=PATIENCE).stdout
-        self.assertEqual(said.splitlines()[:2], ["Good day, Ada: visit 1", "Good day, Ada: visit 2"])
+        self.assertEqual(output.splitlines()[:2], ["Good day, Ada: visit 1", "Good day, Ada: visit 2"])
 
     def test_unit_file(self):
         if shutil.which("systemd-analyze") is None:

@@ -81,8 +81,8 @@ def findings_in(path, parts):
         start, end = result.check_result.span
         index = file.content.count("\n", 0, start + 1) - 1
         line = parts[min(max(index, 0) // step, len(parts) - 1)][0]
-        said = " ".join(file.content[start:end].split())
-        yield tree.Finding(path, line, f'says "{said}"', result.check_result.message)
+        output = " ".join(file.content[start:end].split())
+        yield tree.Finding(path, line, f'says "{output}"', result.check_result.message)
 
 
 def sentence(text):

@@ -25,7 +25,7 @@ VAGUE = frozenset(
     "wanted which words".split())
 # A limit is `max_` or `min_`. `most_frequent` is no limit.
 LIMIT = re.compile(r"\b(?:most|least)_(?!frequent)\w+")
-PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
+PYTHON_REFUSED = REFUSED - {"other"} | {"said"}  # `other` is Python's own name for the right operand
 # Programs call these functions by names that are the interface.
 INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with")
                       for name in ("async_shared", "reloadable", "reloadable_map", "shared", "with"))

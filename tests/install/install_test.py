@@ -209,8 +209,8 @@ class Install(unittest.TestCase):
             flags = shlex.split(self.pkg_config("--cflags", "--libs", package=f"tarn-{name}"))
             program = self.folder / f"pkg_config_{name}"
             run("c++", "-std=c++20", "-O1", CONSUMER / f"{source}.cpp", "-o", program, *flags)
-            said = run(program, environment={"LD_LIBRARY_PATH": str(self.prefix / self.libraries)})
-            self.assertEqual(said, "libtarn-malloc.so\nlibtarn-malloc.so\n" if name == "malloc" else "ok\n")
+            output = run(program, environment={"LD_LIBRARY_PATH": str(self.prefix / self.libraries)})
+            self.assertEqual(output, "libtarn-malloc.so\nlibtarn-malloc.so\n" if name == "malloc" else "ok\n")
 
     def test_pkg_config_of_the_drop_in_for_static_programs(self):
         flags = shlex.split(self.pkg_config("--libs", package="tarn-malloc-static"))
@@ -226,9 +226,9 @@ class Install(unittest.TestCase):
             *flags)
         for _ in range(3):
             self.assertEqual(run(program), "ok\n")
-        said = run(program, "race", expect=66)  # the sanitizer's exit code
-        self.assertEqual(said.count("WARNING: ThreadSanitizer: data race"), said.count("WARNING"), said)
-        self.assertIn("race()::<lambda", said)
+        output = run(program, "race", expect=66)  # the sanitizer's exit code
+        self.assertEqual(output.count("WARNING: ThreadSanitizer: data race"), output.count("WARNING"), output)
+        self.assertIn("race()::<lambda", output)
 
     def test_drop_in_brings_no_cxx_runtime_into_a_c_program(self):
         library = self.copy_without_spaces() / "lib/libtarn-malloc.so"

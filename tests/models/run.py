@@ -36,18 +36,18 @@ def main():
     parser.add_argument("words", nargs="?", default="errors: 1")
     wanted = parser.parse_args()
     mutants = wanted.define + ([wanted.mutant] if wanted.mutant else [])
-    said, trace = search(wanted.model.resolve(), mutants, wanted.spin, wanted.cc)
-    if "errors: " not in said or "max search depth too small" in said or "out of memory" in said:
-        print(said)
+    output, trace = search(wanted.model.resolve(), mutants, wanted.spin, wanted.cc)
+    if "errors: " not in output or "max search depth too small" in output or "out of memory" in output:
+        print(output)
         return "the search did not come to an end"
     if wanted.mutant:
-        if wanted.words in said and "errors: 0" not in said:
+        if wanted.words in output and "errors: 0" not in output:
             return 0
-        print(said)
+        print(output)
         return f'the mutant {wanted.mutant} should fail with "{wanted.words}"'
-    if "errors: 0" in said:
+    if "errors: 0" in output:
         return 0
-    print(trace, said, sep="\n")
+    print(trace, output, sep="\n")
     return "the model fails: the steps that lead there stand above"
 
 

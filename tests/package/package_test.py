@@ -130,9 +130,9 @@ class Package(unittest.TestCase):
     @unittest.skipUnless(shutil.which("lintian"), "lintian is missing")
     def test_lintian_finds_nothing_but_the_listed_tags(self):
         allowed = ["--allow-root"] if os.geteuid() == 0 else []
-        said = run("lintian", *allowed, "--suppress-tags-from-file", PROJECT / "packaging/lintian.txt",
+        output = run("lintian", *allowed, "--suppress-tags-from-file", PROJECT / "packaging/lintian.txt",
                    *self.packages)
-        self.assertEqual([line for line in said.splitlines() if re.match("[EW]:", line)], [])
+        self.assertEqual([line for line in output.splitlines() if re.match("[EW]:", line)], [])
 
     def test_tarball_works_where_it_is_unpacked(self):
         run("tar", "-xf", next(self.results.glob("*.tar.gz")), "-C", self.folder)
@@ -171,8 +171,8 @@ class Package(unittest.TestCase):
 
         older = self.older_packages()
         run(*command, "dpkg", f"--root={root}", "--install", *older)
-        said = run(*command, "dpkg", f"--root={root}", "--install", *self.packages)  # an upgrade
-        self.assertNotIn("ldconfig:", said)
+        output = run(*command, "dpkg", f"--root={root}", "--install", *self.packages)  # an upgrade
+        self.assertNotIn("ldconfig:", output)
         installed = run("dpkg-query", f"--admindir={root}/var/lib/dpkg", "--show", *sorted(OWN))
         self.assertNotIn("older", installed)
         self.check_first_example(root)
@@ -225,17 +225,17 @@ class Package(unittest.TestCase):
         for words, environment, expected in [
                 ([self.folder], {}, "is no build of Tarn"),
                 ([BUILD], {"SOURCE_DATE_EPOCH": "yesterday"}, "set SOURCE_DATE_EPOCH to a number of seconds")]:
-            said = run(sys.executable, "-B", PACKAGE, "--to", self.folder / "none", *words, expect=1,
+            output = run(sys.executable, "-B", PACKAGE, "--to", self.folder / "none", *words, expect=1,
                        environment=environment)
-            self.assertIn(expected, said)
-            self.assertEqual(said.count("\n"), 1)
+            self.assertIn(expected, output)
+            self.assertEqual(output.count("\n"), 1)
 
     def test_a_folder_with_other_files_loses_none(self):
         folder = self.folder / "own"
         folder.mkdir()
         (folder / "letter").write_text("dear", encoding="utf-8")
-        said = run(sys.executable, "-B", PACKAGE, "--to", folder, BUILD, expect=1)
-        self.assertIn("has letter, which is not of a package", said)
+        output = run(sys.executable, "-B", PACKAGE, "--to", folder, BUILD, expect=1)
+        self.assertIn("has letter, which is not of a package", output)
         self.assertEqual((folder / "letter").read_text(encoding="utf-8"), "dear")
 
 

@@ -63,8 +63,8 @@ class Release(unittest.TestCase):
         self.git("switch", "--quiet", "--create", "side")
         self.write("CHANGELOG.md", "# Changelog\n\n## 0.3.0 (unreleased)\n")
         self.manifest("0123", False)
-        said = self.release(version="0.3.0").splitlines()
-        for line, words in zip(said, ["version.hpp says 0.2.1: make it 0.3.0", "no heading '## 0.3.0 (YYYY-MM-DD)'",
+        output = self.release(version="0.3.0").splitlines()
+        for line, words in zip(output, ["version.hpp says 0.2.1: make it 0.3.0", "no heading '## 0.3.0 (YYYY-MM-DD)'",
                                       "has changes: commit or remove CHANGELOG.md", "not the branch main",
                                       "the tag v0.3.0 exists", "the packages are of commit 0123"], strict=True):
             self.assertIn(words, line)
@@ -96,9 +96,9 @@ class Release(unittest.TestCase):
         earlier = self.tarball("0.2.0", self.folder / "old", functions)
         older = self.tarball("0.1.0", self.folder / "old", functions)
         self.tarball("0.2.1", self.results, functions.splitlines()[0])
-        said = self.release("--earlier", earlier)
-        self.assertIn("libtarn-malloc.so lacks a part of the interface of 0.2.0, which 0.2.1 promises", said)
-        self.assertIn("trim", said)
+        output = self.release("--earlier", earlier)
+        self.assertIn("libtarn-malloc.so lacks a part of the interface of 0.2.0, which 0.2.1 promises", output)
+        self.assertIn("trim", output)
         self.release("--earlier", older, expect=0)
 
     @unittest.skipUnless(shutil.which("abidiff"), "abidiff (Debian package abigail-tools) is missing")

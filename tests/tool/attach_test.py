@@ -86,8 +86,8 @@ class Attach(FolderTest):
                                      *options], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.communicate, timeout=HANG_S)
         self.addCleanup(recorder.kill)
-        said = recorder.stderr.readline()
-        self.assertRegex(said, r"recording process \d+, one thread of which stood still for \d+\.\d ms")
+        output = recorder.stderr.readline()
+        self.assertRegex(output, r"recording process \d+, one thread of which stood still for \d+\.\d ms")
         return recorder
 
     def end(self, recorder, interrupt=True):
@@ -382,7 +382,7 @@ class Attach(FolderTest):
         self.assertEqual(len(list(self.folder.iterdir())), 2)
         self.finish(program)
 
-    def test_what_cannot_be_is_said(self):
+    def test_what_cannot_be_is_reported(self):
         program = self.program()
         recorder = self.record(program)
         self.assertIn("recorded already", self.refused(program.pid))

@@ -273,7 +273,7 @@ class Bounds(FolderTest):
         self.finish(running)
         self.assertEqual((self.large_blocks("rec"), self.report("rec")["damage"]), (50, ""))
 
-    def test_what_cannot_be_is_said(self):
+    def test_what_cannot_be_is_reported(self):
         for options, words in ((("--for", "10%"), "a percentage needs"), (("--for", "soon"), "invalid time"),
                                (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
                                (("--every", "1s", "--follow"), "excludes"), (("--for", "1s", "--follow"), "excludes")):

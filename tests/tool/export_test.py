@@ -310,7 +310,7 @@ class Push(ExportTest):
         self.assertEqual(self.server.taken[0][1], gzip.decompress(self.export("pprof")))
         self.assertEqual(self.server.taken[0][2]["bytes"]["units"], "bytes")
 
-    def test_what_a_server_refuses_is_said(self):
+    def test_what_a_server_refuses_is_reported(self):
         result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url + "elsewhere", code=3)
         self.assertIn(b"rejected the profile: as it is", result.stderr)
         with socket.create_server(("127.0.0.1", 0)) as unused:

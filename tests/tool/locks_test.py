@@ -20,7 +20,7 @@ class Recorded(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn locks "))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.run_program(PATHS.locks, *cls.words)  # by itself
-        cls.said = cls.run_program(PATHS.tarn, "record", "--locks", *cls.mode, "-o", "rec", "--", PATHS.locks,
+        cls.output = cls.run_program(PATHS.tarn, "record", "--locks", *cls.mode, "-o", "rec", "--", PATHS.locks,
                                    *cls.words).stderr
         report = cls.run_program(PATHS.tarn, "report", "--json", "--top", "100000", "rec", code=0).stdout
         cls.report = json.loads(report)
@@ -54,7 +54,7 @@ class Locks(Recorded):
 
     def test_all_are_counted(self):
         self.assertEqual([lock["error"] for lock in self.report["locks"]], [0] * len(self.report["locks"]))
-        self.assertRegex(self.said, r"[0-9] locks taken(?! \(estimated)")
+        self.assertRegex(self.output, r"[0-9] locks taken(?! \(estimated)")
 
     def test_of_one_thread(self):
         lock = self.lock("of_one_thread")
@@ -192,7 +192,7 @@ class Samples(Recorded):
         self.assertIn("one thread alone was seen to take it", self.lock("of_one_thread")["remedy"])
 
     def test_estimates_are_called_so(self):
-        self.assertRegex(self.said, r"\d locks taken \(estimated\)")
+        self.assertRegex(self.output, r"\d locks taken \(estimated\)")
         text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
         self.assertRegex(text, r"(?m)^\d+ locks, acquired about [\d,]+ times \(± \d+ %\); ")
         self.assertRegex(text, r"one thread: 1 mutex, acquired about [\d,]+ times \(± \d+ %\) by 1 thread\n")

@@ -103,10 +103,10 @@ class Memory(FolderTest):
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
     def test_a_peak_above_the_memory_of_the_process_is_explained(self):
-        said = "\n        That is more than the process had in memory: parts of the heap were never touched"
+        output = "\n        That is more than the process had in memory: parts of the heap were never touched"
         for options in ["--full"], ["--sample", "524288"]:
             self.record("mostly-unused", *options)
-            self.assertIn(said, self.tarn("report", "--quick", "rec"), options)
+            self.assertIn(output, self.tarn("report", "--quick", "rec"), options)
             self.record("phases", *options)
             self.assertNotIn("more than the process", self.tarn("report", "--quick", "rec"), options)
 

@@ -210,9 +210,9 @@ class Record(FolderTest):
 
     def test_children_have_files_of_their_own(self):
         # A shell that execs the one and forks the other, which forks once more.
-        said = self.tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
+        output = self.tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
                              f"'{PATHS.sites}' 100 0; '{PATHS.sites}' {ROUNDS} fork; exit 4", code=4).stderr
-        self.assertRegex(said, r"(?m)^tarn: recorded 3 child processes, each in a file of its own, such as rec\.\d+$")
+        self.assertRegex(output, r"(?m)^tarn: recorded 3 child processes, each in a file of its own, such as rec\.\d+$")
         children = {}
         for path in self.folder.glob("rec.*"):
             report = json.loads(self.tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
@@ -303,15 +303,15 @@ class Record(FolderTest):
                  "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
         if shutil.which("valgrind") is None or shutil.which(words[0]) is None:
             self.skipTest("needs valgrind and sqlite3")
-        said = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=HANG_S).stderr
-        total = re.search(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes", said)
+        output = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=HANG_S).stderr
+        total = re.search(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes", output)
         self.record(*words)
         heap = self.report()["heap"]
         self.assertEqual((heap["allocations"], heap["bytes"]),
                          tuple(int(total[number].replace(",", "")) for number in (1, 3)))
         self.assertEqual(heap["unknown_frees"], 0)
 
-    def test_what_cannot_be_done_is_said(self):
+    def test_what_cannot_be_done_is_reported(self):
         self.assertIn("statically linked, so no loader can put libtarn-record.so into it",
                       self.record(PATHS.static, code=126).stderr)
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
@@ -336,9 +336,9 @@ class Record(FolderTest):
                                    ((sys.executable, "-c", spawns, PATHS.static), (), " ×2"),
                                    ((sys.executable, "-c", spawns, PATHS.static), ("--follow",), "")):
             with self.subTest(words=words[0], mode=mode):
-                said = self.tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
-                self.assertIn(f"tarn: not recorded: {name}{times}: {reason}\n", said)
-                self.assertNotIn("use tarn record --follow", said)
+                output = self.tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
+                self.assertIn(f"tarn: not recorded: {name}{times}: {reason}\n", output)
+                self.assertNotIn("use tarn record --follow", output)
                 self.assertIn(f"not recorded: {name}{times}: {reason}.\n", self.tarn("report", "rec").stdout)
 
     def test_a_set_uid_child_is_named(self):
@@ -348,16 +348,16 @@ class Record(FolderTest):
         shutil.copy(shutil.which("true"), program)
         os.chown(program, 65534, 65534)
         program.chmod(0o4755)
-        said = self.tarn("record", "--heap", "-o", "rec", "--", "sh", "-c", "./privileged; true").stderr
+        output = self.tarn("record", "--heap", "-o", "rec", "--", "sh", "-c", "./privileged; true").stderr
         self.assertIn("not recorded: privileged: is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD",
-                      said)
+                      output)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):
             self.skipTest("no /dev/full")
         self.assertIn("No space left", self.tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
-    def test_nothing_to_gain_is_said(self):
+    def test_nothing_to_gain_is_reported(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
         self.record(*busy)
         self.assertIn("Nothing to gain", self.tarn("report", "rec").stdout)

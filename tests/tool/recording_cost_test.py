@@ -21,14 +21,14 @@ class RecordingCost(FolderTest):
     def record(self, *words, options=(), code=0, **settings):
         """The line on the cost, and the same as data."""
         errors = self.tarn("record", *options, "-o", "rec", "--", *words, code=code, **settings).stderr
-        said = re.findall(r"^tarn: (recording took .*|what recording took .*)$", errors, re.MULTILINE)
-        self.assertEqual(len(said), 1, errors)
+        output = re.findall(r"^tarn: (recording took .*|what recording took .*)$", errors, re.MULTILINE)
+        self.assertEqual(len(output), 1, errors)
         overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
-        self.assertEqual(overhead["text"], said[0], "the report says the same")
+        self.assertEqual(overhead["text"], output[0], "the report says the same")
         text = self.tarn("report", "--quick", "rec").stdout
-        for part in said[0].split("; "):
+        for part in output[0].split("; "):
             self.assertIn(part[1:60], text)
-        return said[0], overhead
+        return output[0], overhead
 
     def test_each_kind_that_was_recorded_has_a_cost(self):
         threads = 300
@@ -67,9 +67,9 @@ class RecordingCost(FolderTest):
         for _ in range(5):
             for name, words in ways.items():
                 words = words if name == "child" else [*words, PATHS.pairs, "5"]
-                said = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=True,
+                output = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=True,
                                       cwd=self.folder).stdout
-                least[name] = min(least[name], int(said))
+                least[name] = min(least[name], int(output))
         self.assertLess(max(least["locks"], least["child"]), 2 * least["plain"], least)
         self.assertLess(least["calls"], 3 * least["plain"], least)
 

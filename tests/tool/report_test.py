@@ -46,9 +46,9 @@ class Report(ReportTest):
     def test_json_written_in_parts_is_as_if_written_at_once(self):
         for words in (), ("--stacks", "--top", "100"), ("--top", "0"), ("--source", "locks"):
             # Of a fraction the last digit is each library's own.
-            said = re.sub(r"\d+\.\d+(e[+-]\d+)?", "1", self.report("--json", *words))
-            whole = json.loads(said)
-            self.assertEqual(said, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+            output = re.sub(r"\d+\.\d+(e[+-]\d+)?", "1", self.report("--json", *words))
+            whole = json.loads(output)
+            self.assertEqual(output, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
             self.assertEqual(list(whole), sorted(whole))
 
     def test_json_that_cannot_be_written_is_an_error(self):
@@ -207,12 +207,12 @@ class Report(ReportTest):
         shutil.copy(PATHS.sites, program)
         recording = str(self.folder / "rec")
         self.tarn("record", "--heap", "-o", recording, "--", str(program), "1000", "0")
-        said = self.tarn("report", "--quick", recording).stdout
-        self.assertNotIn("replaced", said)
+        output = self.tarn("report", "--quick", recording).stdout
+        self.assertNotIn("replaced", output)
         shutil.copy(PATHS.growing, program)
-        said = self.tarn("report", "--quick", recording).stdout
-        self.assertIn(f"{program} was replaced since it was recorded: its functions have no names here.\n", said)
-        self.assertEqual(said.count("replaced since"), 1)
+        output = self.tarn("report", "--quick", recording).stdout
+        self.assertIn(f"{program} was replaced since it was recorded: its functions have no names here.\n", output)
+        self.assertEqual(output.count("replaced since"), 1)
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("report", "--quick", "--html", str(page), *options, recording)
@@ -260,11 +260,11 @@ class Replay(ReportTest):
     def test_buffers_grown_at_another_site_are_replayed(self):
         recording = str(self.folder / "growing")
         self.tarn("record", "--heap", "-o", recording, "--", PATHS.growing)
-        said = self.tarn("report", recording)
-        self.assertEqual(said.stderr, "")
-        self.assertNotRegex(said.stdout, r"\b1 (sites|threads|blocks)\b")
-        for share in re.findall(r"([\d.]+) %", said.stdout):
-            self.assertLessEqual(float(share), 100, said.stdout)
+        output = self.tarn("report", recording)
+        self.assertEqual(output.stderr, "")
+        self.assertNotRegex(output.stdout, r"\b1 (sites|threads|blocks)\b")
+        for share in re.findall(r"([\d.]+) %", output.stdout):
+            self.assertLessEqual(float(share), 100, output.stdout)
         report = json.loads(self.tarn("report", "--json", recording).stdout)
         for site in report["sites"]:
             self.assertIn("what a call costs the code around it is not known", site["predicted"]["reasons"], "replayed")
@@ -434,7 +434,7 @@ class Gate(ReportTest):
         file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 1.5\n"sites" = "0k"\n')
         self.assertEqual(len(self.gate(str(file), code=1).stdout.splitlines()), 3)
 
-    def test_wrong_limits_are_said(self):
+    def test_wrong_limits_are_reported(self):
         for text, words in (("[max]\n'apples' = 3", "apples"), ("[max", "limits.toml:1"), ("[most]", "most"),
                             ("requests = 3", "is missing"), ("[max]\nbytes = true", "is not a number"),
                             ("[max]\n'bytes per request' = 3", "requests")):
@@ -445,11 +445,11 @@ class Gate(ReportTest):
         self.assertIn("No such file", self.tarn("gate", "nothing", "--max", "bytes <= 1", code=3).stderr)
         self.tarn("gate", "rec", code=2)
 
-    def test_a_function_that_never_occurs_is_said(self):
-        said = self.gate("allocations at function make_temporarys <= 3", code=2)
-        self.assertEqual(said.stdout, "")
-        self.assertEqual(len(said.stderr.splitlines()), 1)
-        self.assertIn("make_temporarys", said.stderr)
+    def test_a_function_that_never_occurs_is_reported(self):
+        output = self.gate("allocations at function make_temporarys <= 3", code=2)
+        self.assertEqual(output.stdout, "")
+        self.assertEqual(len(output.stderr.splitlines()), 1)
+        self.assertIn("make_temporarys", output.stderr)
         self.gate("allocations at function consume <= 0")  # a symbol of the program, which allocates nothing
         self.gate("allocations at function operator new <= 0", code=2)  # two words are no name
         self.gate("allocations at function __libc_start_call_main <= 0")  # on the stacks, for others

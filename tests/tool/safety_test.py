@@ -54,8 +54,8 @@ class Safety(FolderTest):
         page = pathlib.Path(PATHS.page).read_text(encoding="utf-8")
         in_hooks, ahead = (re.findall(r"`(\w+)`", "\n".join(re.findall(r"(?m)^\| (`.*?) \|", part)))
                            for part in re.split(r"(?m)^## ", page)[1:3])
-        said = self.run_program("nm", "-D", "--undefined-only", PATHS.library).stdout
-        self.assertEqual(sorted({line.split()[-1].split("@")[0] for line in said.splitlines()}),
+        output = self.run_program("nm", "-D", "--undefined-only", PATHS.library).stdout
+        self.assertEqual(sorted({line.split()[-1].split("@")[0] for line in output.splitlines()}),
                          sorted(in_hooks + ahead))
         by_compiler = ("__cxa_finalize", "__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable")
         watched = self.run_program(PATHS.hooks, "list").stdout.split()
@@ -81,12 +81,12 @@ class Safety(FolderTest):
 
     def test_ruby_and_java_run(self):
         (self.folder / "Hello.java").write_text(JAVA)
-        for words, said in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
+        for words, output in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
             if shutil.which(words[0]) is None:
                 continue
             for modes in ["--heap"], []:
                 with self.subTest(words=words[0], modes=modes):
-                    self.assertEqual(self.record(*words, modes=modes).stdout, said)
+                    self.assertEqual(self.record(*words, modes=modes).stdout, output)
 
     def test_a_signal_to_the_recorder_alone_reaches_the_program(self):
         """As containers stop PostgreSQL (SIGINT) and nginx (SIGQUIT)."""
@@ -112,13 +112,13 @@ class Safety(FolderTest):
                     while b"ready" not in screen.read(100):
                         pass
                     os.write(terminal, key)
-                    said = b""
+                    output = b""
                     with contextlib.suppress(OSError):  # the other end is closed: all has been read
                         while chunk := screen.read(100):
-                            said += chunk
-                self.assertEqual(os.waitpid(process, 0)[1], 0, said)
-                self.assertIn(f"{int(number)}\r\n".encode(), said)
-                self.assertNotIn(f"{int(number)} {int(number)}".encode(), said)
+                            output += chunk
+                self.assertEqual(os.waitpid(process, 0)[1], 0, output)
+                self.assertIn(f"{int(number)}\r\n".encode(), output)
+                self.assertNotIn(f"{int(number)} {int(number)}".encode(), output)
 
     def test_processes_of_other_pid_namespaces_are_told_apart(self):
         ways = (["unshare", "-p", "-f"], ["unshare", "-r", "-p", "-f"])
@@ -170,28 +170,29 @@ class Safety(FolderTest):
                 self.assertEqual([path.name for path in self.folder.glob("rec*")], ["rec"])
                 self.assertEqual(report["recorder"]["unrecorded"]["became"], "")
 
-    def test_what_is_not_recorded_is_said(self):
+    def test_what_is_not_recorded_is_reported(self):
         runs_two = f"import subprocess; [subprocess.run(['{PATHS.sites}', '100', '0']) for at in range(2)]"
-        said = self.record("/usr/bin/python3", "-c", runs_two, modes=["--heap"]).stderr
+        output = self.record("/usr/bin/python3", "-c", runs_two, modes=["--heap"]).stderr
         line = "not recorded: 2 child programs (tool_sites ×2); use tarn record --follow to record each process"
-        self.assertIn(f"tarn: {line}\n", said)
+        self.assertIn(f"tarn: {line}\n", output)
         self.assertIn(f"{line}.\n", self.run_program(PATHS.tarn, "report", "rec").stdout)
         self.assertEqual(self.report()["recorder"]["unrecorded"]["programs"], {"tool_sites": 2})
 
-        said = self.record("/usr/bin/python3", "-c", "import os; [os.fork() or os._exit(0) for at in range(3)]").stderr
-        self.assertIn("tarn: not recorded: 3 forked processes; use tarn record --follow", said)
+        output = self.record("/usr/bin/python3", "-c",
+                             "import os; [os.fork() or os._exit(0) for at in range(3)]").stderr
+        self.assertIn("tarn: not recorded: 3 forked processes; use tarn record --follow", output)
 
-        said = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
-        self.assertRegex(said, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
+        output = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
+        self.assertRegex(output, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
         self.assertIn("replaced it by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
 
         way = ["unshare", "-rpf"]
         if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
-            said = self.record(*way, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--heap"]).stderr
-            self.assertIn("tarn: not recorded: 1 forked process;", said)
+            output = self.record(*way, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--heap"]).stderr
+            self.assertIn("tarn: not recorded: 1 forked process;", output)
 
-        said = self.record("true").stderr
-        self.assertNotIn("not recorded", said)
+        output = self.record("true").stderr
+        self.assertNotIn("not recorded", output)
 
     def test_a_program_may_restrict_its_system_calls(self):
         for mode in "prctl", "syscall", "strict", "raw":
@@ -201,17 +202,16 @@ class Safety(FolderTest):
                     result = self.record(PATHS.restricted, mode, modes=modes)
                     self.assertEqual(result.stdout, "ended\n")
                     has_calls = "--syscalls" in modes or not {"--heap", "--locks"} & set(modes)
-                    said = self.assertIn if has_calls else self.assertNotIn
-                    said("tarn: the program restricted its system calls (seccomp)", result.stderr)
+                    output = self.assertIn if has_calls else self.assertNotIn
+                    output("tarn: the program restricted its system calls (seccomp)", result.stderr)
         for modes in MODES:
             with self.subTest(mode="clock", modes=modes):
                 self.assertEqual(self.record(PATHS.restricted, "clock", modes=modes).stdout, "ended\n")
         self.record(PATHS.restricted, "prctl", modes=["--syscalls"])
         self.assertIn("restricted its system calls (seccomp)", self.run_program(PATHS.tarn, "report", "rec").stdout)
-        said = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000", "--requests",
-                                "1",
-                                code=3)
-        self.assertIn("cannot be checked in rec: the program restricted its system calls", said.stderr)
+        output = self.run_program(PATHS.tarn, "gate", "rec", "--max", "system calls per request <= 1000000",
+                                  "--requests", "1", code=3)
+        self.assertIn("cannot be checked in rec: the program restricted its system calls", output.stderr)
         for mode, blocks in ("prctl", 3000), ("strict", 1000):  # of three threads that began after it, or of the first
             self.record(PATHS.restricted, mode, modes=["--heap", "--locks", "--full"])
             report = self.report()
@@ -237,12 +237,12 @@ class Safety(FolderTest):
         self.assertIn("(ulimit -v) is too low to record", self.limited(
             resource.RLIMIT_AS, 200 << 20, "true", code=4).stderr)
         # The region is a file in memory: its limit is raised as far as it may be, and not the program's.
-        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true",
+        output = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true",
                             file_limit=gigabyte).stdout
-        self.assertEqual(said, "1024\n")
+        self.assertEqual(output, "1024\n")
         self.assertGreater(self.report()["heap"]["allocations"], 0)
-        said = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", file_limit=gigabyte).stderr
-        self.assertIn("File too large; what was written before can be read", said)
+        output = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", file_limit=gigabyte).stderr
+        self.assertIn("File too large; what was written before can be read", output)
         raises = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (1, 1)); r.setrlimit(r.RLIMIT_FSIZE, (-1, -1))"
         if subprocess.run(["/usr/bin/python3", "-c", raises], check=False, stderr=subprocess.DEVNULL).returncode != 0:
             self.assertIn("(ulimit -f) is too low to record", self.limited(

@@ -75,22 +75,22 @@ class Syscalls(FolderTest):
                      "set debuginfod enabled off",
                      "-p", children.split()[0], "-ex", "info signals SIGSYS", "-ex", "continue"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
-                said = ""
-                while "Bad system call" not in said:
+                output = ""
+                while "Bad system call" not in output:
                     line = gdb.stdout.readline()
                     if not line:
                         break
-                    said += line
+                    output += line
                 recorder.stdin.write("two\n" * 1000)
                 recorder.stdin.close()
-                said += gdb.stdout.read()
+                output += gdb.stdout.read()
             self.assertEqual(recorder.stdout.read(), "two\n" * 1000)
             self.assertEqual(recorder.wait(), 0)
-        if "Operation not permitted" in said:
+        if "Operation not permitted" in output:
             self.skipTest("gdb may not attach here")
-        self.assertRegex(said, r"SIGSYS\s+No\s+No\s+Yes")
-        self.assertIn("exited normally", said)
-        self.assertNotIn("received signal", said)
+        self.assertRegex(output, r"SIGSYS\s+No\s+No\s+Yes")
+        self.assertIn("exited normally", output)
+        self.assertNotIn("received signal", output)
 
     def test_programs_do_not_notice(self):
         for mode, code in (("cancels", 0), ("exit", 6), ("exec", 0), ("own_threads", 0)):
@@ -112,9 +112,9 @@ class Syscalls(FolderTest):
                 self.run_program(PATHS.tarn, "record", "-o", "rec", "--", *program, code=plain.returncode)
 
     def test_a_handler_that_comes_while_something_is_counted_is_counted(self):
-        said = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout
+        output = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
-        self.assertEqual(sum(call["count"] for call in report["syscalls"] if call["name"] == "getppid"), int(said))
+        self.assertEqual(sum(call["count"] for call in report["syscalls"] if call["name"] == "getppid"), int(output))
         self.assertEqual(report["recorder"]["dropped"], 0)
 
     def test_children_are_recorded_with_follow(self):
@@ -184,9 +184,9 @@ class Syscalls(FolderTest):
         self.assertEqual(counted["getppid"]["in_a_row"], 0)
         self.assertGreater(counted["openat"]["same_arguments"], 0.99 * counted["openat"]["count"])
         self.assertIn("tarn::io::writer", counted["write"]["remedy"])
-        said = re.search(r"about [\d,]+ system calls \(± \d+ %\) at", self.record_errors)
+        output = re.search(r"about [\d,]+ system calls \(± \d+ %\) at", self.record_errors)
         text = self.run_program(PATHS.tarn, "report", "rec").stdout
-        self.assertIn(said[0], text, "the line after the recording")
+        self.assertIn(output[0], text, "the line after the recording")
         self.assertRegex(text, r"repeated: about [\d,]+ openat calls \(± \d+ %\)")
         self.assertRegex(text, r"small: [\d,]+ write calls")
 
@@ -232,8 +232,9 @@ class Syscalls(FolderTest):
 
     def test_a_restricted_child_that_shares_memory_restricts_itself_alone(self):
         rounds = 2000
-        said = self.run_program(PATHS.tarn, "record", "-o", "rec", "--", PATHS.calls, "restricted", str(rounds)).stderr
-        self.assertNotIn("seccomp", said)
+        output = self.run_program(PATHS.tarn, "record", "-o", "rec", "--", PATHS.calls, "restricted",
+                                  str(rounds)).stderr
+        self.assertNotIn("seccomp", output)
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
         self.assert_estimated(self.site(report, "getppid", "goes_on"), 60 * rounds)
         for call in report["syscalls"]:
@@ -296,9 +297,9 @@ class Syscalls(FolderTest):
         for limit, code in (600_000, 1), (1_600_000, 0):
             result = self.run_program(PATHS.tarn, "gate", "--max", f"system calls <= {limit}", "rec", code=code)
             if code == 1:
-                said = re.search(r"^system calls: about ([\d,]+) \([\d,]+–[\d,]+\), limit 600,000$", result.stdout,
+                output = re.search(r"^system calls: about ([\d,]+) \([\d,]+–[\d,]+\), limit 600,000$", result.stdout,
                                  re.MULTILINE)
-                self.assertEqual(int(said[1].replace(",", "")), sum(call["count"] for call in report["syscalls"]))
+                self.assertEqual(int(output[1].replace(",", "")), sum(call["count"] for call in report["syscalls"]))
 
     def test_programs_run_where_windows_close(self):
         """Many rounds, so that most of them are not dispatched: of what they tell the kernel about signals, masks and

@@ -91,7 +91,7 @@ class Time(FolderTest):
         self.assertRegex(text, r"\nTime of 2 threads: .* running, .* runnable, .* waiting\.\n")
         self.assertRegex(text, r"\nTime +running +runnable +waiting\n")
         self.assertRegex(text, r"\n +[\d.]+ s +\d+ % +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %  truth\n")
-        self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at times.cpp:\d+ ")
+        self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at (?:own_)?times.[ch]pp:\d+ ")
         first = self.tarn("report", "--quick", "--top", "1", "rec")
         self.assertRegex(first, r"\n   and 1 more name\n")
         self.assertRegex(first, r"\n +[\d.]+ s +\d+ %  at [\d,]+ more places?; --top N\n")

@@ -94,9 +94,9 @@ class Parts(unittest.TestCase):
                            (("--start", "2", "--end", "1"), "--start 2 is not before --end 1"),
                            (("--start", "9h"), "--start 9h is not before the end of the recording, "),
                            (("--start", "nan"), "invalid time")):
-            said = tarn("report", *words, "rec", code=2).stderr
-            self.assertIn(why, said)
-            self.assertEqual(len(said.splitlines()), 1)
+            output = tarn("report", *words, "rec", code=2).stderr
+            self.assertIn(why, output)
+            self.assertEqual(len(output.splitlines()), 1)
         header = pathlib.Path(SHARED.name, "rec").read_bytes()[:16]
         pathlib.Path(SHARED.name, "cut").write_bytes(header)
         self.assertIn("this recording has none", tarn("report", "--start", "1s", "cut", code=3).stderr)

@@ -270,8 +270,8 @@ class Errors(TopTest):
         program = self.begin_as_nobody(PATHS.tarn, "run", "--", "sh", "-c", "echo runs; read line")
         self.assertEqual(program.stdout.readline(), "runs\n")
         # /proc asks for the effective user, process_vm_readv for the real one.
-        said = self.as_nobody(program.pid, "--ruid=65533", "--euid=65534")
-        self.assertRegex(said, rf"^tarn: no permission to read the memory of process {program.pid}.*\n$")
+        output = self.as_nobody(program.pid, "--ruid=65533", "--euid=65534")
+        self.assertRegex(output, rf"^tarn: no permission to read the memory of process {program.pid}.*\n$")
 
 
 if __name__ == "__main__":
