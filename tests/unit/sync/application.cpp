@@ -402,17 +402,6 @@ TEST(application, what_is_read_only_is_not_built_by_a_reload) {
 
 // --- Stop -----------------------------------------------------------------------------------------------------------
 
-/// Holds both ends of a connection; the worker reads from the first one, and nobody writes.
-struct connection {
-  connection() { static_cast<void>(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); }
-  ~connection() { close(ends[0]), close(ends[1]); }
-  ssize_t wait() const {
-    char byte;
-    return recv(ends[0], &byte, 1, 0);
-  }
-  int ends[2];
-};
-
 TEST(application, a_stop_ends_waits_on_sockets) {
   EXPECT_EQ(in_child([] {
               application app(options(2));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -42,5 +44,16 @@ inline support::ending expected_ending(int status, const std::string& lines) {
   return {.signal = 0, .status = status, .error = error};
 }
 inline support::ending quiet(int status) { return {.signal = 0, .status = status, .error = ""}; }
+
+/// Holds both ends of a connection; the worker reads from the first one, and nobody writes.
+struct connection {
+  connection() { static_cast<void>(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); }
+  ~connection() { close(ends[0]), close(ends[1]); }
+  ssize_t wait() const {
+    char byte;
+    return recv(ends[0], &byte, 1, 0);
+  }
+  int ends[2];
+};
 
 }  // namespace application_tests

@@ -90,14 +90,7 @@ TEST(descriptors, the_manager_still_gets_signs_of_life) {
               setenv("WATCHDOG_USEC", "20000", 1);
               application app({.name = "test", .stop_after = 1h});
               const few_descriptors shortage(0);
-              app.on_work([](worker& me) { wait_for_the_stop(me); });
-              std::thread driver([&] {
-                for (int pings = 0; pings < 3;) pings += manager.next() == "WATCHDOG=1" ? 1 : 0;
-                app.stop();
-              });
-              const int result = app.run();
-              driver.join();
-              return result;
+              return run_until_pinged(manager, app);
             }),
             quiet(0));
 }

@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
+
+#include "unit/sync/application_fixture.hpp"
 
 namespace application_tests {
 
@@ -38,5 +41,18 @@ class manager_stand_in {
  private:
   int socket_;
 };
+
+/// Runs an application until the manager has got three signs of life. The socket has room for ten messages, and one
+/// that is sent to a full socket is lost: pings that nobody reads in time would take the place of the other messages.
+inline int run_until_pinged(const manager_stand_in& manager, tarn::application& app) {
+  app.on_work([](tarn::worker& me) { wait_for_the_stop(me); });
+  std::thread driver([&] {
+    for (int pings = 0; pings < 3;) pings += manager.next() == "WATCHDOG=1" ? 1 : 0;
+    app.stop();
+  });
+  const int result = app.run();
+  driver.join();
+  return result;
+}
 
 }  // namespace application_tests

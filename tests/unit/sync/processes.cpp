@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <atomic>
 #include <chrono>
@@ -313,16 +312,13 @@ TEST(processes, signals_of_the_whole_group_count_once) {
                 setpgid(0, 0);
                 application app(in_processes(2));
                 app.on_work([&](worker& me) {
-                  int ends[2];
-                  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-                    throw std::runtime_error("socketpair");
-                  }
-                  const tarn::watched_socket socket(me, ends[0], tarn::wake::at_deadline);
+                  const connection peer;
+                  const tarn::watched_socket socket(me, peer.ends[0], tarn::wake::at_deadline);
                   if (++counts.working == 2) {
                     kill(0, number);
                   }
                   wait_for_the_stop(me);
-                  pollfd hurried{ends[0], POLLIN, 0};
+                  pollfd hurried{peer.ends[0], POLLIN, 0};
                   counts.stopped += poll(&hurried, 1, 200) == 0 ? 1 : 100;  // a second signal would have shut it down
                 });
                 return app.run() == 0 && counts.stopped == 2 ? 0 : 100;
@@ -337,11 +333,8 @@ TEST(processes, a_second_signal_hurries) {
               application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
-                int ends[2];
-                if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
-                  throw std::runtime_error("socketpair");
-                }
-                const tarn::watched_socket socket(me, ends[0], tarn::wake::at_deadline);
+                const connection peer;
+                const tarn::watched_socket socket(me, peer.ends[0], tarn::wake::at_deadline);
                 if (++counts.working == 2) {
                   kill(parent, SIGTERM);
                 }
@@ -349,8 +342,7 @@ TEST(processes, a_second_signal_hurries) {
                 if (++counts.stopped == 2) {
                   kill(parent, SIGTERM);
                 }
-                char byte;
-                static_cast<void>(!read(ends[0], &byte, 1));
+                static_cast<void>(peer.wait());
               });
               return app.run();
             }),

@@ -82,21 +82,12 @@ TEST(service, leaves_the_sockets_of_another_process) {
   EXPECT_TRUE(tarn::take_service_sockets().empty());
 }
 
-// A notify socket has room for ten messages, and a message is dropped when it is full: pings that nobody reads in time
-// would take the place of the other messages.
 TEST(service, application_pings_the_watchdog) {
   EXPECT_EQ(in_child([] {
               const manager_stand_in manager;
               setenv("WATCHDOG_USEC", "20000", 1);
               application app({.name = "test", .workers = 2, .stop_after = 1h});
-              app.on_work([](worker& me) { wait_for_the_stop(me); });
-              std::thread driver([&] {
-                for (int pings = 0; pings < 3;) pings += manager.next() == "WATCHDOG=1" ? 1 : 0;
-                app.stop();
-              });
-              const int result = app.run();
-              driver.join();
-              return result;
+              return run_until_pinged(manager, app);
             }),
             quiet(0));
 }
