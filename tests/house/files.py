@@ -13,7 +13,7 @@ LONGEST_LINE = 120  # columns of Python; clang-format keeps C and C++
 MARKS = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|X" + r"XX)\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # language: kinds of files that have it
-QUOTED = {"cpp": {".cpp", ".c"}, "cmake": {".txt"}, "ini": {".service", ".socket"}}
+QUOTED = {"rust": {".rs"}, "cpp": {".cpp", ".c"}, "cmake": {".txt"}, "ini": {".service", ".socket"}}
 COMMAND = re.compile(r"`\./dev ([a-z]+)")
 
 
@@ -108,7 +108,7 @@ def check_quotes(root, path, examples):
 
 def check(root):
     examples = {language: ["\n".join(line.strip() for line in tree.read(root, path).splitlines())
-                           for path in tree.files(root, kinds, ["examples"])]
+                           for path in tree.files(root, kinds, ["examples", "rust/examples"])]
                 for language, kinds in QUOTED.items()}
     findings = []
     for path in tree.files(root, tree.TEXT):
