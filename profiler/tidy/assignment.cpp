@@ -193,20 +193,53 @@ std::string arguments_text(clang::ASTContext& context, const clang::VarDecl& var
   return range.getBegin().isMacroID() || range.getEnd().isMacroID() ? std::string() : text_at(context, range);
 }
 
+// Returns the construction of a variable. Before C++17, `std::string s = "text"` moves a temporary.
+const clang::Expr* value_of(const clang::VarDecl& variable) {
+  const clang::Expr* value = without_conversions(variable.getInit());
+  const auto* construction = dyn_cast<clang::CXXConstructExpr>(value);
+  while (construction != nullptr && construction->isElidable() && construction->getNumArgs() > 0) {
+    value = without_conversions(construction->getArg(0));
+    construction = dyn_cast<clang::CXXConstructExpr>(value);
+  }
+  return value;
+}
+
+std::vector<const clang::Expr*> arguments_of(const clang::CXXConstructExpr& construction) {
+  std::vector<const clang::Expr*> arguments;
+  for (const clang::Expr* argument : construction.arguments()) {
+    if (!isa<clang::CXXDefaultArgExpr>(argument)) arguments.push_back(argument);
+  }
+  return arguments;
+}
+
 }  // namespace
+
+const clang::Expr* lender_of(const clang::VarDecl& variable) {
+  if (variable.getInit() == nullptr || variable.getInitStyle() != clang::VarDecl::CallInit) return nullptr;
+  const auto* construction = dyn_cast<clang::CXXConstructExpr>(value_of(variable));
+  if (construction == nullptr || !is_same_class(construction->getType(), variable.getType())) return nullptr;
+  const std::vector<const clang::Expr*> arguments = arguments_of(*construction);
+  if (arguments.empty()) return nullptr;
+  const clang::Expr* last = without_conversions(arguments.back());
+  const auto* conversion = dyn_cast<clang::CXXConstructExpr>(last);  // from the allocator of other elements
+  if (conversion != nullptr && conversion->getNumArgs() == 1) last = without_conversions(conversion->getArg(0));
+  const auto* call = dyn_cast<clang::CXXMemberCallExpr>(last);
+  const clang::CXXMethodDecl* function = call == nullptr ? nullptr : call->getMethodDecl();
+  const clang::CXXRecordDecl* allocator = call == nullptr ? nullptr : call->getType()->getAsCXXRecordDecl();
+  if (function == nullptr || !is_std_function(*function) || name_of(function) != "get_allocator" ||
+      allocator == nullptr || allocator->getQualifiedNameAsString() != "std::pmr::polymorphic_allocator") {
+    return nullptr;
+  }
+  return call->getImplicitObjectArgument();
+}
 
 answer assignment_of(clang::ASTContext& context, const clang::VarDecl& variable) {
   const std::string name = variable.getNameAsString();
   const clang::SourceLocation location = variable.getLocation();
   const obstacle unknown{"how '" + name + "' is constructed cannot be written as an assignment", location};
   if (variable.getInit() == nullptr) return unknown;
-  const clang::Expr* value = without_conversions(variable.getInit());
-  // Before C++17, `std::string s = "text"` moves a temporary.
+  const clang::Expr* value = value_of(variable);
   const auto* construction = dyn_cast<clang::CXXConstructExpr>(value);
-  while (construction != nullptr && construction->isElidable() && construction->getNumArgs() > 0) {
-    value = without_conversions(construction->getArg(0));
-    construction = dyn_cast<clang::CXXConstructExpr>(value);
-  }
   if (construction == nullptr) {
     const obstacle result{"'" + name + "' takes over the memory of this value", value->getBeginLoc()};
     std::vector<const clang::Expr*> operands;
@@ -218,10 +251,9 @@ answer assignment_of(clang::ASTContext& context, const clang::VarDecl& variable)
     return is_part ? part_assigned(context, variable, *call, result) : result;
   }
   if (!is_same_class(construction->getType(), variable.getType())) return unknown;
-  std::vector<const clang::Expr*> arguments;
-  for (const clang::Expr* argument : construction->arguments()) {
-    if (!isa<clang::CXXDefaultArgExpr>(argument)) arguments.push_back(argument);
-  }
+  std::vector<const clang::Expr*> arguments = arguments_of(*construction);
+  const bool has_lender = lender_of(variable) != nullptr;
+  if (has_lender) arguments.pop_back();
   const assignment cleared{{name + ".clear();"}};
   if (arguments.empty()) return cleared;
   const clang::CXXConstructorDecl* constructor = construction->getConstructor();
@@ -234,14 +266,16 @@ answer assignment_of(clang::ASTContext& context, const clang::VarDecl& variable)
   const clang::QualType first = arguments[0]->getType().getNonReferenceType();
   const auto* literal = dyn_cast<clang::StringLiteral>(arguments[0]->IgnoreParenImpCasts());
   if (is_string && arguments.size() == 1 && literal != nullptr && literal->getLength() == 0) return cleared;
-  const std::string text = arguments_text(context, variable, *construction);
+  std::string text = arguments_text(context, variable, *construction);
+  if (has_lender && !text.empty())
+    text = text_at(context, {arguments.front()->getBeginLoc(), arguments.back()->getEndLoc()});
   if (text.empty() || text.front() == '{') return unknown;
   if (!is_assignable(element)) return obstacle{"the elements of '" + name + "' may not be assignable", location};
   // An allocator would be one more class among the arguments.
   for (const clang::Expr* argument : arguments) {
     const clang::CXXRecordDecl* type = without_conversions(argument)->getType()->getAsCXXRecordDecl();
     if (type != nullptr && type->isInStdNamespace() && type->getIdentifier() != nullptr &&
-        is_one_of(type->getName(), {"allocator", "polymorphic_allocator"})) {
+        type->getName() == "allocator") {
       return unknown;
     }
   }

@@ -19,7 +19,12 @@ struct assignment {
   clang::SourceLocation reordered = {};
 };
 
-// `variable` is a std::vector, std::deque or std::basic_string with the library's allocator.
+// Returns the container whose get_allocator() gives a new one its memory, as the last argument of a construction in
+// round brackets, such as `output` in `std::pmr::string text(output.get_allocator());`. Null where there is none.
+const clang::Expr* lender_of(const clang::VarDecl& variable);
+
+// `variable` is a std::vector, std::deque or std::basic_string with the library's allocator, or with that of a lender,
+// which the statements leave out.
 std::variant<assignment, obstacle> assignment_of(clang::ASTContext& context, const clang::VarDecl& variable);
 
 }  // namespace tarn::tidy

@@ -205,7 +205,8 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
       start != variable.getTypeSourceInfo()->getTypeLoc().getBeginLoc()) {
     return refuse("the type of " + quoted(variable) + " is not written out alone", start);
   }
-  if (!has_own_allocator(variable.getType()))
+  const clang::Expr* lender = has_own_allocator(variable.getType()) ? nullptr : lender_of(variable);
+  if (lender == nullptr && !has_own_allocator(variable.getType()))
     return refuse(quoted(variable) + " takes its memory from an allocator of its own", start);
   if (!is_std_class_in_all_instantiations(variable, kept_containers))
     return refuse(quoted(variable) + " may be another class in another instantiation", start);
@@ -226,6 +227,7 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
       continue;
     }
     collision = collision_at(context, next, variable, *outer.scope, function);
+    if (!collision && lender != nullptr) collision = lending_obstacle(context, *lender, *next.statement, *next.block);
     if (collision) continue;
     target = &next;
     break;
@@ -246,7 +248,11 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   result.location = variable.getLocation();
   result.text = quoted(variable) + " moves out of the loop and keeps its memory: one allocation instead of many";
   const SourceLocation before = target->statement->getBeginLoc();
-  result.edits.push_back(clang::FixItHint::CreateInsertion(before, type + name + ";" + new_line_at(context, before)));
+  const std::string memory = lender == nullptr ? "" : text_at(context, lender->getSourceRange());
+  if (lender != nullptr && memory.empty()) return refuse("a macro writes this code", lender->getBeginLoc());
+  const std::string value = lender == nullptr ? "" : "(" + memory + ".get_allocator())";
+  result.edits.push_back(
+      clang::FixItHint::CreateInsertion(before, type + name + value + ";" + new_line_at(context, before)));
   result.edits.push_back(clang::FixItHint::CreateReplacement(
       statement.getSourceRange(), llvm::join(statements.statements, new_line_at(context, start))));
   return result;

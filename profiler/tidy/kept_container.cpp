@@ -144,7 +144,76 @@ SourceLocation growing_use(clang::ASTContext& context, const clang::Expr& refere
   return user->getBeginLoc();
 }
 
+// Returns the variable, or the class of `this`, and the members that name an object which stays the same; empty for any
+// other expression.
+std::vector<const clang::Decl*> fixed_path_of(const clang::Expr& expression) {
+  std::vector<const clang::Decl*> path;
+  const clang::Expr* base = expression.IgnoreParenImpCasts();
+  while (const auto* member = dyn_cast<clang::MemberExpr>(base)) {
+    const clang::Expr* object = member->getBase()->IgnoreParenImpCasts();
+    if (member->isArrow() && !isa<clang::CXXThisExpr>(object)) return {};
+    path.push_back(member->getMemberDecl()->getCanonicalDecl());
+    base = object;
+  }
+  if (isa<clang::CXXThisExpr>(base)) {
+    path.push_back(base->getType()->getPointeeCXXRecordDecl());
+    return path;
+  }
+  const auto* reference = dyn_cast<clang::DeclRefExpr>(base);
+  const auto* variable = reference == nullptr ? nullptr : dyn_cast<clang::VarDecl>(reference->getDecl());
+  if (variable == nullptr || !variable->hasLocalStorage()) return {};
+  path.push_back(variable);
+  return path;
+}
+
+// Returns whether the user of an expression adds something to it.
+bool is_filled(clang::ASTContext& context, const clang::Expr& expression) {
+  if (const clang::CXXMemberCallExpr* call = member_call_on(context, expression))
+    return is_one_of(name_of(call->getMethodDecl()), {"append", "emplace_back", "insert", "push_back"});
+  const clang::Stmt* node = &expression;
+  const auto* operation = dyn_cast_or_null<clang::CXXOperatorCallExpr>(user_of(context, node));
+  return operation != nullptr && operation->getOperator() == clang::OO_PlusEqual &&
+         operation->getArg(0)->IgnoreParenImpCasts() == &expression;
+}
+
+bool is_memory_resource(clang::QualType type) {
+  type = type.getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition()) return false;
+  const auto is_resource = [](const clang::CXXRecordDecl* next) {
+    return next->getQualifiedNameAsString() == "std::pmr::memory_resource";
+  };
+  return is_resource(record) || !record->forallBases([&](const auto* base) { return !is_resource(base); });
+}
+
 }  // namespace
+
+std::optional<obstacle> lending_obstacle(clang::ASTContext& context, const clang::Expr& lender, const clang::Stmt& loop,
+                                         const clang::Stmt& block) {
+  const std::vector<const clang::Decl*> path = fixed_path_of(lender);
+  if (path.empty() || !is_std_class(lender.getType(), kept_containers))
+    return obstacle{"the container that lends its allocator may be another one in each iteration",
+                    lender.getBeginLoc()};
+  if (is_within(context, path.back()->getSourceRange(), loop.getSourceRange()))
+    return obstacle{"the container that lends its allocator is declared in the loop", lender.getBeginLoc()};
+  bool is_filled_in_loop = false;
+  SourceLocation resource;
+  walk(block, [&](const clang::Stmt& part, bool) {
+    const auto* expression = dyn_cast<clang::Expr>(&part);
+    if (expression == nullptr) return true;
+    const bool is_earlier =
+        context.getSourceManager().isBeforeInTranslationUnit(part.getBeginLoc(), loop.getBeginLoc());
+    if (!is_earlier && is_memory_resource(expression->getType())) resource = part.getBeginLoc();
+    is_filled_in_loop |= is_within(context, part.getSourceRange(), loop.getSourceRange()) &&
+                         fixed_path_of(*expression) == path && is_filled(context, *expression);
+    return resource.isInvalid();
+  });
+  if (resource.isValid()) return obstacle{"this may release the memory of the loop", resource};
+  if (!is_filled_in_loop)
+    return obstacle{"the loop does not fill the container that lends its allocator", lender.getBeginLoc()};
+  return std::nullopt;
+}
 
 bool has_own_allocator(clang::QualType container) {
   const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());

@@ -7,6 +7,7 @@
 #include <clang/AST/Stmt.h>
 #include <clang/Basic/SourceLocation.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,12 @@ struct escape {
 
 // Returns the least certain use of a variable in the block that declares it, and the first of several.
 escape worst_use(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Stmt& scope);
+
+// Returns why a new container may not take its memory from the same resource as `lender` before a statement of a block.
+// It may if `lender` is the same object throughout `loop` and is filled by it, and no code of the block, from the loop
+// on, names a resource: whoever releases the memory of such a container in the loop takes that of `lender` away, too.
+std::optional<obstacle> lending_obstacle(clang::ASTContext& context, const clang::Expr& lender, const clang::Stmt& loop,
+                                         const clang::Stmt& block);
 
 // Returns code that ends or replaces a heap of Tarn.
 clang::SourceLocation heap_in(const clang::Stmt& code);

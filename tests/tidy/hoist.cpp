@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -343,6 +344,46 @@ struct holder {
   }
 };
 
+// Each text takes its memory from the same place as the page, which the loop fills: it is there for as long as the
+// page.
+struct page {
+  std::pmr::string body;
+  std::pmr::vector<int> sizes;
+};
+void lenders(page& output, const texts& list) {
+  const auto row = [&] {
+    // inserts: std::pmr::string line(output.body.get_allocator());
+    for (const std::string& part : list) {
+      // proven: 'line' moves out of the loop and keeps its memory
+      // becomes: line = "a line of a page: ";
+      std::pmr::string line("a line of a page: ", output.body.get_allocator());
+      line.append(part);
+      output.body += line;
+    }
+  };
+  row();
+  // inserts: std::pmr::vector<int> numbers(output.body.get_allocator());
+  for (const std::string& part : list) {
+    // proven: 'numbers' moves out of the loop
+    // becomes: numbers.clear();
+    std::pmr::vector<int> numbers(output.body.get_allocator());
+    numbers.assign(part.size(), 1);
+    output.body.append(numbers.size(), 'x');
+  }
+  for (const std::string& part : list) {
+    std::pmr::string inner(output.sizes.get_allocator());
+    // inserts: std::pmr::string copy(inner.get_allocator());
+    for (const char letter : part) {
+      // proven: 'copy' moves out of the loop
+      // becomes: copy.assign(3, letter);
+      std::pmr::string copy(3, letter, inner.get_allocator());
+      inner += copy;
+    }
+    print(std::string(inner));
+  }
+  print(std::string(output.body));
+}
+
 }  // namespace proven
 
 int main() {
@@ -360,5 +401,8 @@ int main() {
   proven::in_a_lambda(list);
   proven::elements(3);
   proven::holder().add(list);
+  std::pmr::monotonic_buffer_resource arena;
+  proven::page output{std::pmr::string(&arena), std::pmr::vector<int>(&arena)};
+  proven::lenders(output, list);
   std::puts(printed.c_str());
 }

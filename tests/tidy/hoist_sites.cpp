@@ -88,6 +88,40 @@ void refused(const texts& list, std::string& source) {
     std::pmr::string tenth(part);
     print(sixth + seventh + eighth + ninth);
   }
+  std::pmr::monotonic_buffer_resource arena;
+  std::pmr::string outer(&arena), empty(&arena);
+  {
+    for (const std::string& part : list) {
+      // no edit: the loop does not fill the container that lends its allocator
+      // site: 0
+      std::pmr::string eleventh(part.c_str(), empty.get_allocator());
+      outer += eleventh;
+    }
+  }
+  for (const std::string& part : list) {
+    // no edit: this may release the memory of the loop
+    // site: 0
+    std::pmr::string twelfth(part.c_str(), outer.get_allocator());
+    outer += twelfth;
+    if (outer.size() > 1000) {
+      outer = std::pmr::string();
+      arena.release();
+    }
+  }
+  std::pmr::string* const pages[] = {&outer, &empty};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    // no edit: the container that lends its allocator may be another one in each iteration
+    // site: 0
+    std::pmr::string thirteenth(list[i].c_str(), pages[i % 2]->get_allocator());
+    *pages[i % 2] += thirteenth;
+  }
+  for (const std::string& part : list) {
+    std::pmr::string page(empty.get_allocator());
+    // no edit: the container that lends its allocator is declared in the loop
+    // site: 0
+    std::pmr::string fourteenth(part.c_str(), page.get_allocator());
+    page += fourteenth;
+  }
   for (const std::string& part : list) {
     // no edit: the name 'outside' has another meaning outside of the loop
     // site: 0
