@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <new>
+#include <utility>
 
 #include <tarn/detail/thread_end.hpp>
 
@@ -32,6 +33,69 @@ constinit std::uint32_t block_count = 0;
 constinit platform::fork_section forking;
 constinit std::uint32_t forking_thread = 0;
 
+// The blocks that are left, and those whose threads are ending: each is in one of two lists. A thread that ends pushes
+// its block, without the lock. The other list is protected by the lock; a block that is still in use goes to its end.
+constinit std::atomic<reader_block*> pushed{nullptr};
+
+struct left_blocks {
+  reader_block* first = nullptr;
+  reader_block* last = nullptr;
+
+  void put_first(reader_block& block) noexcept {
+    block.next_left = first;
+    first = &block;
+    if (last == nullptr) last = &block;
+  }
+  void put_last(reader_block& block) noexcept {
+    block.next_left = nullptr;
+    (last == nullptr ? first : last->next_left) = &block;
+    last = &block;
+  }
+  reader_block* take_first() noexcept {
+    reader_block* const block = first;
+    if (block != nullptr) {
+      first = block->next_left;
+      if (first == nullptr) last = nullptr;
+    }
+    return block;
+  }
+};
+constinit left_blocks left;
+constinit std::uint64_t examined = 0;  // protected by the lock
+
+// Blocks of the list that a thread looks at before it makes a new one. If there are unused ones behind them, they come
+// forward: at most about a sixteenth of the list can be unused while new ones are made.
+constexpr int max_examined = 16;
+
+// Leaves the block of a thread that ends. A fork in a signal handler between the two steps would otherwise find a block
+// that is left, and that is still to be pushed.
+void leave_block(reader_block& block) noexcept {
+  block.next_left = pushed.load(std::memory_order_relaxed);
+  // release: the thread that takes the list sees `next_left`.
+  while (!pushed.compare_exchange_weak(block.next_left, &block, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  platform::note_release(&block.state);
+  block.state.store(block_state::left, std::memory_order_release);
+}
+
+// Returns a block that nobody uses, or null. The caller holds the lock.
+reader_block* take_left_block() noexcept {
+  for (reader_block* block = pushed.exchange(nullptr, std::memory_order_acquire); block != nullptr;) {
+    left.put_first(*std::exchange(block, block->next_left));
+  }
+  reader_block* const first = left.first;
+  for (int count = 0; count < max_examined; ++count) {
+    reader_block* const block = left.take_first();
+    if (block == nullptr) break;
+    ++examined;
+    // acquire: the last owner no longer uses it.
+    if (block->state.load(std::memory_order_acquire) == block_state::left && block->is_quiescent()) return block;
+    left.put_last(*block);
+    if (left.first == first) break;
+  }
+  return nullptr;
+}
+
 enum class barrier : int { unknown, works, refused };
 constinit barrier kind = barrier::unknown;  // set before the first read, under the lock; constant from then on
 constinit bool has_lost_barrier = false;    // protected by the lock
@@ -57,9 +121,12 @@ void after_fork_in_parent() noexcept {
 //   5 child: B uses version 1       6 child: B ends its snapshot, which empties the slot of C
 // tests/models/reclaim_fork.pml searches all interleavings.
 void after_fork_in_child() noexcept {
+  left = {};
+  pushed.store(nullptr, std::memory_order_relaxed);
   for (reader_block* block = newest.load(std::memory_order_relaxed); block != nullptr; block = block->next) {
     if (block->thread.load(std::memory_order_relaxed) == forking_thread) {
       block->thread.store(platform::thread_number(), std::memory_order_relaxed);
+      if (block->state.load(std::memory_order_relaxed) == block_state::left) left.put_last(*block);
       continue;
     }
     for (reader_slot& slot : block->slots) {
@@ -69,6 +136,7 @@ void after_fork_in_child() noexcept {
     }
     block->thread.store(0, std::memory_order_relaxed);
     block->state.store(block_state::left, std::memory_order_relaxed);
+    left.put_last(*block);
   }
   forking_thread = platform::thread_number();  // for the rest of an outer fork
   if (forking.leave_in_child()) {
@@ -80,7 +148,7 @@ void after_fork_in_child() noexcept {
 // keep a lock that another thread of the parent held.
 //
 // The kernel registers a process for barriers at once while it has one thread. Later that takes a grace period of RCU,
-// 10 to 100 ms, for which all first readers would wait behind the lock.
+// 5 to 50 ms, for which all first readers would wait behind the lock.
 [[gnu::constructor]] void register_at_load() noexcept {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (platform::is_only_thread()) {
@@ -117,15 +185,7 @@ reader_block* fresh_block() noexcept {
 reader_block& take_block(block_state new_state) {
   const platform::locked hold(lock);
   learn_barrier();
-  reader_block* block = newest.load(std::memory_order_relaxed);
-  while (block != nullptr) {
-    // acquire: the last owner no longer uses it.
-    const block_state state = block->state.load(std::memory_order_acquire);
-    if (state == block_state::free || (state == block_state::left && block->is_quiescent())) {
-      break;
-    }
-    block = block->next;
-  }
+  reader_block* block = take_left_block();
   if (block == nullptr) {
     block = fresh_block();
   }
@@ -134,6 +194,7 @@ reader_block& take_block(block_state new_state) {
   }
   if (new_state == block_state::left) {  // any thread may take the block when its slots are empty
     block->slots[0].store(&detail::unusable, std::memory_order_relaxed);
+    left.put_first(*block);
   }
   block->thread.store(platform::thread_number(), std::memory_order_relaxed);
   platform::note_acquire(&block->state);
@@ -148,8 +209,7 @@ struct leave_task : detail::thread_end_task {
   // Slots that are still in use, by snapshots that end later, keep the block from being reused.
   static void end(detail::thread_end_task*) noexcept {
     own_slots = &detail::no_slots;
-    platform::note_release(&own_block->state);
-    own_block->state.store(block_state::left, std::memory_order_release);
+    leave_block(*own_block);
     own_block = nullptr;
   }
 };
@@ -159,8 +219,7 @@ constinit thread_local leave_task at_end{{nullptr, leave_task::end}};
 void register_thread() {
   own_block = &take_block(block_state::occupied);
   if (!detail::at_thread_end(at_end)) {
-    platform::note_release(&own_block->state);
-    own_block->state.store(block_state::left, std::memory_order_release);
+    leave_block(*own_block);
     own_block = nullptr;
   } else if (kind == barrier::works) {
     own_slots = own_block;
@@ -219,6 +278,8 @@ bool synchronise_with_readers() noexcept {
   return !has_lost_barrier;
 }
 bool is_barrier_lost() noexcept { return has_lost_barrier; }
+
+std::uint64_t examined_blocks() noexcept { return examined; }
 
 void refuse_membarrier() noexcept {
   learn_barrier();

@@ -20,6 +20,7 @@ struct reader_block : detail::reader_slots {
   std::atomic<block_state> state{block_state::free};
   std::atomic<std::uint32_t> thread{0};  ///< the kernel's thread number; 0: a thread that this forked child lacks
   reader_block* next = nullptr;          ///< in the list of all blocks; never changes
+  reader_block* next_left = nullptr;     ///< in the list of the blocks that are left
 
   /// Returns true if no slot names a version.
   bool is_quiescent() const noexcept;
@@ -31,7 +32,7 @@ struct reader_block : detail::reader_slots {
 static_assert(TARN_SMALL || sizeof(reader_block) == 192);
 
 /// Registers the process with the kernel for barriers, once. Call it without a lock: in a process with threads it may
-/// take 100 ms.
+/// take 50 ms.
 void prepare_readers() noexcept;
 
 /// Protects publishing, collecting and taking a block. It is held for microseconds.
@@ -50,6 +51,8 @@ std::size_t reading_threads() noexcept;
 /// Returns true once synchronise_with_readers() has failed; it then always fails. The caller holds the lock.
 bool is_barrier_lost() noexcept;
 
+/// Test hook: the number of blocks that threads have looked at to find one for themselves. The caller holds the lock.
+std::uint64_t examined_blocks() noexcept;
 /// Test hook: behaves as if membarrier(2) were unavailable. Call it before the first read of the process.
 void refuse_membarrier() noexcept;
 

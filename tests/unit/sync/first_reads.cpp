@@ -1,6 +1,6 @@
 // Tests that the first read of a thread waits for no slow system call, however many threads begin at once. The kernel
-// registers a process for membarrier(2) at once while it has one thread. Later that takes a grace period of RCU, 10 to
-// 100 ms, and all readers would wait for it behind one lock.
+// registers a process for membarrier(2) at once while it has one thread. Later that takes a grace period of RCU, 5 to
+// 50 ms, and all readers would wait for it behind one lock.
 #include <tarn/reloadable.hpp>
 
 #include <gtest/gtest.h>

@@ -214,21 +214,45 @@ TEST(reloadable, a_thread_may_hold_any_number_of_snapshots_of_any_number_of_obje
   }
 }
 
+std::size_t count_blocks() {
+  std::size_t count = 0;
+  for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) {
+    ++count;
+  }
+  return count;
+}
+
 TEST(reloadable, blocks_of_places_are_used_again) {
   reloadable<instance_counter> number(1);
-  const auto blocks = [] {
-    std::size_t count = 0;
-    for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) {
-      ++count;
-    }
-    return count;
-  };
   std::thread([&] { value_of(number); }).join();
-  const std::size_t before = blocks();
+  const std::size_t before = count_blocks();
   for (int round = 0; round < 100; ++round) {
     std::thread([&] { EXPECT_EQ(number.snapshot().version(), 1u); }).join();
   }
-  EXPECT_EQ(blocks(), before);
+  EXPECT_EQ(count_blocks(), before);
+}
+
+// Each snapshot after the first ones takes a block, which is examined by no later one while the snapshot lives.
+TEST(reloadable, finding_a_block_costs_the_same_among_many) {
+  const reloadable<instance_counter> number(1);
+  const auto examined = [] {
+    const tarn::platform::locked hold(tarn::reclaim::writers_lock());
+    return tarn::reclaim::examined_blocks();
+  };
+  std::vector<decltype(number.snapshot())> snapshots;
+  for (const std::size_t count : {100u, 1'000u, 10'000u}) {
+    const std::uint64_t before = examined();
+    while (snapshots.size() < count) snapshots.push_back(number.snapshot());
+    EXPECT_LE(examined() - before, 16 * count);
+  }
+  const std::size_t before = count_blocks();
+  for (int turn = 0; turn < 20'000; ++turn) value_of(number);
+  EXPECT_LE(count_blocks(), before + 1);
+  for (std::size_t index = 0; index < snapshots.size(); index += 10) {
+    const auto snapshot = std::move(snapshots[index]);
+  }
+  for (std::size_t index = 0; index < snapshots.size(); index += 10) snapshots[index] = number.snapshot();
+  EXPECT_LE(count_blocks(), before + before / 8) << "blocks between those in use are found again";
 }
 
 TEST(reloadable, a_snapshot_may_outlive_its_thread) {
