@@ -123,6 +123,8 @@ class analysis {
   // Returns the stack of any site of the recording (`stack_at`).
   std::vector<code_location> stack(std::uint32_t site) { return stack_at(recording_, site, symbols_); }
   symbols& names() { return symbols_; }
+  // Returns the present cost of the site, corrected by its replay.
+  range now_ns_of(const site& site) const;
   // Returns a range of nanoseconds as a share of the processor time.
   range share(const range& ns) const;
   // Returns the share of nanoseconds of another recording, which may be more than all of the processor time here.
@@ -136,8 +138,6 @@ class analysis {
     if (!findings) findings = find_in(recording_);
     return *findings;
   }
-  // Returns the present cost of the site, corrected by its replay.
-  range now_ns_of(const site& site) const;
   void sort_by_cost(std::vector<site>& sites) const;
   // Returns whether excerpts can predict the drop-in's saving. They are those of single threads, so that blocks that
   // another thread frees are left to the cost model.

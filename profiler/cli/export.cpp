@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/output_file.hpp"
@@ -15,6 +17,7 @@
 #include "profiler/export/gzip.hpp"
 #include "profiler/export/parquet.hpp"
 #include "profiler/export/push.hpp"
+#include "profiler/launch/calibrate.hpp"
 #include "profiler/report/report.hpp"
 
 namespace tarn::command {
@@ -23,32 +26,76 @@ namespace {
 struct export_request {
   std::string path, format, measure, output = "-";
   std::string push, name;  // the server, and the name to push under
+  std::vector<std::string> labels;
 };
 
-// Describes one output format. `is_text`: it may be shown on a terminal.
+// Describes one output format. `is_text`: it may be shown on a terminal. `has_rows`: it has labels and remedies.
 struct export_format {
   const char* name;
   bool is_text;
-  void (*write)(const exports::profile& profile, exports::measure weight, const exports::sink& sink);
+  void (*write)(const exports::profile& profile, exports::measure weight, const exports::row_labels& labels,
+                const exports::sink& sink);
+  bool has_rows = false;
 };
 constexpr std::array export_formats = {
-    export_format{"collapsed", true, exports::write_collapsed},
+    export_format{"collapsed", true,
+                  [](const auto& profile, exports::measure weight, const auto&, const auto& sink) {
+                    exports::write_collapsed(profile, weight, sink);
+                  }},
     export_format{"firefox", true,
-                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_firefox(profile)); }},
+                  [](const auto& profile, exports::measure, const auto&, const auto& sink) {
+                    sink(exports::as_firefox(profile));
+                  }},
     export_format{"parquet", false,
-                  [](const auto& profile, exports::measure, const auto& sink) { sink(as_parquet(profile)); }},
+                  [](const auto& profile, exports::measure, const auto& labels, const auto& sink) {
+                    sink(as_parquet(profile, labels));
+                  },
+                  true},
     export_format{"perfetto", false,
-                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_perfetto(profile)); }},
+                  [](const auto& profile, exports::measure, const auto&, const auto& sink) {
+                    sink(exports::as_perfetto(profile));
+                  }},
     export_format{"pprof", false,
-                  [](const auto& profile, exports::measure, const auto& sink) {
+                  [](const auto& profile, exports::measure, const auto&, const auto& sink) {
                     sink(exports::gzip(exports::as_pprof(profile)));
                   }},
     export_format{"rows", true,
-                  [](const auto& profile, exports::measure, const auto& sink) { exports::write_rows(profile, sink); }},
-    export_format{
-        "speedscope", true,
-        [](const auto& profile, exports::measure, const auto& sink) { exports::write_speedscope(profile, sink); }},
+                  [](const auto& profile, exports::measure, const auto& labels, const auto& sink) {
+                    exports::write_rows(profile, labels, sink);
+                  },
+                  true},
+    export_format{"speedscope", true,
+                  [](const auto& profile, exports::measure, const auto&, const auto& sink) {
+                    exports::write_speedscope(profile, sink);
+                  }},
 };
+
+// Returns the labels of the command line, each once, as KEY=VALUE.
+exports::row_labels labels_of(const std::vector<std::string>& options) {
+  std::map<std::string, std::string> values;
+  for (const std::string& label : options) {
+    const std::size_t sign = label.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == label.size() || label.find(';') != std::string::npos)
+      fail(exit_code::usage, "--label {}: expected KEY=VALUE without a semicolon, such as version=1.4", label);
+    const std::string key = label.substr(0, sign);
+    if (!values.try_emplace(key, label.substr(sign + 1)).second)
+      fail(exit_code::usage, "--label {}: {} is given twice", label, key);
+  }
+  exports::row_labels labels;
+  for (const auto& [key, value] : values) {
+    if (key == "service")
+      labels.service = value;
+    else if (key == "version")
+      labels.version = value;
+    else if (key == "host")
+      labels.host = value;
+    else if (key == "container")
+      labels.container = value;
+    else
+      labels.others += (labels.others.empty() ? "" : ";") + key + '=' + value;
+  }
+  return labels;
+}
 
 // Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
 exports::measure measure_of(const export_request& request, const exports::profile& profile) {
@@ -60,6 +107,16 @@ exports::measure measure_of(const export_request& request, const exports::profil
   const auto match = std::find_if(exports::measures.begin(), exports::measures.end(),
                                   [&](const auto& measure) { return measure.name == request.measure; });
   return static_cast<exports::measure>(match - exports::measures.begin());
+}
+
+// Returns the cost model of this machine. Without one, rows have no costs of the heap and no savings.
+analyse::cost_model known_costs() {
+  try {
+    return machine_costs(false);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: costs of the heap and savings are not known, and 0: {}\n", reason.what());
+    return {};
+  }
 }
 
 void run_push(const export_request& request) {
@@ -80,10 +137,13 @@ void run_export(const export_request& request) {
   if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
     fail(exit_code::usage, "{} is binary and cannot be written to a terminal; use -o FILE or a pipe", request.format);
   }
-  analyse::analysis analysis(read_recording(request.path));
+  if (!request.labels.empty() && !format.has_rows)
+    fail(exit_code::usage, "--label works with --format parquet and rows only");
+  const exports::row_labels labels = labels_of(request.labels);
+  analyse::analysis analysis(read_recording(request.path), format.has_rows ? known_costs() : analyse::cost_model());
   const exports::profile profile(analysis);
   output_file file(request.output);
-  format.write(profile, measure_of(request, profile), [&](std::string_view part) { file.put(part); });
+  format.write(profile, measure_of(request, profile), labels, [&](std::string_view part) { file.put(part); });
   file.end();
 }
 
@@ -102,12 +162,18 @@ void add_export(CLI::App& application) {
   command->add_option("--measure", request->measure, "measure for --format collapsed; default bytes")
       ->type_name("NAME")
       ->check(CLI::IsMember(names));
+  CLI::Option* const label = command
+                                 ->add_option("--label", request->labels,
+                                              "service, version, host, container or a label of your own; repeatable")
+                                 ->type_name("KEY=VALUE")
+                                 ->allow_extra_args(false);
   CLI::Option* const push =
       command->add_option("--push", request->push, "send the profile to the Pyroscope server at URL")
           ->type_name("URL")
           ->excludes("--format")
           ->excludes("--output")
-          ->excludes("--measure");
+          ->excludes("--measure")
+          ->excludes(label);
   command->add_option("--name", request->name, "application name on the server; default the program's name")
       ->type_name("NAME")
       ->needs(push);

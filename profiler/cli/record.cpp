@@ -148,15 +148,14 @@ format::program_facts facts_of(const std::vector<std::string>& arguments, std::u
                                std::uint64_t interval) {
   utsname machine{};
   ::uname(&machine);
-  return {0,
-          static_cast<std::uint64_t>(::time(nullptr)),
-          fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
-                      ::sysconf(_SC_NPROCESSORS_ONLN)),
-          interval == 0 ? "full" : "sampled",
-          names_of(sources),
-          arguments,
-          0,
-          interval};
+  return {.started = static_cast<std::uint64_t>(::time(nullptr)),
+          .machine = fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
+                                 ::sysconf(_SC_NPROCESSORS_ONLN)),
+          .mode = interval == 0 ? "full" : "sampled",
+          .sources = names_of(sources),
+          .arguments = arguments,
+          .interval = interval,
+          .host = machine.nodename};
 }
 
 std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process) {

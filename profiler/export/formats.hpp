@@ -31,8 +31,16 @@ std::string as_pprof(const profile& profile);
 // for.
 std::string as_perfetto(const profile& profile);
 
-// A line of JSON for each sample, for databases. Each line has all the columns in row_columns().
-void write_rows(const profile& profile, const sink& output);
+// A line of JSON for each sample, for databases. Each line has all the columns in row_columns(), which
+// docs/guide/fleet.md describes. The version changes with the meaning of a column.
+constexpr int row_schema = 1;
+// What the user says of the recorded program, and what a recording does not contain. An empty service or host is
+// that of the recording, an empty version is the build.
+struct row_labels {
+  std::string service, version, host, container;
+  std::string others;  // "region=eu;zone=a"
+};
+void write_rows(const profile& profile, const row_labels& labels, const sink& output);
 enum class column_type { text, number };
 struct column {
   std::string_view name;

@@ -14,7 +14,7 @@ std::string statement() {
   std::string columns;
   for (const exports::column& column : exports::row_columns()) {
     columns += fmt::format("{}'{}': '{}'", columns.empty() ? "" : ", ", column.name,
-                           column.type == exports::column_type::text ? "VARCHAR" : "UBIGINT");
+                           column.type == exports::column_type::text ? "VARCHAR" : "BIGINT");
   }
   return fmt::format(
       "COPY (SELECT * FROM read_json('/dev/stdin', format = 'newline_delimited', maximum_object_size = 1000000000, "
@@ -24,9 +24,9 @@ std::string statement() {
 
 }  // namespace
 
-std::string as_parquet(const exports::profile& profile) {
+std::string as_parquet(const exports::profile& profile, const exports::row_labels& labels) {
   std::string rows;
-  exports::write_rows(profile, [&](std::string_view row) { rows += row; });
+  exports::write_rows(profile, labels, [&](std::string_view row) { rows += row; });
   const std::string sql = statement();
   constexpr std::string_view magic = "PAR1";
   const std::vector<std::vector<std::string>> programs = {

@@ -43,6 +43,7 @@ class profile {
   profile& operator=(const profile&) = delete;
 
   const format::recording& recording() const { return recording_; }
+  analyse::analysis& analysis() const { return analysis_; }
   const std::vector<location>& locations() const { return locations_; }
   // Location numbers of each site, innermost first, without the recorder's own frames.
   const std::vector<std::vector<std::uint32_t>>& stacks() const { return stacks_; }
@@ -60,6 +61,7 @@ class profile {
   void add_cpu();
   void add(const sample& sample);
 
+  analyse::analysis& analysis_;
   const format::recording& recording_;
   std::vector<location> locations_;
   std::vector<std::vector<std::uint32_t>> stacks_;

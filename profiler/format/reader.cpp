@@ -37,6 +37,7 @@ void read_program(decoder& input, recording& result) {
   facts.parent = input.number();
   facts.interval = input.number();
   facts.is_late = !input.at_end() && input.number(1) != 0;
+  if (!input.at_end()) facts.host = input.text();
   result.program = std::move(facts);
 }
 

@@ -56,6 +56,7 @@ struct program_facts {
   std::uint64_t parent = 0;    // the started process, an ancestor of this one; 0 if this is it
   std::uint64_t interval = 0;  // the mean distance of two samples in bytes (counts.hpp); 0 if every block is counted
   bool is_late = false;        // the program ran already, so that it may free blocks which the recording does not have
+  std::string host = {};       // the name of the machine, or of the container; empty in files before it was recorded
 
   // Returns whether the source that begins with `name` was recorded.
   bool has_source(std::string_view name) const {

@@ -128,6 +128,7 @@ void writer::program(const program_facts& facts) {
   output.number(facts.parent);
   output.number(facts.interval);
   output.number(facts.is_late ? 1 : 0);
+  output.text(facts.host);
   put(block_kind::program, output.bytes());
 }
 

@@ -226,6 +226,57 @@ print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
         self.assertEqual(long, sums["lock_wait"] + sums["call_time"])
 
 
+class Rows(ExportTest):
+    def rows(self, recording="rec", *words):
+        return [json.loads(line) for line in self.export("rows", *words, recording=recording).splitlines()]
+
+    def test_the_page_names_every_column(self):
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/fleet.md"
+        table = page.read_text().partition("| column | content |")[2].partition("\n\n")[0]
+        named = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
+        measures = set(self.sums())
+        for row in self.rows():
+            self.assertEqual(sorted(row), sorted({*named, *measures}))
+            self.assertEqual(row["schema"], 1)
+
+    def test_two_runs_of_a_build_have_the_same_ids(self):
+        self.run_in(PATHS.tarn, "record", "--full", "-o", "again", "--", PATHS.sites, str(ROUNDS), "0")
+        first, again = self.rows(), self.rows("again")
+
+        def ids(rows):
+            return {(row["build"], row["site"], row["function_id"]) for row in rows if row["function"] == "grow"}
+
+        self.assertEqual(len(ids(first)), 1)
+        self.assertEqual(ids(first), ids(again))
+        self.assertRegex(first[0]["build"], "^[0-9a-f]{40}$")
+        self.assertEqual({row["recording"] for row in first}, {row["recording"] for row in self.rows()})
+        self.assertNotEqual({row["recording"] for row in first}, {row["recording"] for row in again})
+        self.assertEqual(len({row["function_id"] for row in first}), len({row["function"] for row in first}))
+
+    def test_labels_and_facts_are_in_every_row(self):
+        for row in self.rows():
+            self.assertEqual((row["host"], row["service"], row["version"], row["container"], row["labels"]),
+                             (os.uname().nodename, "tool_sites", row["build"], "", ""))
+            self.assertGreater(row["length"], 0)
+            self.assertGreater(row["started"], 1_700_000_000)
+        words = [word for label in ("host=h1", "service=shop", "version=1.4=b", "container=c", "zone=a", "region=eu")
+                 for word in ("--label", label)]
+        for row in self.rows("rec", *words):
+            self.assertEqual((row["host"], row["service"], row["version"], row["container"], row["labels"]),
+                             ("h1", "shop", "1.4=b", "c", "region=eu;zone=a"))
+
+    def test_remedies_have_the_savings_of_the_report(self):
+        report = json.loads(self.run_in(PATHS.tarn, "report", "--json", "--quick", "--stacks", "--top", "200",
+                                        "rec").stdout)
+        grow = next(site["predicted"] for site in report["sites"] if site["stack"][0]["function"] == "grow")
+        row = next(row for row in self.rows() if row["function"] == "grow" and row["source"] == "heap")
+        remedy = next(remedy for remedy in grow["remedies"] if remedy["name"] == row["remedy"])
+        for saving, reported in zip((row["saving_low"], row["saving_high"]), remedy["saved_ns"]):
+            self.assertAlmostEqual(saving, reported, delta=1)
+        self.assertAlmostEqual(row["cost"], sum(grow["now_ns"]) / 2, delta=1)
+        self.assertGreater(row["saving_low"], 0)
+
+
 class Parquet(ExportTest):
     def with_duckdb(self):
         """An environment in which DuckDB is found, as somebody who installed it has one."""
@@ -335,6 +386,12 @@ class Command(ExportTest):
         self.assertIn("no/such", error("no/such", "--format", "pprof", code=3))
         self.assertIn("nonsense", error("rec", "--format", "collapsed", "--measure", "nonsense"))
         self.assertIn("contains all measures", error("rec", "--format", "pprof", "--measure", "bytes"))
+        self.assertIn("--label zone: expected KEY=VALUE", error("rec", "--format", "rows", "--label", "zone"))
+        self.assertIn("--label =a: expected KEY=VALUE", error("rec", "--format", "rows", "--label", "=a"))
+        self.assertIn("--label a=2: a is given twice",
+                      error("rec", "--format", "rows", "--label", "a=1", "--label", "a=2"))
+        self.assertIn("--label works with --format parquet and rows only",
+                      error("rec", "--format", "pprof", "--label", "a=1"))
         self.assertIn("No such file", error("rec", "--format", "pprof", "-o", "no/such/folder", code=3))
         self.assertIn("No space left", error("rec", "--format", "pprof", "-o", "/dev/full", code=3))
 

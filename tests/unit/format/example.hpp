@@ -17,6 +17,7 @@ inline recording example_recording() {
   recording recording;
   recording.program = {4711,   1'700'000'000,     "Linux 6, 2 processors",
                        "full", {"heap", "locks"}, {"./server", "--port", "", "80"}};
+  recording.program.host = "h17";
   recording.images = 2;
   recording.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff", own_malloc | own_new},
                        {1, ~0ULL - 9, ~0ULL, 0, "", ""}};

@@ -18,6 +18,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.program.machine, recording.program.machine);
   EXPECT_EQ(read.program.mode, recording.program.mode);
   EXPECT_EQ(read.program.arguments, recording.program.arguments);
+  EXPECT_EQ(read.program.host, recording.program.host);
   EXPECT_EQ(read.images, recording.images);
   EXPECT_EQ(read.modules, recording.modules);
   EXPECT_EQ(read.threads, recording.threads);
