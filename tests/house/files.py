@@ -13,7 +13,8 @@ LONGEST_LINE = 120  # columns of Python; clang-format keeps C and C++
 MARKS = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|X" + r"XX)\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # language: kinds of files that have it
-QUOTED = {"rust": {".rs"}, "cpp": {".cpp", ".c"}, "cmake": {".txt"}, "ini": {".service", ".socket"}}
+QUOTED = {"cpp": {".cpp", ".c"}, "cmake": {".txt"}, "dockerfile": {".Dockerfile"}, "ini": {".service", ".socket"},
+          "rust": {".rs"}, "yaml": {".yaml"}}
 COMMAND = re.compile(r"`\./dev ([a-z]+)")
 
 
@@ -92,7 +93,7 @@ def paragraphs(lines):
 
 
 def check_quotes(root, path, examples):
-    """C++, CMake and unit files in a document stand in an example, which the tests run; paragraph by paragraph."""
+    """Code and configuration in a document stand in an example, which the tests run; paragraph by paragraph."""
     lines = tree.read(root, path).splitlines()
     begin, language = None, None
     for number, line in enumerate(lines, 1):

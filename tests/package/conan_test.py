@@ -11,7 +11,7 @@ import unittest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = PROJECT / "tests/install/consumer"
-CONAN = shutil.which("conan") or shutil.which("conan", path=str(PROJECT / "build/conan/bin"))
+CONAN = shutil.which("conan") or shutil.which("conan", path=str(PROJECT / "build/linters/bin"))
 
 
 @unittest.skipUnless(CONAN, "no conan: ./dev test --all installs it by pip")
