@@ -35,7 +35,7 @@ class heap : public std::pmr::memory_resource {
   heap() : heap(heap_options{}) {}
   /// Throws std::bad_alloc when there is no memory for `initial`.
   explicit heap(const heap_options& options);
-  /// Releases everything and gives it back to the system, except for about 13 KiB of records, which serve the next heap
+  /// Releases everything and gives it back to the system, except for about 6 KiB of records, which serve the next heap
   /// objects of the process. The heap must not be current(): a scoped_current that ends
   /// after its heap, or would make an ended heap current again, is a fault.
   ~heap() override;

@@ -10,8 +10,13 @@ namespace {
 
 using namespace base::units;
 
+/// New memory comes in such blocks, so that arrays lie side by side and whole pages of them can go back.
+constexpr std::size_t block_of_arrays = 32 * sizeof(magazine);
+
 /// Fewer unneeded arrays than this are not worth a purge.
 constexpr std::size_t min_purged = 128_KiB / sizeof(magazine);
+/// More free arrays than this are an excess.
+constexpr std::size_t max_kept = 4_MiB / sizeof(magazine);
 
 array_list merged(array_list left, array_list right) noexcept {
   array_list result;
@@ -53,7 +58,7 @@ constinit array_pool arrays;
 void* array_pool::allocate() noexcept {
   const platform::locked hold(mutex_);
   if (free_.first == nullptr && !take_purged_page()) {
-    return pages::metadata::allocate(sizeof(magazine), alignof(magazine));
+    return take_new();
   }
   magazine* const array = free_.pop_front();
   min_free_ = free_.count < min_free_ ? free_.count : min_free_;
@@ -66,6 +71,31 @@ void array_pool::deallocate(magazine* array) noexcept {
   free_.first = array;
   free_.last = free_.last == nullptr ? array : free_.last;
   ++free_.count;
+}
+
+// Without room for a block, a single array may fit.
+void* array_pool::take_new() noexcept {
+  if (next_new_ == new_end_) {
+    next_new_ = static_cast<char*>(pages::metadata::allocate(block_of_arrays, platform::page_bytes()));
+    if (next_new_ == nullptr) {
+      new_end_ = nullptr;
+      return pages::metadata::allocate(sizeof(magazine), alignof(magazine));
+    }
+    new_end_ = next_new_ + block_of_arrays;
+  }
+  char* const array = next_new_;
+  next_new_ += sizeof(magazine);
+  return array;
+}
+
+void array_pool::purge_excess() noexcept {
+  {
+    const platform::locked hold(mutex_);
+    if (free_.count < scattered_ + max_kept) {
+      return;
+    }
+  }
+  purge(true);
 }
 
 bool array_pool::may_purge_later() noexcept {

@@ -29,8 +29,8 @@ struct array_list {
   }
 };
 
-/// Keeps the free arrays of the process. Pages of arrays that were not needed for a while go back to the system, so
-/// records outside of these pages remember them. Any thread may call any function.
+/// Keeps the free arrays of the process, which lie side by side. Pages of arrays that were not needed for a while go
+/// back to the system, so records outside of these pages remember them. Any thread may call any function.
 class array_pool {
  public:
   constexpr array_pool() noexcept = default;
@@ -44,6 +44,8 @@ class array_pool {
   /// Gives pages of free arrays back to the system: of the arrays that were not needed since the last call, or of all
   /// free arrays (`must_empty`). Returns the bytes.
   std::size_t purge(bool must_empty) noexcept;
+  /// Gives back the pages of all free arrays if they are many. Cost: most calls only count.
+  void purge_excess() noexcept;
   /// Returns true if purge(false) should be called again.
   bool may_purge_later() noexcept;
 
@@ -58,10 +60,13 @@ class array_pool {
   };
 
   bool take_purged_page() noexcept;
+  void* take_new() noexcept;
   page_run* new_run() noexcept;
   bool purge_pages(char* start, std::size_t bytes) noexcept;
 
   platform::mutex mutex_{platform::lock_rank::magazines};
+  char* next_new_ = nullptr;  ///< memory for arrays that was never used, up to `new_end_`
+  char* new_end_ = nullptr;
   array_list free_;
   std::size_t min_free_ = 0;   ///< the least free_.count since the last purge: this many were not needed
   std::size_t scattered_ = 0;  ///< arrays that the last purge left, because their pages hold others, too

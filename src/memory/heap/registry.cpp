@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "memory/heap/array_pool.hpp"
 #include "memory/heap/watch.hpp"
 #include "memory/pages/metadata.hpp"
 #include "platform/platform.hpp"
@@ -120,6 +121,7 @@ void registry::destroy(heap* empty) noexcept {
   }
   if (is_one_of_many) {
     empty->purge_record();
+    arrays.purge_excess();
   }
   const hold guard(mutex_);
   spare_.push_front(empty);

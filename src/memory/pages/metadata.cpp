@@ -25,6 +25,12 @@ constinit char* next = nullptr;
 constinit char* writable_end = nullptr;
 constinit char* region_end = nullptr;  ///< the upper guard lies behind it
 
+/// Small records lie in blocks of their own. Between records that begin with a page, each would take a page.
+constexpr std::size_t max_small_bytes = 1_KiB;
+constexpr std::size_t small_block_bytes = 16_KiB;
+constinit char* next_small = nullptr;
+constinit char* small_end = nullptr;
+
 constinit std::size_t next_region_bytes = first_region_bytes;
 constinit std::size_t committed = 0;
 
@@ -69,11 +75,7 @@ bool open_until(const char* end) noexcept {
   return true;
 }
 
-}  // namespace
-
-void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  TARN_CHECK(bytes <= max_bytes && base::is_power_of_two(alignment));
-  const platform::locked hold(mutex);
+void* take(std::size_t bytes, std::size_t alignment) noexcept {
   char* start = base::align_up(next, alignment);
   if (next == nullptr || bytes > static_cast<std::size_t>(region_end - start)) {
     if (!start_region(bytes)) {
@@ -86,6 +88,28 @@ void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   }
   next = start + bytes;
   return start;
+}
+
+// Without room for a block, the record may fit alone.
+void* take_small(std::size_t bytes, std::size_t alignment) noexcept {
+  char* start = base::align_up(next_small, alignment);
+  if (next_small == nullptr || start > small_end || bytes > static_cast<std::size_t>(small_end - start)) {
+    start = static_cast<char*>(take(small_block_bytes, platform::page_bytes()));
+    if (start == nullptr) {
+      return take(bytes, alignment);
+    }
+    small_end = start + small_block_bytes;
+  }
+  next_small = start + bytes;
+  return start;
+}
+
+}  // namespace
+
+void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  TARN_CHECK(bytes <= max_bytes && base::is_power_of_two(alignment));
+  const platform::locked hold(mutex);
+  return bytes <= max_small_bytes && alignment <= bytes ? take_small(bytes, alignment) : take(bytes, alignment);
 }
 
 void metadata::prepare(std::size_t bytes) noexcept {

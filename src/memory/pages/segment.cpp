@@ -11,8 +11,9 @@ namespace tarn::pages {
 namespace {
 
 constexpr std::size_t min_record_units = 16;
-/// The record of a destroyed segment keeps fewer pages than this.
+/// The record of a destroyed segment keeps fewer pages than this. If there are many free ones, it keeps none.
 constexpr std::size_t max_cached_pages = 16;
+constexpr std::size_t max_cached_records = 256;
 constexpr std::size_t record_sizes = std::bit_width(max_units / min_record_units);
 
 constexpr std::size_t units_of_size(std::size_t size) noexcept { return min_record_units << size; }
@@ -28,11 +29,9 @@ constexpr std::size_t record_bytes(std::size_t size) noexcept {
 }
 static_assert(record_bytes(record_sizes - 1) <= metadata::max_bytes);
 
-struct free_record {
-  free_record* next;
-};
 constinit platform::mutex records_lock{platform::lock_rank::records};
-constinit free_record* free_records[record_sizes] = {};
+constinit segment_record* free_records[record_sizes] = {};
+constinit std::size_t free_record_count = 0;
 
 }  // namespace
 
@@ -41,29 +40,41 @@ remote_bits& segment::bits_of(std::size_t unit) noexcept {
   return reinterpret_cast<remote_bits*>(description(units_of_size(size_for(units))))[unit];
 }
 
-void* segment_records::allocate(std::size_t units) noexcept {
+segment_record* segment_records::allocate(std::size_t units) noexcept {
   const std::size_t size = size_for(units);
   {
     const platform::locked hold(records_lock);
-    if (free_record* const first = free_records[size]) {
-      free_records[size] = first->next;
+    if (segment_record* const first = free_records[size]) {
+      free_records[size] = first->next_free;
+      --free_record_count;
       return first;
     }
   }
-  return metadata::allocate(record_bytes(size), alignof(segment));
+  const std::size_t page = platform::page_bytes();
+  void* const memory = metadata::allocate(base::align_up(record_bytes(size), page), page);
+  void* const record =
+      memory == nullptr ? nullptr : metadata::allocate(sizeof(segment_record), alignof(segment_record));
+  return record == nullptr ? nullptr : ::new (record) segment_record{nullptr, memory};
 }
 
-void segment_records::deallocate(void* record, std::size_t units) noexcept {
+void segment_records::deallocate(segment_record& record, std::size_t units) noexcept {
   const std::size_t size = size_for(units);
   const std::size_t page = platform::page_bytes();
-  char* const first_page = base::align_up(static_cast<char*>(record) + sizeof(free_record), page);
-  char* const end = static_cast<char*>(record) + record_bytes(size);
-  const std::size_t pages = static_cast<std::size_t>(end - first_page) / page;
-  if (pages >= max_cached_pages) {
-    platform::purge(first_page, pages * page);
+  const std::size_t bytes = base::align_up(record_bytes(size), page);
+  bool is_one_of_many = false;
+  {
+    const platform::locked hold(records_lock);
+    is_one_of_many = free_record_count >= max_cached_records;
+  }
+  if (is_one_of_many) {
+    platform::purge(record.memory, bytes);
+  } else if (bytes > max_cached_pages * page) {  // the first page has the segment and some slabs, and is soon needed
+    platform::purge(static_cast<char*>(record.memory) + page, bytes - page);
   }
   const platform::locked hold(records_lock);
-  free_records[size] = ::new (record) free_record{free_records[size]};
+  record.next_free = free_records[size];
+  free_records[size] = &record;
+  ++free_record_count;
 }
 
 // The mapping comes before the record. Where address space is short, larger mappings fail first, and each would leave
@@ -75,12 +86,13 @@ segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
   if (mapping == nullptr) {
     return nullptr;
   }
-  void* const record = segment_records::allocate(units);
+  segment_record* const record = segment_records::allocate(units);
   if (record == nullptr) {
     platform::unmap(mapping, bytes);
     return nullptr;
   }
-  segment* const created = ::new (record) segment{};
+  segment* const created = ::new (record->memory) segment{};
+  created->record = record;
   created->start = static_cast<char*>(mapping);
   created->units = units;
   created->free_units = units;
@@ -93,7 +105,7 @@ void segment::destroy(void (*unmap)(void*, std::size_t) noexcept) noexcept {
   detail::mark_allocated(start, bytes());  // AddressSanitizer must allow the next mapping here
   page_map::clear(start, units);
   unmap(start, bytes());
-  segment_records::deallocate(this, units);
+  segment_records::deallocate(*record, units);
 }
 
 std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {

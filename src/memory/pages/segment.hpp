@@ -12,6 +12,7 @@
 namespace tarn::pages {
 
 class space;
+struct segment_record;
 
 /// The lock of its space guards it. Invariant: exactly one of these is true for every unit:
 ///   in use                       in none of the sets
@@ -21,6 +22,7 @@ class space;
 ///   free, locked                 free and refused
 /// and longest_run == free.longest_run(). List links: they belong to a list of the run index.
 struct alignas(alignof(slab)) segment : base::list_links<segment> {
+  segment_record* record;  ///< of which this is the memory
   char* start;
   std::size_t units;
   std::size_t free_units;
@@ -83,14 +85,21 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
 
 static_assert(sizeof(segment) % alignof(slab) == 0);
 
-/// Allocates the records of segments. A record holds its slabs' descriptions and, behind them, the remote bits, which
-/// stay untouched until there are remote frees. Record sizes go by powers of two of units. A record is reused after
-/// its segment has ended: its bits are all zero then. Callers hold the lock of a space.
+/// The memory of a segment, its slabs' descriptions and, behind them, the remote bits, which stay untouched until there
+/// are remote frees. It begins with a page. This structure lies elsewhere, so that all pages of a free record can go
+/// back.
+struct segment_record {
+  segment_record* next_free;
+  void* memory;
+};
+
+/// Allocates the records of segments. Their sizes go by powers of two of units. A record is reused after its segment
+/// has ended: its bits are all zero then. Callers hold the lock of a space.
 class segment_records {
  public:
-  /// Returns memory that is not constructed; null without memory.
-  static void* allocate(std::size_t units) noexcept;
-  static void deallocate(void* record, std::size_t units) noexcept;
+  /// Returns a record whose memory is not constructed; null without memory.
+  static segment_record* allocate(std::size_t units) noexcept;
+  static void deallocate(segment_record& record, std::size_t units) noexcept;
 };
 
 }  // namespace tarn::pages

@@ -158,18 +158,18 @@ TEST_F(segment_test, starts_free_and_zero) {
 
 TEST_F(segment_test, its_record_has_room_for_every_description) {
   for (std::size_t units = 1; units <= pages::max_units; units += 51) {
-    void* const record = pages::segment_records::allocate(units);
+    pages::segment_record* const record = pages::segment_records::allocate(units);
     ASSERT_NE(record, nullptr);
-    std::memset(record, 0x55, sizeof(segment) + units * sizeof(slab));
-    void* const next_record = pages::segment_records::allocate(units);
-    std::memset(next_record, 0x66, sizeof(segment) + units * sizeof(slab));
-    const char* const bytes = static_cast<char*>(record);
+    std::memset(record->memory, 0x55, sizeof(segment) + units * sizeof(slab));
+    pages::segment_record* const next_record = pages::segment_records::allocate(units);
+    std::memset(next_record->memory, 0x66, sizeof(segment) + units * sizeof(slab));
+    const char* const bytes = static_cast<char*>(record->memory);
     EXPECT_EQ(bytes[0], 0x55);
     EXPECT_EQ(bytes[sizeof(segment) + units * sizeof(slab) - 1], 0x55);
-    pages::segment_records::deallocate(record, units);
+    pages::segment_records::deallocate(*record, units);
     EXPECT_EQ(pages::segment_records::allocate(units), record) << "it is used again";
-    pages::segment_records::deallocate(next_record, units);
-    pages::segment_records::deallocate(record, units);
+    pages::segment_records::deallocate(*next_record, units);
+    pages::segment_records::deallocate(*record, units);
   }
 }
 
@@ -339,12 +339,12 @@ TEST_F(segment_test, create_leaves_nothing_when_it_fails) {
   fake::fail_request(1);
   EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
   EXPECT_EQ(fake::mappings(), before);
-  void* const record = pages::segment_records::allocate(8);  // went back, too
+  pages::segment_record* const record = pages::segment_records::allocate(8);  // went back, too
   segment* const created = segment::create(8, unit_bytes);
   ASSERT_NE(created, nullptr);
-  EXPECT_NE(static_cast<void*>(created), record);
+  EXPECT_NE(static_cast<void*>(created), record->memory);
   created->destroy();
-  pages::segment_records::deallocate(record, 8);
+  pages::segment_records::deallocate(*record, 8);
 }
 
 TEST_F(segment_test, is_valid_sees_what_is_broken) {
