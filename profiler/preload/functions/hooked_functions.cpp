@@ -8,6 +8,7 @@
 #include <cstdarg>
 
 #include "profiler/preload/base/kernel_signals.hpp"
+#include "profiler/preload/entry.hpp"
 #include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/windows.hpp"
@@ -93,6 +94,8 @@ TARN_EXPORT int clone(int (*first)(void*), void* stack, int flags, void* argumen
 
 TARN_EXPORT int sigaltstack(const stack_t* new_stack, stack_t* old) noexcept {
   take_step();
+  // The thread needs a record, as its end gives the replacement of its stack back.
+  if (new_stack != nullptr && records_anything() && !is_lent()) const entry guard;
   const dispatched_calls dispatched;
   return next_sigaltstack()(new_stack, old);
 }
