@@ -46,6 +46,13 @@ constexpr std::uint64_t calls_of_thread = 8;  // that a thread makes which only 
 // A dispatched call and a window cost this many nanoseconds in a server, twice what they take in a loop: the caches are
 // cold after them. A thread spends at most one nanosecond in 40 of its processor time on them.
 constexpr std::uint64_t call_ns = 2500, window_ns = 5000, inverse_time_share = 40;
+// While all calls count, the dispatch would take most of the time of a thread that calls often. After the first calls
+// of a process, the calls of such a thread count up to four times towards larger weights.
+constexpr std::uint64_t calls_before_pace = 512, calls_of_pace = 16, max_pace = 4;
+constexpr std::uint32_t steps_of_pace = 32;
+// Past blocks lose this part of their influence on the next ones at each block. With a larger part, a thread that turns
+// from many calls to few and back dispatches a long block of many calls each time.
+constexpr std::uint64_t inverse_decay = 8;
 
 constinit std::atomic<std::uint64_t> process_counts = 0;
 
@@ -132,6 +139,28 @@ void lead() noexcept {
   tarn_steps_left = 0;
 }
 
+// Returns the part of a block's time that the thread needs without the recorder.
+std::uint64_t plain_part(std::uint64_t open_ns, std::uint64_t cost_ns) noexcept {
+  return std::max({open_ns > cost_ns ? open_ns - cost_ns : 0, open_ns / 16, std::uint64_t{1}});
+}
+
+// Finds how often the thread calls, at the end of a block of calls that all count.
+void choose_pace() noexcept {
+  const std::uint64_t calls = own_window.dispatched;
+  if (process_counts.load(std::memory_order_relaxed) < calls_before_pace || calls < calls_of_pace) {
+    own_window.opened_at = 0;
+    return;
+  }
+  const std::uint64_t time = processor_ns(), cost = calls * call_ns;
+  if (own_window.opened_at != 0) {
+    const std::uint64_t plain_ns = plain_part(time - own_window.opened_at, cost);
+    own_window.pace = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(4 * cost / plain_ns, 1, max_pace));
+  }
+  own_window.opened_at = time;
+}
+
+std::uint64_t decayed(std::uint64_t sum) noexcept { return sum - sum / inverse_decay; }
+
 // Chooses the weight and the length of the next blocks.
 std::uint16_t next_weight() noexcept {
   call_window& now = own_window;
@@ -140,15 +169,15 @@ std::uint16_t next_weight() noexcept {
   const std::uint64_t cost = now.dispatched * call_ns + window_ns;
   const std::uint64_t open_ns = time - now.opened_at;
   if (now.gap != 0) {  // these steps ran without the recorder's cost
-    now.plain_ns = now.plain_ns / 2 + (now.opened_at - now.closed_at);
-    now.plain_steps = now.plain_steps / 2 + now.gap;
+    now.plain_ns = decayed(now.plain_ns) + (now.opened_at - now.closed_at);
+    now.plain_steps = decayed(now.plain_steps) + now.gap;
   } else {
-    now.plain_ns = now.plain_ns / 2 + std::max(open_ns > cost ? open_ns - cost : 0, open_ns / 16);
-    now.plain_steps = now.plain_steps / 2 + now.steps;
+    now.plain_ns = decayed(now.plain_ns) + plain_part(open_ns, cost);
+    now.plain_steps = decayed(now.plain_steps) + now.steps;
   }
   now.opened_at = time;
-  now.open_calls = now.open_calls / 2 + calls;
-  now.open_steps = now.open_steps / 2 + now.steps;
+  now.open_calls = decayed(now.open_calls) + calls;
+  now.open_steps = decayed(now.open_steps) + now.steps;
   now.steps = static_cast<std::uint32_t>(
       std::clamp(calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), min_steps, max_steps));
   const std::uint64_t next_cost = now.steps * now.open_calls * call_ns / now.open_steps + window_ns;
@@ -158,10 +187,10 @@ std::uint16_t next_weight() noexcept {
 }
 
 void end_block() noexcept {
-  if (largest_weight() == 1) {  // the dispatch stays on: nothing has to be decided soon
-    own_window.opened_at = 0;
+  if (largest_weight() == 1) {  // the dispatch stays on
+    choose_pace();
     own_window.gap = 0;
-    own_window.steps = max_steps;
+    own_window.steps = steps_of_pace;
     return open_block();
   }
   if (own_window.opened_at == 0) {  // the first block after those: its time tells what the next ones take
@@ -249,7 +278,9 @@ void take_first_step() noexcept {
   own_window.is_new = false;
 }
 
-void note_dispatched_call() noexcept { process_counts.fetch_add(1, std::memory_order_relaxed); }
+void note_dispatched_call() noexcept {
+  process_counts.fetch_add(std::max(own_window.pace, std::uint32_t{1}), std::memory_order_relaxed);
+}
 
 void dispatch_always() noexcept { dispatches_always.store(true, std::memory_order_relaxed); }
 

@@ -9,8 +9,8 @@
 //
 // A thread chooses its next W and the length of its blocks from its past alone: W so large that its dispatched calls
 // take a small part of its processor time, or 1 where they do so anyway; the length so that some calls are in a block.
-// The first calls of a process all count. With `--full` (no samples of the heap) all calls count, and these functions
-// do nothing.
+// The first calls of a process all count, fewer of them where its threads call often. With `--full` (no samples of the
+// heap) all calls count, and these functions do nothing.
 //
 // A thread turns its own dispatch on and off, in a hook. So no other thread or process is needed, and no signal, which
 // would interrupt a call of the program.
@@ -61,6 +61,7 @@ struct call_window {
   std::uint32_t waits;       // hooks that have waited for that decision
   random_numbers random;
   std::uint32_t steps;                  // of this block
+  std::uint32_t pace;                   // how often a dispatched call counts towards larger weights; 0 is 1
   std::uint64_t closed_at, opened_at;   // processor time of the thread, in nanoseconds
   std::uint64_t plain_ns, plain_steps;  // the time of steps that are not dispatched; decaying sums, as the next two
   std::uint64_t open_calls, open_steps;

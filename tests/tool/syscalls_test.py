@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 
 from paths import HANG_S, PATHS, FolderTest, main
@@ -189,6 +190,22 @@ class Syscalls(FolderTest):
         self.assertIn(output[0], text, "the line after the recording")
         self.assertRegex(text, r"repeated: about [\d,]+ openat calls \(± \d+ %\)")
         self.assertRegex(text, r"small: [\d,]+ write calls")
+
+    def test_estimates_are_unbiased_where_the_rate_of_calls_changes(self):
+        """The weights and the lengths of the blocks follow the rate. The errors of ten runs, in the standard deviations
+        that each run states, have the mean 0 and the mean square 1; beyond these bounds is one case in a thousand."""
+        rounds, errors, dispatched = 100, [], []
+        for _ in range(10):
+            report = self.record(PATHS.calls, "turns", str(rounds))
+            dispatched.append(report["recorder"]["overhead"]["dispatched_calls"])
+            site = self.site(report, "getppid", "turns")
+            self.assertGreater(site["error"], 0)
+            errors.append((site["count"] / (2000 * rounds) - 1) / (site["error"] / 1.96))
+        self.assertLess(abs(sum(errors)) / len(errors), 3.3 / len(errors) ** 0.5, errors)
+        self.assertLess(sum(error * error for error in errors), 30, errors)
+        # At first 1,400 calls all count, and then 128 for each weight up to 2,048. Without a look at the rate it were
+        # 4,096 and 512, and thousands in blocks that are too long for the calls that come in them.
+        self.assertLess(statistics.median(dispatched), 5000)
 
     def test_no_long_wait_is_missed(self):
         for _ in range(3):
