@@ -1,0 +1,3 @@
+module counts
+
+go 1.19
