@@ -60,6 +60,7 @@ std::string absolute(std::string path) {
 struct thread_record {
   unsigned number = 0;
   std::atomic<unsigned> lanes{0};  // of all journals, that the thread is in or tries; only the thread writes it
+  std::atomic<std::uint64_t> other_tick{0};  // of its last line in another lane than the one that it tries first
 };
 constinit thread_local thread_record this_thread [[gnu::tls_model("initial-exec")]];
 
@@ -76,6 +77,15 @@ unsigned own_lane() noexcept {
     this_thread.number = number_thread();
   }
   return this_thread.number - 1;
+}
+
+// Returns the processor's counter when it differs from `tick`. Lines of one tick are read in the order of their
+// numbers, which a thread's lines in several lanes do not have. The counter of an Arm processor may have 24 million
+// ticks a second, and then two lines often have one tick.
+[[gnu::noinline]] std::uint64_t next_tick(std::uint64_t tick) noexcept {
+  for (;;) {
+    if (const std::uint64_t now = tarn::detail::clock_tick(); now != tick) return now;
+  }
 }
 
 // The lanes for signal handlers, as a multiple of the others. A thread that is interrupted inside an append so many
@@ -139,8 +149,9 @@ struct journal::state {
   bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
   void skip_lines(std::uint64_t min_line) noexcept;
+  /// Returns null if the lane that this thread prefers is taken.
+  lane* enter_preferred();
   /// Returns null, in a signal handler that interrupted an append, if no lane is free.
-  lane* enter();
   lane* enter_another() noexcept;
   void drop_line() noexcept;
   static bool try_to_enter(lane& tried) noexcept;
@@ -199,10 +210,10 @@ inline bool journal::state::try_to_enter(lane& tried) noexcept {
 }
 
 // Each thread that is inside has a lane of its own, so a thread that is stopped in the middle blocks no other.
-inline journal::lane* journal::state::enter() {
+inline journal::lane* journal::state::enter_preferred() {
   check_process();
   lane& preferred = lanes[own_lane() & last_lane];
-  return try_to_enter(preferred) ? &preferred : enter_another();
+  return try_to_enter(preferred) ? &preferred : nullptr;
 }
 
 // A thread that has no lane may wait, because threads that have one do not wait for another.
@@ -289,18 +300,48 @@ std::uint64_t journal::append(std::string_view text) {
   }
 }
 
-journal::entry::entry(journal& log) : owner(*log.state_), own_lane(owner.enter()) {
-  if (is_dropped()) [[unlikely]] {
-    buffer = nullptr;
-    room = 0;
-    return;
+[[gnu::always_inline]] inline void journal::entry::begin() noexcept {
+  store_word(own_lane->write_position, mark_of(part, own_lane->file->session(), 0));
+  buffer = own_lane->write_position + sizeof(line_header);
+  room = static_cast<std::size_t>(own_lane->end - buffer);
+  tick = tarn::detail::clock_tick();
+  if (tick == this_thread.other_tick.load(std::memory_order_relaxed)) [[unlikely]] {
+    tick = next_tick(tick);
   }
+  // Prefetches the cache lines of the next lines for writing. Otherwise the next entry into a lane waits for them.
+  constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
+  for (std::size_t number = 0; number < lines_ahead; ++number) {
+    __builtin_prefetch(own_lane->write_position + (first_ahead + number) * cache_line, 1);
+  }
+}
+
+[[gnu::always_inline]] inline void journal::entry::begin_in_lane() noexcept {
   journal_file& target = owner.current();
   if (own_lane->write_position == nullptr || own_lane->file != &target ||
       static_cast<std::size_t>(own_lane->end - own_lane->write_position) < sizeof(line_header)) {
     owner.turn(*own_lane, target);
   }
   begin();
+}
+
+journal::entry::entry(journal& log) : owner(*log.state_), own_lane(owner.enter_preferred()) {
+  if (own_lane == nullptr) [[unlikely]] {
+    enter_another();
+  } else {
+    begin_in_lane();
+  }
+}
+
+[[gnu::noinline]] void journal::entry::enter_another() noexcept {
+  next_tick(tarn::detail::clock_tick());  // the line before may have this tick
+  own_lane = owner.enter_another();
+  if (is_dropped()) {
+    buffer = nullptr;
+    room = 0;
+    return;
+  }
+  begin_in_lane();
+  this_thread.other_tick.store(tick, std::memory_order_relaxed);
 }
 
 journal::entry::~entry() {
@@ -311,23 +352,17 @@ journal::entry::~entry() {
   state::leave(*own_lane);
 }
 
-void journal::entry::begin() noexcept {
-  store_word(own_lane->write_position, mark_of(part, own_lane->file->session(), 0));
-  buffer = own_lane->write_position + sizeof(line_header);
-  room = static_cast<std::size_t>(own_lane->end - buffer);
-  tick = tarn::detail::clock_tick();
-  // Prefetches the cache lines of the next lines for writing. Otherwise the next entry into a lane waits for them.
-  constexpr std::size_t cache_line = 64, first_ahead = 10, lines_ahead = 4;
-  for (std::size_t number = 0; number < lines_ahead; ++number) {
-    __builtin_prefetch(own_lane->write_position + (first_ahead + number) * cache_line, 1);
-  }
+// The lane may be another one.
+void journal::entry::begin_again() noexcept {
+  begin();
+  this_thread.other_tick.store(tick, std::memory_order_relaxed);
 }
 
 void journal::entry::turn(std::size_t size) {
   if (size > owner.longest_line()) owner.fail_long(size);
   store_word(own_lane->write_position, 0);
   owner.turn(*own_lane, owner.current());
-  begin();
+  begin_again();
 }
 
 std::uint64_t journal::entry::commit(std::size_t size) noexcept {
@@ -350,7 +385,7 @@ std::uint64_t journal::entry::commit(std::size_t size) noexcept {
     store_word(own_lane->write_position,
                0);  // it may be in a part of the file that is left, and must not be there twice
     owner.turn(*own_lane, target);
-    begin();
+    begin_again();
     return 0;
   }
   own_lane->write_position = behind;

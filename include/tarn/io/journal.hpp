@@ -130,7 +130,10 @@ class journal {
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
     ~entry();
+    void enter_another() noexcept;
+    void begin_in_lane() noexcept;
     void begin() noexcept;
+    void begin_again() noexcept;
     void turn(std::size_t size);
     /// Returns the line's number; 0: the file was truncated, and the line must be written once more.
     std::uint64_t commit(std::size_t size) noexcept;
