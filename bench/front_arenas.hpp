@@ -9,16 +9,13 @@
 //   foonathan-stack  foonathan::memory::memory_stack<>, unwound after each request
 //   tbb-recycle  tbb::memory_pool, recycle() after each request
 #pragma once
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <memory_resource>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tarn/arena.hpp>
 #include <tarn/arena_string.hpp>
 

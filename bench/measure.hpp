@@ -1,8 +1,6 @@
 // Runs one row: warm-up, all threads together, wall time.
 #pragma once
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <barrier>
 #include <optional>
 #include <thread>

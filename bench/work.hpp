@@ -2,7 +2,6 @@
 #pragma once
 #include <poll.h>
 #include <sched.h>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 

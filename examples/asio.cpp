@@ -1,6 +1,5 @@
 // Coroutines of Asio and of Tarn share a number; it prints "ok". The code is quoted in docs/guide/sync.md.
 #include <cstdio>
-#include <string>
 
 #include <tarn/asio/async_lock.hpp>
 #include <tarn/asio/coroutine.hpp>

@@ -1,6 +1,5 @@
 // Counts the words of a text in a tree that is dropped with the text. Remedy: pooled tree nodes.
 #pragma once
-#include <array>
 #include <functional>
 #include <map>
 #include <type_traits>

@@ -1,7 +1,6 @@
 // A server's pages: a string that grows by appends. Remedy: reserve.
 #pragma once
 #include <string>
-#include <string_view>
 
 #include "predictions/work.hpp"
 

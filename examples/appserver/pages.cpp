@@ -4,7 +4,6 @@
 #include <charconv>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include <boost/beast/http/status.hpp>
 

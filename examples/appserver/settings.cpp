@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstring>
 #include <fstream>
-#include <initializer_list>
 #include <string_view>
 
 #include <toml++/toml.h>

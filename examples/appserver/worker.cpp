@@ -12,7 +12,6 @@
 #include <memory_resource>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include <tarn/asio/coroutine.hpp>

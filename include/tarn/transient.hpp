@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include <tarn/detail/escape.hpp>

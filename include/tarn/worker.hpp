@@ -1,8 +1,6 @@
 // The interface between a worker and its application.
 #pragma once
 
-#include <cstdint>
-
 namespace tarn {
 
 class application;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
-#include <utility>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"

@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <string_view>
 #include <system_error>
 
 #include "profiler/base/failure.hpp"

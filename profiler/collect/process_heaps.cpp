@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <unordered_set>
 
 #include "memory/heap/watch.hpp"

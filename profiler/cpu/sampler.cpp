@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
 #include <limits>
 
 #include "profiler/format/clock.hpp"

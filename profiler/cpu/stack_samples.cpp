@@ -11,7 +11,6 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "profiler/export/formats.hpp"

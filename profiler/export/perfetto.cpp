@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <protozero/pbf_writer.hpp>
 #include <utility>

@@ -2,7 +2,6 @@
 #include <map>
 #include <numeric>
 #include <protozero/pbf_writer.hpp>
-#include <tuple>
 
 #include "profiler/export/formats.hpp"
 #include "profiler/export/text.hpp"

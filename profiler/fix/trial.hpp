@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "profiler/fix/gain.hpp"
 #include "profiler/fix/series.hpp"

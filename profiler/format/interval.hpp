@@ -1,7 +1,6 @@
 // Cuts a recording by time: the part between two of its moments becomes a recording of its own.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "profiler/format/recording.hpp"

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/launch/executable_file.hpp"

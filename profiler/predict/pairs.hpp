@@ -7,11 +7,9 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <random>
 #include <thread>

@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "profiler/predict/recording_cost.hpp"
 

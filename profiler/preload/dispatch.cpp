@@ -9,7 +9,6 @@
 #include <ucontext.h>
 
 #include <atomic>
-#include <bit>
 
 #include "profiler/preload/base/kernel_signals.hpp"
 #include "profiler/preload/base/raw_call.hpp"

@@ -1,7 +1,6 @@
 // Keeps the counts of one thread: counters in the region, found by site and owner.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "profiler/format/region.hpp"

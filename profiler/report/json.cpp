@@ -1,7 +1,6 @@
 // Prints a report for programs; docs/reference/report-json.md has the schema.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "profiler/findings/waits/stacks.hpp"
 #include "profiler/report/values.hpp"

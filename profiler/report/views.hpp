@@ -1,8 +1,6 @@
 // Sums the sites of a recording by their places, as the gate and the comparison of two recordings show them.
 #pragma once
 
-#include <vector>
-
 #include "profiler/advise/difference.hpp"
 
 namespace tarn::command {

@@ -5,8 +5,6 @@
 #include <clang/AST/ExprCXX.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <utility>
-
 #include "profiler/tidy/syntax.hpp"
 
 namespace tarn::tidy {

@@ -4,7 +4,6 @@
 #include <clang/AST/ExprCXX.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <string>
 #include <vector>
 
 #include "profiler/tidy/syntax.hpp"

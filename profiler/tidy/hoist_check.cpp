@@ -9,7 +9,6 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>

@@ -8,7 +8,6 @@
 #include <clang/ASTMatchers/ASTMatchers.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 

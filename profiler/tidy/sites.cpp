@@ -5,8 +5,6 @@
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/MemoryBuffer.h>
 
-#include <utility>
-
 namespace tarn::tidy {
 namespace {
 

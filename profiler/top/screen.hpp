@@ -1,8 +1,6 @@
 // The terminal of `tarn top`, by curses. It does not know the content.
 #pragma once
 
-#include <string>
-
 #include "profiler/top/state.hpp"
 
 namespace tarn::command {

@@ -1,7 +1,6 @@
 // Arithmetic on sizes, addresses and bits, and the units of sizes.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 

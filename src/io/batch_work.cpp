@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 namespace tarn::io {
 namespace files = platform::files;

@@ -11,11 +11,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "platform/call_watch.hpp"
 #include "platform/sanitizer.hpp"

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <cerrno>
-#include <climits>
 
 #include <linux/futex.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
-#include <vector>
 
 #include "platform/many_calls.hpp"
 

@@ -8,7 +8,6 @@
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #endif
-#include <atomic>
 #include <cerrno>
 
 // Defined by the linker: the dynamic section of the program or library that contains this code.

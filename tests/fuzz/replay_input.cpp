@@ -1,11 +1,9 @@
 #include "fuzz/replay_input.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "profiler/predict/replay.hpp"

@@ -1,7 +1,6 @@
 // Traces that once broke the replay, and random ones from seeds. The sanitizers watch.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <random>
 #include <string>
 

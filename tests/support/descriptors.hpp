@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <utility>
 #include <vector>
 
 namespace support {

@@ -6,8 +6,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>

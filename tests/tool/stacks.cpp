@@ -1,6 +1,5 @@
 // Like stacks.c, for C++: exceptions, destructors, and template code in between.
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>

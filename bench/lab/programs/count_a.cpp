@@ -1,6 +1,5 @@
 // lab-count-a: counts a letter in a file, by every method from a call for each byte to vectors over a mapping (source
 // 1). Unit: one byte. `make` writes the file: the system calls of the others can be counted from outside (strace).
-#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <string>

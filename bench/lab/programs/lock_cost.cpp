@@ -3,8 +3,6 @@
 // threads and the clock. Then it times Lock() and Unlock(), or the one compare-and-swap, while two threads call them.
 // Unit: one Alloc() and its Free(). cores=1: both threads share one processor.
 #include <pthread.h>
-#include <cerrno>
-#include <cstring>
 #include <mutex>
 
 #include "bench/front_malloc.hpp"

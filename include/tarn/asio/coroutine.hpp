@@ -9,7 +9,6 @@
 #include <exception>
 #include <memory_resource>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include <tarn/asio/net.hpp>

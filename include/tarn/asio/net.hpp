@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <coroutine>
 
 #if defined(TARN_ASIO_STANDALONE) && TARN_ASIO_STANDALONE
 #include <asio.hpp>

@@ -1,7 +1,6 @@
 // A lock that suspends instead of blocking: it keeps the list of waiters, first come, first served.
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <mutex>
 #include <source_location>

@@ -5,7 +5,6 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
-#include <string_view>
 #include <type_traits>
 
 #include <tarn/detail/outliving.hpp>

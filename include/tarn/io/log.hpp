@@ -19,7 +19,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 namespace tarn::io {

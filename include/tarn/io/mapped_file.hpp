@@ -4,7 +4,6 @@
 #include <tarn/io/file.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

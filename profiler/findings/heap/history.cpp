@@ -1,6 +1,5 @@
 #include "profiler/findings/heap/history.hpp"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 

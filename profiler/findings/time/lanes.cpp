@@ -1,7 +1,6 @@
 #include "profiler/findings/time/lanes.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <string_view>

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 
 #if defined(__x86_64__)
 extern "C" long tarn_raw_call(long number, long, long, long, long, long, long) noexcept;  // exempt.S

@@ -11,7 +11,6 @@
 
 #include <cerrno>
 #include <cstdarg>
-#include <cstdio>
 #include <cstring>
 
 #include "profiler/preload/entry.hpp"

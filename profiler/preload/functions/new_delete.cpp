@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
-#include <utility>
 
 #include "profiler/preload/base/filter.hpp"
 #include "profiler/preload/entry.hpp"

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
-#include <cstring>
 
 #include "profiler/unwind/call_frames.hpp"
 

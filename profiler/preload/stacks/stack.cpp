@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/raw_call.hpp"

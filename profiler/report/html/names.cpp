@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::command {

@@ -2,7 +2,6 @@
 
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace tarn::command {
 

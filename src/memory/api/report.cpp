@@ -1,8 +1,5 @@
 #include <tarn/report.hpp>
 
-#include <algorithm>
-#include <cstdint>
-
 #include "base/text.hpp"
 #include "memory/api/statistics_fields.hpp"
 

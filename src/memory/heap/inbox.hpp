@@ -3,8 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 
 #include "memory/pages/remote_frees.hpp"
 #include "platform/race_detector.hpp"

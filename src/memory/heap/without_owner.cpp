@@ -1,5 +1,4 @@
 // Handles heaps without a thread, and reclaims memory on behalf of owners that sleep.
-#include <cstring>
 
 #include "base/fault.hpp"
 #include "memory/heap/free_mark.hpp"

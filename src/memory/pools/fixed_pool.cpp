@@ -2,7 +2,6 @@
 #include <tarn/fixed_pool.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 #include "base/bits.hpp"

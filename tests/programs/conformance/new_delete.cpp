@@ -3,7 +3,6 @@
 #include <deque>
 #include <exception>
 #include <future>
-#include <initializer_list>
 #include <limits>
 #include <list>
 #include <map>

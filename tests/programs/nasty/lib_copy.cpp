@@ -1,6 +1,5 @@
 // A library with libtarn.a inside; it is built twice. Nothing is inlined, so that each inline function of the headers
 // is a symbol that both copies have.
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Tests realloc, calloc, usable sizes and trim, which the drop-in and the C interface share.
 #include "memory/api/blocks.hpp"
 
-#include <map>
 #include <random>
 #include <set>
 #include <vector>

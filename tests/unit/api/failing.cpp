@@ -1,8 +1,6 @@
 // The n-th page request fails, for every n, in a scene that uses every feature: nothing crashes, nothing leaks, and
 // afterwards everything works.
 #include <list>
-#include <map>
-#include <string>
 
 #include "front_fixture.hpp"
 #include "support/child.hpp"

@@ -3,10 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <thread>
-#include <vector>
-
 #include "memory/api/blocks.hpp"
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <cstring>
-
 #include "base/bits.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"

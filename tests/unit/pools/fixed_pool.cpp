@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <set>
-#include <string>
 #include <tuple>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
-#include <thread>
 
 #include <tarn/accept_backoff.hpp>
 #include <tarn/application.hpp>

@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <tarn/application.hpp>
 
