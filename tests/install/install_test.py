@@ -212,6 +212,15 @@ class Install(unittest.TestCase):
             output = run(program, environment={"LD_LIBRARY_PATH": str(self.prefix / self.libraries)})
             self.assertEqual(output, "libtarn-malloc.so\nlibtarn-malloc.so\n" if name == "malloc" else "ok\n")
 
+    @unittest.skipUnless(shutil.which("meson"), "no meson")
+    def test_meson_gets_each_library_from_pkg_config(self):
+        build = self.folder / "by meson"
+        environment = {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
+        run("meson", "setup", build, CONSUMER, f"-Dsuffix={self.suffix}", environment=environment)
+        run("meson", "compile", "-C", build)
+        for name in ["heap", "sync", "io", "drop_in"]:
+            self.assertEqual(run(build / name), "libtarn-malloc.so\n" * 2 if name == "drop_in" else "ok\n")
+
     def test_pkg_config_of_the_drop_in_for_static_programs(self):
         flags = shlex.split(self.pkg_config("--libs", package="tarn-malloc-static"))
         for kind in ["-static", "-static-pie"]:
