@@ -1,6 +1,5 @@
 #include "base/site.hpp"
 
-#include <cerrno>
 #include <climits>
 
 #include <dlfcn.h>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include <fcntl.h>
+
+#include "base/errno_kept.hpp"
 
 // _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler. dladdr
 // and dl_iterate_phdr take the loader's lock, and wait forever if its holder waits for this thread or is not in a
@@ -36,10 +37,9 @@ void append_path(text& output, std::string_view path) noexcept {
 
 // The loader does not know the path of the program itself.
 void append_program(text& output) noexcept {
-  const int saved = errno;
+  const errno_kept keep;
   char path[PATH_MAX];
   const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path);
-  errno = saved;
   append_path(output, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
 }
 

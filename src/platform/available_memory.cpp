@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 
+#include "base/errno_kept.hpp"
 #include "base/text.hpp"
 #include "platform/platform.hpp"
 
@@ -148,7 +148,7 @@ struct cgroup_reader {
 }  // namespace
 
 std::size_t available_memory_below(std::string_view root) noexcept {
-  const int saved = errno;
+  const base::errno_kept keep;
   std::size_t free_swap = 0;
   std::size_t minimum = free_of_machine(root, &free_swap);
   path_text path;
@@ -171,7 +171,6 @@ std::size_t available_memory_below(std::string_view root) noexcept {
       minimum = std::min(minimum, cgroup_reader{root, "/sys/fs/cgroup/memory", group, version_1, free_swap}.min_room());
     }
   }
-  errno = saved;
   return minimum;
 }
 

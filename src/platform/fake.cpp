@@ -11,13 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 
 #include "base/bits.hpp"
+#include "base/errno_kept.hpp"
 #include "platform/counters.hpp"
 #include "platform/helper.hpp"
 #include "platform/mapping.hpp"
@@ -213,15 +213,13 @@ ledger& mapped() {
   return *only;
 }
 
-class errno_kept {
- public:
-  errno_kept() noexcept : saved_(errno) {}
-  ~errno_kept() { errno = saved_; }
-  errno_kept(const errno_kept&) = delete;
-  errno_kept& operator=(const errno_kept&) = delete;
+// A call that changes the mappings: it is counted, holds their lock, and keeps errno.
+struct request {
+  request() noexcept { call_counters::count(kernel_calls); }
 
- private:
-  int saved_;
+  base::errno_kept keep;
+  ledger& map = mapped();
+  std::lock_guard<std::mutex> hold{map.mutex};
 };
 
 void enter(std::atomic<std::uint64_t>& kind) noexcept {
@@ -243,6 +241,32 @@ void* map_exactly(char* address, std::size_t bytes, std::size_t alignment) noexc
   return start;
 }
 
+// Moves all of a mapping, which then is gone, or a part of one.
+bool move_to(const char* name, bool is_whole, void* start, std::size_t bytes, void* target,
+             std::size_t target_bytes) noexcept {
+  const request call;
+  ledger& map = call.map;
+  if (!map.is_mapped_as(start, bytes, true) || (is_whole && !map.is_whole(start, bytes)) ||
+      !map.is_mapped_as(target, target_bytes, true) || !map.is_whole(target, target_bytes) || bytes > target_bytes) {
+    violated(
+        name, start, bytes,
+        is_whole ? "not from one whole mapping to a larger one" : "not from a mapping to a whole one that is larger");
+  }
+  if (failures().next()) {
+    mapping::destroy(counters, target, target_bytes);
+  } else if (is_whole ? mapping::move(counters, start, bytes, target, target_bytes)
+                      : mapping::move_part(counters, start, bytes, target, target_bytes)) {
+    if (is_whole) {
+      map.remove(start, bytes);
+      counters.unmapped(bytes);
+    }
+    return true;
+  }
+  map.remove(target, target_bytes);
+  counters.unmapped(target_bytes);
+  return false;
+}
+
 }  // namespace
 
 std::size_t page_bytes() noexcept {
@@ -254,10 +278,8 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
   if (!is_pages(bytes) || !base::is_power_of_two(alignment) || alignment < page_bytes()) {
     violated("map", nullptr, bytes, "not whole pages, or no alignment");
   }
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (failures().next()) {
     return nullptr;
   }
@@ -281,10 +303,8 @@ void* reserve(std::size_t bytes) noexcept {
   if (!is_pages(bytes)) {
     violated("reserve", nullptr, bytes, "not whole pages");
   }
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (failures().next()) {
     return nullptr;
   }
@@ -296,10 +316,8 @@ void* reserve(std::size_t bytes) noexcept {
 }
 
 bool make_writable(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, false)) {
     violated("make_writable", start, bytes, "no part of reserve's address space, or writable already");
   }
@@ -320,10 +338,8 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
 }
 
 bool make_inaccessible(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
     violated("make_inaccessible", start, bytes, "no writable part of reserve's address space");
   }
@@ -337,10 +353,8 @@ bool make_inaccessible(void* start, std::size_t bytes) noexcept {
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes)) {
     violated("unmap", start, bytes, "no whole mapping");
   }
@@ -356,10 +370,8 @@ void give_addresses(void* start, std::size_t bytes) noexcept {
 }
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
+  const request call;
+  ledger& map = call.map;
   if (!is_pages(new_bytes) || !map.is_mapped_as(start, old_bytes, true) || !map.is_whole(start, old_bytes)) {
     violated("resize", start, old_bytes, "no mapping of this size");
   }
@@ -383,47 +395,14 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 }
 
 bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes) ||
-      !map.is_mapped_as(target, target_bytes, true) || !map.is_whole(target, target_bytes) || bytes > target_bytes) {
-    violated("move", start, bytes, "not from one whole mapping to a larger one");
-  }
-  if (failures().next()) {
-    mapping::destroy(counters, target, target_bytes);
-  } else if (mapping::move(counters, start, bytes, target, target_bytes)) {
-    map.remove(start, bytes);
-    counters.unmapped(bytes);
-    return true;
-  }
-  map.remove(target, target_bytes);
-  counters.unmapped(target_bytes);
-  return false;
+  return move_to("move", true, start, bytes, target, target_bytes);
 }
-
 bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(kernel_calls);
-  ledger& map = mapped();
-  const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true) || !map.is_mapped_as(target, target_bytes, true) ||
-      !map.is_whole(target, target_bytes) || bytes > target_bytes) {
-    violated("move_part", start, bytes, "not from a mapping to a whole one that is larger");
-  }
-  if (failures().next()) {
-    mapping::destroy(counters, target, target_bytes);
-  } else if (mapping::move_part(counters, start, bytes, target, target_bytes)) {
-    return true;
-  }
-  map.remove(target, target_bytes);
-  counters.unmapped(target_bytes);
-  return false;
+  return move_to("move_part", false, start, bytes, target, target_bytes);
 }
 
 bool purge(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   enter(counters.madvise);
   {
     ledger& map = mapped();
@@ -487,13 +466,13 @@ std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(getti
 std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
 
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   call_counters::count(kernel_calls);
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
 void wake_one(const std::uint32_t* word) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   call_counters::count(kernel_calls);
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }

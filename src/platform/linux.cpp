@@ -15,6 +15,7 @@
 #include <ctime>
 
 #include "base/bits.hpp"
+#include "base/errno_kept.hpp"
 #include "platform/counters.hpp"
 #include "platform/mapping.hpp"
 
@@ -22,17 +23,6 @@ namespace tarn::platform {
 namespace {
 
 constinit call_counters counters;
-
-class errno_kept {
- public:
-  errno_kept() noexcept : saved_(errno) {}
-  ~errno_kept() { errno = saved_; }
-  errno_kept(const errno_kept&) = delete;
-  errno_kept& operator=(const errno_kept&) = delete;
-
- private:
-  int saved_;
-};
 
 timespec time_of(std::uint32_t milliseconds) noexcept {
   return {static_cast<time_t>(milliseconds / 1000), static_cast<long>(milliseconds % 1000) * 1'000'000};
@@ -52,7 +42,7 @@ std::size_t page_bytes() noexcept {
 }
 
 void* map(std::size_t bytes, std::size_t alignment) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   void* const start = mapping::make(counters, bytes, alignment, nullptr);
   if (start != nullptr) {
     counters.mapped(bytes);
@@ -61,7 +51,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   mapping::destroy(counters, start, bytes);
   counters.unmapped(bytes);
 }
@@ -69,12 +59,12 @@ void unmap(void* start, std::size_t bytes) noexcept {
 bool keep_addresses(void* start, std::size_t bytes) noexcept { return make_inaccessible(start, bytes); }
 
 void give_addresses(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   mapping::destroy(counters, start, bytes);
 }
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
     return false;
   }
@@ -84,14 +74,14 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 }
 
 bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   const bool was_moved = mapping::move(counters, start, bytes, target, target_bytes);
   counters.unmapped(was_moved ? bytes : target_bytes);
   return was_moved;
 }
 
 bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   const bool was_moved = mapping::move_part(counters, start, bytes, target, target_bytes);
   if (!was_moved) {
     counters.unmapped(target_bytes);
@@ -100,12 +90,12 @@ bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_
 }
 
 void* reserve(std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   return mapping::reserve(counters, bytes);
 }
 
 bool make_writable(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   if (!mapping::open(counters, start, bytes)) {
     return false;
   }
@@ -114,7 +104,7 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
 }
 
 bool make_inaccessible(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   if (!mapping::close(counters, start, bytes)) {
     return false;
   }
@@ -123,7 +113,7 @@ bool make_inaccessible(void* start, std::size_t bytes) noexcept {
 }
 
 bool purge(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   call_counters::count(counters.madvise);
   // MADV_FREE is not used: its pages stay in the resident set until the machine is short of memory, and tools show the
   // resident set as the memory of the process.
@@ -136,7 +126,7 @@ bool purge(void* start, std::size_t bytes) noexcept {
 }
 
 bool prefault(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
 #ifdef MADV_POPULATE_WRITE
   call_counters::count(counters.madvise);
   if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) {
@@ -155,7 +145,7 @@ bool prefault(void* start, std::size_t bytes) noexcept {
 }
 
 void advise_huge(void* start, std::size_t bytes, bool is_enabled) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   call_counters::count(counters.madvise);
   madvise(start, bytes, is_enabled ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
@@ -167,7 +157,7 @@ std::uint64_t now_ms() noexcept {
 }
 
 std::size_t address_space_limit() noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   rlimit limit{};
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
 }
@@ -177,23 +167,23 @@ std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(getti
 std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
 
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
 void wake_one(const std::uint32_t* word) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 void sleep_ms(std::uint32_t milliseconds) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   const timespec time = time_of(milliseconds);
   nanosleep(&time, nullptr);
 }
 
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
-  const errno_kept keep;
+  const base::errno_kept keep;
   const timespec time = time_of(wanted_ms);
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &time, nullptr, 0);
 }

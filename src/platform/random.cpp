@@ -7,9 +7,10 @@
 
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
+
+#include "base/errno_kept.hpp"
 
 namespace tarn::platform {
 namespace {
@@ -82,11 +83,10 @@ std::uint64_t random_number_without_getrandom() noexcept {
 }
 
 std::uint64_t random_number() noexcept {
-  const int saved = errno;
+  const base::errno_kept keep;
   std::uint64_t drawn;
   // The system call avoids getrandom(), which is a cancellation point and which old C libraries lack.
   const long drawn_bytes = syscall(SYS_getrandom, &drawn, sizeof drawn, GRND_NONBLOCK);
-  errno = saved;
   return drawn_bytes == static_cast<long>(sizeof drawn) ? drawn : random_number_without_getrandom();
 }
 

@@ -8,7 +8,7 @@
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #endif
-#include <cerrno>
+#include "base/errno_kept.hpp"
 
 // Defined by the linker: the dynamic section of the program or library that contains this code.
 [[gnu::weak, gnu::visibility("hidden")]] extern ElfW(Dyn) _DYNAMIC[];
@@ -21,7 +21,7 @@ long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 
 }  // namespace
 
 bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept {
-  const int saved = errno;
+  const base::errno_kept keep;
   base::text_buffer<64> path;
   path.append("/proc/self/task/").decimal(number).append("/comm").append('\0');
   const int file = open(path.view().data(), O_RDONLY | O_CLOEXEC);
@@ -31,7 +31,6 @@ bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept
     close(file);
   }
   name[name_bytes > 0 ? name_bytes - 1 : 0] = '\0';
-  errno = saved;
   return name_bytes > 0;
 }
 
@@ -65,19 +64,16 @@ bool is_unloadable() noexcept {
 }
 
 bool prepare_barriers() noexcept {
-  const int saved = errno;
-  const bool is_registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-  errno = saved;
-  return is_registered;
+  const base::errno_kept keep;
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 
 bool barrier_in_all_threads() noexcept {
-  const int saved = errno;
+  const base::errno_kept keep;
   bool has_passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   if (!has_passed && prepare_barriers()) {  // a child of fork may have to register again
     has_passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   }
-  errno = saved;
   return has_passed;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/errno_kept.hpp"
 #include "base/text.hpp"
 
 namespace tarn::detail {
@@ -44,10 +45,9 @@ class owned_descriptor {
 
   /// Signals an eventfd. It fails only when the count is full, and then the eventfd is readable anyway.
   void signal() const noexcept {
-    const int saved = errno;
+    const base::errno_kept keep;
     const std::uint64_t increment = 1;
     static_cast<void>(!write(number_, &increment, sizeof increment));
-    errno = saved;
   }
   void drain() const noexcept {
     std::uint64_t count = 0;
