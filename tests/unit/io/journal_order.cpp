@@ -9,7 +9,7 @@ inline std::uint64_t slow_tick() noexcept { return clock_tick() >> 12; }
 }  // namespace tarn::detail
 
 #define clock_tick slow_tick
-#include "io/journal.cpp"
+#include "io/journal.cpp"  // NOLINT(bugprone-suspicious-include)
 #undef clock_tick
 
 #include <gtest/gtest.h>

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "platform/threads.hpp"
@@ -165,6 +166,25 @@ TEST_F(followed_file, is_read_again_when_it_has_changed) {
   now = 1150;
   EXPECT_EQ(texts_.get(1), std::nullopt);
   EXPECT_EQ(texts_.statistics().file_changes, 3u);
+}
+
+// Kubernetes replaces a configuration so: the path leads through a link, whose replacement no watch of the file or of
+// its directory sees.
+TEST_F(followed_file, is_read_again_when_a_link_to_its_directory_is_replaced) {
+  const std::string link = path_ + ".d", name = std::exchange(path_, link + "/file");
+  EXPECT_EQ(texts_.get(1), std::nullopt) << "the directory is missing";
+  for (const std::string version : {"one", "two"}) {
+    std::filesystem::create_directory(link + version);
+    path_ = link + version + "/file";
+    write(version);
+    path_ = link + "/file";
+    std::filesystem::create_directory_symlink(link + version, link + ".new");
+    std::filesystem::rename(link + ".new", link);
+    now += 50;
+    EXPECT_EQ(texts_.get(1), version);
+  }
+  for (const char* const end : {"", "one", "two"}) std::filesystem::remove_all(link + end);
+  path_ = name;
 }
 
 // The time of the change of a file that was just written may be that of its next change, too.
