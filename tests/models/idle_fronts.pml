@@ -5,14 +5,21 @@
  * Each statement is one access to memory; the owner's stores wait in a buffer, as in a processor, and become visible in order,
  * at any later moment or by the visitor's barrier. That no slow path runs during a visit is the claim of owner_lock.pml.
  *
+ * Variant WIDE: pop_watched, which reads the entry again after its store to top, so that the visitor may take the newest block.
+ *
  * Mutants: NO_BARRIER leaves out membarrier; TAKE_NEWEST takes the entry below top, too; TRUST_ALL does not look at the entries
  * again; TOP_ALONE looks at top only; KEEP does not put back what may be the owner's; PUT_BLIND puts it back without a
- * look. */
+ * look. Of WIDE: LOOK_EARLY reads the entry again before the store; NO_UNDO leaves top as it is when
+ * the block is gone. */
+
+#if defined(LOOK_EARLY) || defined(NO_UNDO)
+#define WIDE
+#endif
 
 #define N 3                   /* entries; blocks have the numbers 1 to N */
 #define TOP N                 /* where top is */
 #define CALLS 5
-#ifdef TAKE_NEWEST
+#if defined(TAKE_NEWEST) || defined(WIDE)
 #define MARGIN 0
 #else
 #define MARGIN 1
@@ -63,8 +70,26 @@ proctype owner() {
      if
      :: block == 0 -> break   /* the slow path */
      :: else ->
-        assert((held & (1 << block)) == 0);
+#ifdef WIDE
+#ifndef LOOK_EARLY
         store(TOP, top - 1);
+#endif
+        load(top - 1, block);
+#ifdef LOOK_EARLY
+        store(TOP, top - 1);
+#endif
+        if
+        :: block == 0 ->
+#ifndef NO_UNDO
+           store(TOP, top);
+#endif
+           break
+        :: else
+        fi;
+#else
+        store(TOP, top - 1);
+#endif
+        assert((held & (1 << block)) == 0);
         held = held | (1 << block)
      fi
   :: calls < CALLS && held != 0 ->   /* free */

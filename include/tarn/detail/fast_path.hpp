@@ -75,6 +75,9 @@ struct alignas(128) heap_front {
   return class_top;
 }
 
+/// The blocks of this class and of all larger ones take more than tabled_bytes.
+inline constexpr size_class first_large_class = class_of(tabled_bytes + 1);
+
 /// Takes the newest block out of a magazine; null if it is empty. Here and in push(), the accesses are atomic, and in
 /// this order, because another thread may take the older blocks while the owner sleeps (memory/heap/idle_fronts.cpp).
 /// They are the same instructions as without that.
@@ -83,6 +86,24 @@ struct alignas(128) heap_front {
   void* const block = __atomic_load_n(top - 1, __ATOMIC_RELAXED);
   if (block != nullptr) [[likely]] {
     __atomic_store_n(class_top, top - 1, __ATOMIC_RELAXED);
+  }
+  return block;
+}
+
+/// Does the same for any class, and must be used from first_large_class on: there the other thread takes the newest
+/// block, too. So this looks at the entry again after it has changed `top`, and changes it back if the block is gone.
+/// The first look keeps it from writing to a shut magazine, which many threads share.
+[[gnu::always_inline]] inline void* pop_watched(void*** class_top) noexcept {
+  void** const top = __atomic_load_n(class_top, __ATOMIC_RELAXED);
+  if (__atomic_load_n(top - 1, __ATOMIC_RELAXED) == nullptr) [[unlikely]] {
+    return nullptr;
+  }
+  __atomic_store_n(class_top, top - 1, __ATOMIC_RELAXED);
+  // The compiler keeps the order. The processor need not, because the other thread runs a barrier in all threads.
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  void* const block = __atomic_load_n(top - 1, __ATOMIC_RELAXED);
+  if (block == nullptr) [[unlikely]] {
+    __atomic_store_n(class_top, top, __ATOMIC_RELAXED);
   }
   return block;
 }
@@ -198,7 +219,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 /// Returns a block of class `index` from `front`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
   [[maybe_unused]] const inside_heap use(front);
-  void* block = pop(top_in(front, index));
+  void* block = index < first_large_class ? pop(top_in(front, index)) : pop_watched(top_in(front, index));
   if (block == nullptr) [[unlikely]] {
     block = allocate_slow(front, index);
   }

@@ -39,15 +39,13 @@ namespace tarn::drop_in {
 
 static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
 
-/// Takes a block out of a magazine, with its mark. Returns null if the magazine is empty.
-[[gnu::always_inline]] inline void* take_from(detail::heap_front* front, detail::size_class index) noexcept {
-  return detail::pop(detail::top_in(front, index));
-}
-
-/// Does the same for a size of at most tabled_bytes.
+/// Takes a block for a size of at most tabled_bytes out of a magazine, with its mark. Returns null if the magazine is
+/// empty.
 [[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
   detail::heap_front* const front = detail::local;
-  return take_from(front, front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment]);
+  const detail::size_class index =
+      front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+  return detail::pop(detail::top_in(front, index));
 }
 
 /// Does malloc; `slow` is called when the magazine is empty or the size is large.

@@ -140,7 +140,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
                                                    const void* site) noexcept {
-  void* const block = drop_in::take_from(detail::local, index);
+  void* const block = detail::pop_watched(detail::top_in(detail::local, index));
   if (block == nullptr) [[unlikely]] {
     return allocate_refilling(index, bytes, alignment, site);
   }
@@ -278,7 +278,7 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
   // As for smaller sizes, the magazine comes first; if blocks are guarded, all magazines are shut.
   if (is_wide(bytes)) [[likely]] {
     const size_class index = wide_class_of(bytes);
-    if (void* const block = take_from(detail::local, index)) [[likely]] {
+    if (void* const block = detail::pop_watched(detail::top_in(detail::local, index))) [[likely]] {
       return checked_wide(block, index);
     }
   }

@@ -2,7 +2,8 @@
 //
 // The owner's malloc and free are plain loads and stores on the front magazine, and nothing tells whether the owner was
 // stopped in the middle of them. A visitor takes all blocks but the newest, and puts null in their place. The owner's
-// malloc takes null for the end of the magazine, and its slow path then waits for the end of the visit.
+// malloc takes null for the end of the magazine, and its slow path then waits for the end of the visit. (Blocks of more
+// than 8 KiB go below.)
 //
 //   owner, malloc                visitor
 //   1 reads top                  4 exchanges an entry below top - 1 for null
@@ -15,6 +16,19 @@
 // the visitor got is its own if the entry is still null and lies below top - 1. Otherwise the owner may have the block:
 // the visitor puts it back, unless a block is there. If the owner does have it, top is at or below the entry, where
 // the content has no meaning. (tests/models/idle_fronts.pml)
+//
+// Of the classes from first_large_class on the visitor takes the newest block, too. Their malloc (detail::pop_watched)
+// changes top before it reads the entry, and back if that is null:
+//
+//   owner, malloc                visitor
+//   1 reads top                  5 exchanges an entry below top for null
+//   2 ends if the entry is null  6 a barrier in all threads
+//   3 top = top - 1              7 reads top, and then the entry
+//   4 reads the entry below
+//
+// If the owner passes the barrier before 4, it reads what the visitor has left or put back. If it passes it after 4,
+// then the visitor sees 3 in 7, as above. In between, the visitor sees 3 as well, and puts the block back. The owner
+// may read null before that and change top back, which leaves the block in the magazine. (The model's variant WIDE)
 //
 // So null may stand anywhere in a front magazine, until the next slow path of its class closes the gaps.
 #include <algorithm>
@@ -33,10 +47,11 @@ struct taken_block {
   void** entry;
   void* block;
   void** const* class_top;
+  std::ptrdiff_t left;  ///< how many of the newest blocks stay
 
   // acquire: malloc and free write the entry before `top`.
   bool is_ours() const noexcept {
-    return entry < load_top(*class_top) - 1 && __atomic_load_n(entry, __ATOMIC_ACQUIRE) == nullptr;
+    return entry < load_top(*class_top) - left && __atomic_load_n(entry, __ATOMIC_ACQUIRE) == nullptr;
   }
   void put_back() const noexcept {
     void* expected = nullptr;
@@ -85,8 +100,8 @@ bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
   return has_finished;
 }
 
-// Returns the blocks of front magazines to their slabs, all but the newest of each class. Returns false if it ended
-// early, because the owner waits or `stop` asked for it. Only a visitor may call it.
+// Returns the blocks of front magazines to their slabs, all but the newest of each class up to 8 KiB. Returns false if
+// it ended early, because the owner waits or `stop` asked for it. Only a visitor may call it.
 bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
   if (policy.closed()) {
     return drop_all_fronts(stop);
@@ -111,13 +126,14 @@ bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
       continue;
     }
     void** const& class_top = top_of(index);
+    const std::ptrdiff_t left = index < detail::first_large_class ? 1 : 0;
     classes[index].has_gaps = true;
-    for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - 1; ++entry) {
+    for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - left; ++entry) {
       if (__atomic_load_n(entry, __ATOMIC_RELAXED) == nullptr) {
         continue;
       }
       void* const block = __atomic_exchange_n(entry, nullptr, __ATOMIC_ACQ_REL);
-      group[count++] = {entry, block, &class_top};
+      group[count++] = {entry, block, &class_top, left};
       if (count == max_group) {
         has_finished = settle_group();
       }

@@ -80,7 +80,7 @@ constexpr std::uint64_t full_word(detail::size_class index, std::size_t word) no
 }
 
 /// Slabs of this class and of all larger ones have several units.
-inline constexpr detail::size_class first_wide = detail::class_of((std::size_t{8} << 10) + 1);
+inline constexpr detail::size_class first_wide = detail::first_large_class;
 static_assert(shapes.classes[first_wide - 1].units == 1 && shapes.classes[first_wide].units > 1);
 
 /// Tells from the offset in a unit whether a block of a class may start at an address. In a slab of one unit the
