@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
@@ -42,15 +43,37 @@ std::string one_line(std::string message) {
   return message;
 }
 
-// CLI11 reports a value that is no number as "Could not convert: --top = x".
+// Cuts a text at each of the separators in turn. Returns nothing if one of them is missing.
+std::vector<std::string> cut(std::string_view text, std::initializer_list<std::string_view> separators) {
+  std::vector<std::string> parts;
+  for (const std::string_view separator : separators) {
+    const std::size_t position = text.find(separator);
+    if (position == std::string_view::npos) return {};
+    parts.emplace_back(text.substr(0, position));
+    text.remove_prefix(position + separator.size());
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
+// Replaces CLI11's wording, such as "Could not convert: --top = x", by ours.
 std::string text_of(const CLI::ParseError& error) {
-  constexpr std::string_view start = "Could not convert: ", sign = " = ";
   const std::string text = one_line(error.what());
-  const std::size_t end_of_name = text.find(sign);
-  if (error.get_name() != "ConversionError" || end_of_name == std::string::npos || end_of_name < start.size())
-    return text;
-  return fmt::format("{}: '{}' is not a number", text.substr(start.size(), end_of_name - start.size()),
-                     text.substr(end_of_name + sign.size()));
+  using parts = std::vector<std::string>;
+  if (const parts part = cut(text, {"ould not convert: ", " = "}); !part.empty())
+    return fmt::format("{}: '{}' is not a number", part[1], part[2]);
+  if (const parts part = cut(text, {" not expected: "}); !part.empty())
+    return fmt::format("{} {}", part[1].starts_with('-') ? "unknown option" : "unexpected argument", part[1]);
+  if (const parts part = cut(text, {": 1 required ", " missing"}); !part.empty())
+    return fmt::format("{} needs a value: {} {}", part[0], part[0], part[1]);
+  if (const parts part = cut(text, {" excludes "}); !part.empty())
+    return fmt::format("{} and {} exclude each other: give one of them", part[0], part[1]);
+  if (parts part = cut(text, {": ", " not in {", "}"}); !part.empty()) {
+    for (std::size_t comma = 0; (comma = part[2].find(',', comma)) != std::string::npos; comma += 2)
+      part[2].replace(comma, 1, ", ");
+    return fmt::format("{}: there is no '{}', but {}", part[0], part[1], part[2]);
+  }
+  return text;
 }
 
 // Names the optional component that is installed beside the command.

@@ -19,7 +19,6 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -454,11 +453,11 @@ const process_recording& keep_one(children& child_processes, process_recording& 
       input_output.writes};
   files.end(ending);
   if (request.searches_leaks && first.region().leaks().step.load() <= format::leak_step::requested)
-    fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n",
-               starts_launcher ? "the program starts others"
+    fmt::print(stderr, "tarn: lost blocks were not searched for: {}\n",
+               starts_launcher ? "the program starts others: name the one to search itself"
                : first.region().unrecorded().is_restricted
-                   ? "the program had restricted its system calls (seccomp) when it ended"
-                   : "the program did not end by exit()");
+                   ? "the program had restricted its system calls (seccomp) when it ended: record it without that"
+                   : "the program did not end by exit(): let it return from main or call exit()");
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follows_children && child_processes.has_running() && stopped == 0) {

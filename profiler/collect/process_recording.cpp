@@ -184,7 +184,7 @@ void process_recording::search_leaks() {
     now_.leaks = command::search_leaks(static_cast<pid_t>(now_.program.process), region_);
     now_.has_leaks = true;
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: no lost blocks were looked for: {}\n", reason.what());
+    fmt::print(stderr, "tarn: lost blocks were not searched for: {}\n", reason.what());
   }
 }
 

@@ -4,11 +4,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <numeric>
-#include <random>
 #include <span>
 #include <string>
 #include <tarn/arena.hpp>
@@ -275,10 +273,16 @@ replayed play(const replay_job& job, bool has_remedies) {
   return result;
 }
 
+void check_playable(const replay_job& job) {
+  if (!is_playable(job))
+    fail(exit_code::io_error,
+         "a trace excerpt cannot be replayed: the recording is damaged, so record once more, or add --quick");
+}
+
 }  // namespace
 
 std::vector<replayed> replay(std::vector<replay_job> jobs, replay_scope scope) {
-  if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::io_error, "the trace excerpt is invalid");
+  for (const replay_job& job : jobs) check_playable(job);
   const auto play = [scope](const replay_job& job) { return command::play(job, scope == replay_scope::remedies); };
   std::vector<replayed> results(jobs.size());
   const auto play_all = [&](bool has_one_thread) {
@@ -298,7 +302,7 @@ std::vector<replayed> replay(std::vector<replay_job> jobs, replay_scope scope) {
 }
 
 void rehearse(const replay_job& job) {
-  if (!is_playable(job)) fail(exit_code::io_error, "the trace excerpt is invalid");
+  check_playable(job);
   const times rehearsed(job, true, 0);
 }
 

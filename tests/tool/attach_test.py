@@ -392,7 +392,7 @@ class Attach(FolderTest):
         self.assertIn("does not exist", self.refused(2**22 + 1))
         self.assertIn("kernel thread", self.refused(2))
         for option in ("--full", "--follow", "--syscalls"):
-            self.assertIn("excludes", self.refused(program.pid, option, code=2))
+            self.assertIn("exclude each other", self.refused(program.pid, option, code=2))
         self.assertIn("No such file", self.refused(program.pid, output="none/rec"))
         self.assertIn("exclude each other", self.refused(program.pid, "--", "true", code=2))
         self.finish(program)

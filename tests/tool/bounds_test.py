@@ -276,7 +276,8 @@ class Bounds(FolderTest):
     def test_what_cannot_be_is_reported(self):
         for options, words in ((("--for", "10%"), "a percentage needs"), (("--for", "soon"), "invalid time"),
                                (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
-                               (("--every", "1s", "--follow"), "excludes"), (("--for", "1s", "--follow"), "excludes")):
+                               (("--every", "1s", "--follow"), "exclude each other"),
+                               (("--for", "1s", "--follow"), "exclude each other")):
             result = subprocess.run([PATHS.tarn, "record", *options, "--", "true"], capture_output=True, text=True,
                                     check=False, cwd=self.folder, timeout=HANG_S, env={**os.environ, "LC_ALL": "C"})
             self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)

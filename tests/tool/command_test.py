@@ -80,8 +80,8 @@ class CommandLine(CommandTest):
         for word in ("3", "x"):
             result = self.tarn("report", "--category", word, "rec")
             self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertEqual(result.stderr, f"tarn: --category: {word} not in {{same-thread,cross-thread,"
-                                            "start-up,kept}; see tarn report --help\n")
+            self.assertEqual(result.stderr, f"tarn: --category: there is no '{word}', but same-thread, cross-thread, "
+                                            "start-up, kept; see tarn report --help\n")
 
     def test_a_text_where_a_number_is_wanted(self):
         result = self.tarn("report", "--top", "x", "rec")
@@ -91,6 +91,14 @@ class CommandLine(CommandTest):
     def test_a_missing_subcommand_or_argument_is_wrong_usage(self):
         self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
+
+    def test_the_command_line_is_refused_in_our_own_words(self):
+        for words, message in ((("report", "--nope"), "unknown option --nope"),
+                               (("report", "a", "b"), "unexpected argument b"),
+                               (("report", "--top"), "--top needs a value: --top N"),
+                               (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
+                                                                     "of them")):
+            self.expect_error(self.tarn(*words), 2, f"{message}; see tarn report --help")
 
     def test_an_unknown_subcommand_is_wrong_usage(self):
         result = self.tarn("rnu")

@@ -381,7 +381,7 @@ class Command(ExportTest):
             return self.run_in(PATHS.tarn, "export", *words, code=code).stderr.decode()
 
         self.assertIn("--format FORMAT or --push URL is required", error("rec"))
-        self.assertIn("excludes", error("rec", "--format", "pprof", "--push", "http://127.0.0.1"))
+        self.assertIn("exclude each other", error("rec", "--format", "pprof", "--push", "http://127.0.0.1"))
         self.assertIn("nonsense", error("rec", "--format", "nonsense"))
         self.assertIn("no/such", error("no/such", "--format", "pprof", code=3))
         self.assertIn("nonsense", error("rec", "--format", "collapsed", "--measure", "nonsense"))

@@ -225,7 +225,7 @@ class Errors(TopTest):
             ended.wait()
             self.assertIn("does not exist", self.tarn("top", "--pid", str(ended.pid)))
         self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy, code=5))
-        self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x", code=2))
+        self.assertIn("exclude each other", self.tarn("top", "--pid", "1", "-o", "x", code=2))
         self.tarn("top", code=2)
 
     def as_nobody(self, pid, *words):
