@@ -5,10 +5,9 @@ import json
 import math
 import subprocess
 
-import html_page
 import perf_events
 import prices
-from paths import HANG_S, PATHS, FolderTest, main
+from paths import HANG_S, PATHS, FolderTest, json_in, main
 
 SHARES = {"spin<60>": 0.6, "spin<30>": 0.3, "spin<10>": 0.1}
 BOUND = 0.03
@@ -79,7 +78,7 @@ class Processor(FolderTest):
             self.assertIn("Processor time", self.tarn("export", "--format", form, "rec").stdout)
         page = self.folder / "page.html"
         self.tarn("report", "--quick", "--html", str(page), "rec")
-        weights = json.loads(html_page.json_in(page))["cpu"]["weights"]
+        weights = json.loads(json_in(page))["cpu"]["weights"]
         self.assertEqual(sum(weight[1] for weight in weights), cpu["samples"])
         without = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
         self.assertIsNone(without["cpu"])

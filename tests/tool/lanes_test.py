@@ -4,10 +4,9 @@
 import json
 import unittest
 
-import html_page
 import perf_events
 import prices
-from paths import PATHS, FolderTest, main
+from paths import PATHS, FolderTest, json_in, main
 
 BOUND_NS = 30_000_000
 STATES = ("running", "runnable", "lock", "kernel", "sleep", "idle", "unknown")
@@ -140,7 +139,7 @@ class Lanes(FolderTest):
         for option in ((), ("--redact",)):
             page = self.folder / "page.html"
             self.tarn("report", "--quick", *option, "--html", str(page), "rec")
-            text = html_page.json_in(page)
+            text = json_in(page)
             self.assertEqual("wait_for_lock" in text, not option)
             lanes = json.loads(text)["lanes"]
             self.assertEqual(len(lanes["threads"]), 3)

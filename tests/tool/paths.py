@@ -1,14 +1,17 @@
-"""What tests of the command share: the paths on their command lines, a folder for each test, and runs of programs."""
+"""What tests of the command share: paths on their command lines, a folder for each test, runs of programs, pages."""
 
 import argparse
+import base64
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 PATHS = argparse.Namespace()
 HANG_S = 600  # the seconds after which a step hangs, also on a machine with ten times the work that it can do
@@ -29,6 +32,12 @@ def run_program(*words, code=0, **settings):
     if result.returncode != code:
         raise AssertionError(f"{words}: {result.returncode} instead of {code}\n{result.stdout}{result.stderr}")
     return result
+
+
+def json_in(page):
+    """The JSON that an HTML report contains, as text."""
+    packed = re.search(r'id="recording">([^<]*)<', page.read_text(encoding="utf-8"))[1]
+    return zlib.decompress(base64.b64decode(packed)).decode()
 
 
 class FolderTest(unittest.TestCase):

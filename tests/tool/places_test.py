@@ -12,7 +12,7 @@ import urllib.request
 import prices
 from paths import PATHS, FolderTest, main, polls
 
-SOURCE = pathlib.Path(__file__).with_name("places.cpp")
+SOURCE = pathlib.Path(__file__).parent / "compiled/places.cpp"
 LINES = {text.split()[-1]: number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "  // " in text}
 WAYS = (("-g",), ("-g", "-gdwarf-4"), ("-g", "-gsplit-dwarf"), ("-g", "-gsplit-dwarf", "-gdwarf-4"))
 

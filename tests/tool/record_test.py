@@ -67,7 +67,7 @@ class Record(FolderTest):
         self.assertEqual(names[:2], ["hoist", "recycle"])
         frame = temporaries["stack"][0]
         self.assertEqual(pathlib.Path(frame["file"]).name, "sites.cpp")
-        source = pathlib.Path(__file__).with_name("sites.cpp").read_text(encoding="utf-8").splitlines()
+        source = (pathlib.Path(__file__).parent / "recorded/sites.cpp").read_text(encoding="utf-8").splitlines()
         self.assertIn("new char[100]", source[frame["line"] - 1])
 
         produced = self.site(report, "produce")

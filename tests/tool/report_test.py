@@ -10,9 +10,8 @@ import shutil
 import subprocess
 import tempfile
 
-import html_page
 import prices
-from paths import HANG_S, PATHS, FolderTest, main, run_program
+from paths import HANG_S, PATHS, FolderTest, json_in, main, run_program
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 
@@ -216,7 +215,7 @@ class Report(ReportTest):
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("report", "--quick", "--html", str(page), *options, recording)
-            self.assertEqual("was replaced" in html_page.json_in(page), is_there)
+            self.assertEqual("was replaced" in json_in(page), is_there)
         program.unlink()
         report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
@@ -347,7 +346,7 @@ class Diff(ReportTest):
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):
             self.tarn("diff", f"{SHARED.name}/rec", other, "--html", str(page), *options)
-            self.assertEqual("two programs" in html_page.json_in(page), is_there)
+            self.assertEqual("two programs" in json_in(page), is_there)
         renamed = shutil.copy(PATHS.sites, self.folder / "renamed")
         self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
         self.assertNotIn("Mind: ", self.diff("rec", other))

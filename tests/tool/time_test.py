@@ -9,10 +9,9 @@ import subprocess
 import time
 import unittest
 
-import html_page
 import perf_events
 import prices
-from paths import HANG_S, PATHS, FolderTest, main, polls
+from paths import HANG_S, PATHS, FolderTest, json_in, main, polls
 
 BOUND = 0.03  # of a thread's time: clocks of the kernel that leave out interrupts differ by that
 START_NS = 150_000_000  # what a start may take on a loaded machine; until then the program is not there
@@ -101,7 +100,7 @@ class Time(FolderTest):
         for option, is_redacted in ((), False), (["--redact"], True):
             page = self.folder / "page.html"
             self.tarn("report", "--quick", *option, "--html", str(page), "rec")
-            shown = json.loads(html_page.json_in(page))
+            shown = json.loads(json_in(page))
             self.assertEqual([named.get("name") for named in shown["time"]["names"]],
                              [None if is_redacted else named["name"] for named in report["time"]["names"]])
             self.assertEqual(sum(weight[4] for weight in shown["cpu"]["weights"]), report["time"]["waiting_ns"])

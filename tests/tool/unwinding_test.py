@@ -29,7 +29,7 @@ class Unwinding(FolderTest):
         program = self.folder / "program"
         if shutil.which(compiler[0]) is None:
             self.skipTest(f"{compiler[0]} is not there")
-        self.run_program(*compiler, *options, str(HERE / source), "-o", str(program))
+        self.run_program(*compiler, *options, str(HERE / "compiled" / source), "-o", str(program))
         return program
 
     def stacks_of_gdb(self, program):

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../support/call_filter.h"
+#include "../../support/call_filter.h"
 
 static const int allowed[] = {
     SYS_write,  SYS_mmap, SYS_munmap,          SYS_mprotect,       SYS_madvise,      SYS_brk,  SYS_futex,
