@@ -196,7 +196,8 @@ class Memory(FolderTest):
         self.assertIsNone(self.memory()["lost"])
 
     def test_a_search_that_cannot_be_is_said_in_one_line(self):
-        for words, reason in (((PATHS.memory, "abandoned"), "did not end by exit(): let it return from main or call exit()"),
+        for words, reason in (((PATHS.memory, "abandoned"), "did not end by exit(): let it return from main "
+                                                            "or call exit()"),
                               (("sh", "-c", "true"), "starts others: name the one to search itself")):
             command = [PATHS.tarn, "record", "--heap", "--leaks", "-o", "rec", "--", *words]
             result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=HANG_S,
