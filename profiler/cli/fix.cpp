@@ -50,7 +50,7 @@ struct fix_request {
 struct attempt {
   fix::proposal proposal;
   fix::verdict verdict;
-  std::string diff;
+  fix::series::edit edit;
   std::string problem;  // why there is no patch; empty if there is one
   std::optional<fix::gain> measured;
 };
@@ -106,9 +106,9 @@ void judge_recorded_number(fix::verdict& verdict, const fix::proposal& proposal)
   verdict.text += "; that may cost more than it saves";
 }
 
-// Asks the check about a site, and adds its edit to the series.
-void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::tidy& tidy,
-              const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
+// Asks the check about a site, and prepares its edit.
+void try_edit(attempt& attempt, const fix::tidy& tidy, const std::vector<std::string>& units, const std::string& folder,
+              const fix::series& series) {
   const fix::proposal& proposal = attempt.proposal;
   if (proposal.check.empty()) {
     attempt.problem = "no check edits this remedy";
@@ -144,27 +144,68 @@ void try_edit(attempt& attempt, const analyse::analysis& analysis, const fix::ti
     case certainty::review: attempt.problem = "to review: " + attempt.verdict.text; return;
     case certainty::proven: break;
   }
-  fix::series::outcome outcome = series.add(folder, message_of(analysis, attempt));
-  attempt.diff = std::move(outcome.diff);
-  attempt.problem = std::move(outcome.problem);
+  attempt.edit = series.prepare(folder);
+  attempt.problem = attempt.edit.problem;
+}
+
+// Tries an edit in the lines that call the function of a site: they may own the container that it fills.
+void try_callers(attempt& result, const fix::tidy& tidy, const std::vector<std::string>& units,
+                 const std::string& folder, const fix::series& series) {
+  constexpr std::size_t max_callers = 3;
+  const std::vector<fix::calling_line> callers = result.proposal.callers;
+  for (std::size_t index = 0; index < std::min(max_callers, callers.size()); ++index) {
+    attempt next{result.proposal, {}, {}, {}, {}};
+    next.proposal.location = callers[index].location;
+    next.proposal.saved_ns.low *= callers[index].share;
+    next.proposal.saved_ns.high *= callers[index].share;
+    try_edit(next, tidy, units, fmt::format("{}-caller-{}", folder, index), series);
+    if (next.verdict.level != fix::certainty::review && next.verdict.level != fix::certainty::proven) continue;
+    result = std::move(next);
+    return;
+  }
 }
 
 // Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict.
-void try_remedies(attempt& result, const analyse::analysis& analysis, const fix::tidy& tidy,
-                  const std::vector<std::string>& units, const std::string& folder, fix::series& series) {
+void try_remedies(attempt& result, const fix::tidy& tidy, const std::vector<std::string>& units,
+                  const std::string& folder, const fix::series& series) {
   const std::vector<fix::proposal> alternatives = std::exchange(result.proposal.alternatives, {});
-  try_edit(result, analysis, tidy, units, folder, series);
+  const auto try_one = [&](attempt& next, const std::string& own_folder) {
+    try_edit(next, tidy, units, own_folder, series);
+    if (next.verdict.level == fix::certainty::silent && next.proposal.fills_callers_container)
+      try_callers(next, tidy, units, own_folder, series);
+  };
+  try_one(result, folder);
   for (std::size_t index = 0; index < alternatives.size() && !result.problem.empty(); ++index) {
     attempt next{alternatives[index], {}, {}, {}, {}};
     next.proposal.files = result.proposal.files;
-    try_edit(next, analysis, tidy, units, fmt::format("{}-{}", folder, index), series);
+    next.proposal.callers = result.proposal.callers;
+    try_one(next, fmt::format("{}-{}", folder, index));
     const bool is_better = next.verdict.level > result.verdict.level && next.verdict.level != fix::certainty::failed;
     if (next.problem.empty() || is_better) result = std::move(next);
   }
 }
 
+// Counts what sites save that ask for one edit as the gain of the first of them. Puts the largest gain first.
+void merge_equal_edits(std::vector<attempt>& attempts) {
+  for (std::size_t index = 0; index < attempts.size(); ++index) {
+    attempt& next = attempts[index];
+    if (!next.problem.empty()) continue;
+    const auto first = std::find_if(
+        attempts.begin(), attempts.begin() + static_cast<std::ptrdiff_t>(index),
+        [&](const attempt& earlier) { return earlier.problem.empty() && earlier.edit.diff == next.edit.diff; });
+    if (&*first == &next) continue;
+    first->proposal.saved_ns.low += next.proposal.saved_ns.low;
+    first->proposal.saved_ns.high += next.proposal.saved_ns.high;
+    first->proposal.saves_more |= next.proposal.saves_more;
+    next.problem = fmt::format("the same edit as that of {}, whose gain has this one", place_of(*first));
+  }
+  std::stable_sort(attempts.begin(), attempts.end(), [](const attempt& first, const attempt& second) {
+    return first.proposal.saved_ns.middle() > second.proposal.saved_ns.middle();
+  });
+}
+
 // Keeps the edit that was added last only if it builds, passes and gains.
-void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial& trial, fix::series& series) {
+void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial& trial, const fix::series& series) {
   fix::trial::outcome outcome = trial.judge(analysis.share(attempt.proposal.saved_ns).middle());
   attempt.problem = std::move(outcome.problem);
   attempt.measured = std::move(outcome.measured);
@@ -191,7 +232,7 @@ void print_attempts(const analyse::analysis& analysis, const std::vector<attempt
       fmt::print("   {}\n", note);
   }
   for (const attempt& attempt : attempts) {
-    if (attempt.problem.empty()) fmt::print("\n{}", attempt.diff);
+    if (attempt.problem.empty()) fmt::print("\n{}", attempt.edit.diff);
   }
 }
 
@@ -213,7 +254,7 @@ void print_attempts_as_json(const analyse::analysis& analysis, const std::vector
                      {"notes", attempt.verdict.notes},
                      {"problem", attempt.problem},
                      {"measured_share", attempt.measured ? nlohmann::json(attempt.measured->saved_share) : nullptr},
-                     {"patch", attempt.problem.empty() ? attempt.diff : ""}});
+                     {"patch", attempt.problem.empty() ? attempt.edit.diff : ""}});
   }
   fmt::print("{}\n", json_text({{"version", 1}, {"sites", sites}}, 0));
 }
@@ -257,15 +298,26 @@ void run_fix(const fix_request& request) {
     if (!next.proposal.check.empty()) require_old_source(next.proposal, analysis.recorded().program.started);
   }
   const fix::scratch_folder scratch;
-  fix::series series(root, scratch.path() + "/tree");
+  const fix::series series(root, scratch.path() + "/tree");
+  {
+    progress edit_progress("edits");
+    for (std::size_t index = 0; index < attempts.size(); ++index) {
+      edit_progress.update(index, attempts.size());
+      try_remedies(attempts[index], tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    }
+  }
+  merge_equal_edits(attempts);
   std::optional<fix::trial> trial;
-  if (request.needs_trial()) trial.emplace(series, request.build, scratch.path(), request.commands);
+  if (request.needs_trial() &&
+      std::any_of(attempts.begin(), attempts.end(), [](const attempt& next) { return next.problem.empty(); })) {
+    trial.emplace(series, request.build, scratch.path(), request.commands);
+  }
   std::size_t patch_count = 0;
-  progress edit_progress("edits");
+  progress patch_progress("patches");
   for (std::size_t index = 0; index < attempts.size(); ++index) {
-    edit_progress.update(index, attempts.size());
+    patch_progress.update(index, attempts.size());
     attempt& next = attempts[index];
-    try_remedies(next, analysis, tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+    if (next.problem.empty()) next.problem = series.add(next.edit, message_of(analysis, next));
     if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
     patch_count += next.problem.empty() ? 1 : 0;
   }

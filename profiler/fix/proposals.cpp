@@ -44,6 +44,7 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
   result.check = row->check;
   result.title = row->title;
   result.silence = row->silence;
+  result.fills_callers_container = remedy == "hoist" || remedy == "recycle";
   if (remedy == "reserve") result.bytes = view.grown.bytes;
   if (result.bytes != 0) result.size_text = analyse::reserved_size_text(view.grown, view.facts);
   return result;
@@ -75,6 +76,19 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
   return result;
 }
 
+// Turns the blocks of the lines that call a function into shares.
+std::vector<calling_line> callers_of(const std::map<std::pair<std::string, int>, calling_line>& lines, double blocks) {
+  std::vector<calling_line> result;
+  for (const auto& [key, line] : lines) {
+    if (key.first.empty() || blocks <= 0) continue;
+    result.push_back(line);
+    result.back().share = std::min(1.0, line.share / blocks);
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const calling_line& first, const calling_line& second) { return first.share > second.share; });
+  return result;
+}
+
 }  // namespace
 
 bool allocates_counts_alone(const std::string& function) {
@@ -92,6 +106,7 @@ std::vector<proposal> proposals_of(
   struct line_of_code {
     bool allocates_counts = false;
     std::set<std::string> files;
+    std::map<std::pair<std::string, int>, calling_line> callers;
   };
   std::vector<analyse::site> sites;
   std::vector<line_of_code> lines;
@@ -108,12 +123,18 @@ std::vector<proposal> proposals_of(
         indexes.try_emplace({view.location()->file, view.location()->line, allocates_counts}, sites.size());
     if (is_new) {
       sites.push_back(site);
-      lines.push_back({allocates_counts, {}});
+      lines.push_back({allocates_counts, {}, {}});
     } else {
       analyse::add_site(sites[entry->second], site);
     }
     for (std::size_t frame = view.frame_index; frame < view.stack.size(); ++frame)
       lines[entry->second].files.insert(view.stack[frame].file);
+    if (view.frame_index + 1 < view.stack.size()) {
+      const analyse::code_location& location = view.stack[view.frame_index + 1];
+      calling_line& caller = lines[entry->second].callers[{location.file, location.line}];
+      caller.location = location;
+      caller.share += static_cast<double>(view.facts.sums[format::blocks]);
+    }
   }
   replay(analysis, sites);
   std::vector<proposal> proposals;
@@ -124,6 +145,7 @@ std::vector<proposal> proposals_of(
     const double expected = next->saves_more ? share.high : share.middle();
     if (analysis.knows_processor_time() ? expected < min_saved_share : next->saved_ns.middle() <= 0) continue;
     next->files = std::move(lines[index].files);
+    next->callers = callers_of(lines[index].callers, static_cast<double>(sites[index].sums[format::blocks]));
     proposals.push_back(std::move(*next));
   }
   std::stable_sort(proposals.begin(), proposals.end(), [](const proposal& first, const proposal& second) {

@@ -11,19 +11,27 @@
 
 namespace tarn::fix {
 
+// A line that calls the function around a line which allocates.
+struct calling_line {
+  analyse::code_location location;
+  double share = 0;  // of the allocations
+};
+
 // A line of code that allocates, with the remedy that the recording asks for.
 struct proposal {
   analyse::code_location location;
   std::string remedy;
-  std::string check;                   // empty: no check edits this remedy
-  std::string title;                   // of a commit
-  std::string silence;                 // the meaning of a check without an answer
-  std::uint64_t bytes = 0;             // to reserve for each buffer that grows here; 0: no fixed number pays
-  std::string size_text;               // what these bytes are enough for, and what they cost
-  analyse::range saved_ns;             // predicted
-  bool saves_more = false;             // the edit also saves work that no recording shows
-  std::set<std::string> files;         // of the functions around the line, in all stacks
-  std::vector<proposal> alternatives;  // the further remedies of the site that a check edits
+  std::string check;                     // empty: no check edits this remedy
+  std::string title;                     // of a commit
+  std::string silence;                   // the meaning of a check without an answer
+  std::uint64_t bytes = 0;               // to reserve for each buffer that grows here; 0: no fixed number pays
+  std::string size_text;                 // what these bytes are enough for, and what they cost
+  analyse::range saved_ns;               // predicted
+  bool fills_callers_container = false;  // if the check is silent: a caller may own what the line fills
+  bool saves_more = false;               // the edit also saves work that no recording shows
+  std::set<std::string> files;           // of the functions around the line, in all stacks
+  std::vector<calling_line> callers;     // the most frequent one first
+  std::vector<proposal> alternatives;    // the further remedies of the site that a check edits
 };
 
 // Returns whether a function allocates the counts of a shared_ptr that takes over a pointer, and not those that

@@ -6,12 +6,14 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
+#include "profiler/fix/insertions.hpp"
 
 namespace tarn::fix {
 namespace {
@@ -103,7 +105,7 @@ std::string series::in_clone(const std::string& file) const {
   return fs::is_regular_file(copy) ? copy : std::string();
 }
 
-series::outcome series::add(const std::string& folder, const std::string& message) {
+series::edit series::prepare(const std::string& folder) const {
   // The edits name files of the user's tree: they are to change those of the clone.
   std::ostringstream edits;
   {
@@ -116,7 +118,7 @@ series::outcome series::add(const std::string& folder, const std::string& messag
       const std::string name = line.substr(begin + 1, line.size() - begin - 2);
       if (name.empty()) continue;
       const std::string copy = in_clone(name);
-      if (copy.empty()) return {"", name + " is no file of the repository"};
+      if (copy.empty()) return {"", "", name + " is no file of the repository"};
       line.replace(begin + 1, name.size(), copy);
     }
   }
@@ -126,7 +128,7 @@ series::outcome series::add(const std::string& folder, const std::string& messag
   const helper_result applied = run_helper({"clang-apply-replacements-16", folder}, "", false);
   if (applied.code == 127)
     fail(exit_code::missing, "there is no clang-apply-replacements-16: install the Debian package clang-tools-16");
-  outcome result;
+  edit result;
   std::istringstream changed(git({"diff", "--name-only"}));
   bool is_formatted = false;
   for (std::string name; std::getline(changed, name);)
@@ -145,34 +147,40 @@ series::outcome series::add(const std::string& folder, const std::string& messag
     git({"checkout", "--quiet", "--detach", tip});
     return result;
   }
-  if (const auto known_diff = std::find(diffs_.begin(), diffs_.end(), result.diff); known_diff != diffs_.end()) {
-    result.problem = "the same edit as that of patch " + std::to_string(known_diff - diffs_.begin() + 1);
-    git({"checkout", "--quiet", "--force", "--detach", tip});
-    return result;
-  }
-  git({"commit", "--quiet", "--all", "--message", message});
-  const std::string commit = first_line(git({"rev-parse", "HEAD"}));
+  git({"commit", "--quiet", "--all", "--message", "edit"});
+  result.commit = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", tip});
-  std::vector<std::string> pick = git_;
-  pick.insert(pick.end(), {"cherry-pick", commit});
-  if (run_helper(pick, "", false).code != 0) {
-    git({"cherry-pick", "--abort"});
-    result.problem = "the edit overlaps an earlier one: run tarn fix again when that is in";
-    return result;
-  }
-  diffs_.push_back(result.diff);
   return result;
 }
 
-void series::drop() {
-  git({"reset", "--quiet", "--hard", "HEAD~"});
-  diffs_.pop_back();
+bool series::unite_insertions() const {
+  std::istringstream names(git({"diff", "--name-only", "--diff-filter=U"}));
+  for (std::string name; std::getline(names, name);) {
+    std::ifstream file(clone_ + "/" + name);
+    const std::optional<std::string> text = united_insertions({std::istreambuf_iterator<char>(file), {}});
+    if (!text) return false;
+    std::ofstream(clone_ + "/" + name) << *text;
+  }
+  return true;
 }
+
+std::string series::add(const edit& edit, const std::string& message) const {
+  std::vector<std::string> pick = git_;
+  pick.insert(pick.end(), {"-c", "merge.conflictStyle=diff3", "cherry-pick", "--no-commit", edit.commit});
+  if (run_helper(pick, "", false).code != 0 && !unite_insertions()) {
+    git({"reset", "--quiet", "--hard"});
+    return "the edit overlaps an earlier one: run tarn fix again when that is in";
+  }
+  git({"commit", "--quiet", "--all", "--message", message});
+  return {};
+}
+
+void series::drop() const { git({"reset", "--quiet", "--hard", "HEAD~"}); }
 
 void series::amend(const std::string& message) const { git({"commit", "--quiet", "--amend", "--message", message}); }
 
 void series::apply() const {
-  if (diffs_.empty()) return;
+  if (first_line(git({"rev-parse", "HEAD"})) == base_) return;
   output_of({"git", "-C", root_, "fetch", "--quiet", clone_, "HEAD"});
   output_of({"git", "-C", root_, "merge", "--quiet", "--ff-only", "FETCH_HEAD"});
 }

@@ -31,15 +31,18 @@ class series {
   // Clones the repository `root` into the folder `clone`. It shares the objects.
   series(std::string root, std::string clone);
 
-  struct outcome {
-    std::string diff;     // as of git; empty if there is no edit
-    std::string problem;  // why there is no patch; empty if there is one
+  struct edit {
+    std::string diff;     // as of git; empty if there is none
+    std::string commit;   // on the committed state of the repository
+    std::string problem;  // why there is no edit; empty if there is one
   };
-  // Applies the edits.yaml in `folder` to the committed state, in the project's style, and adds it to the series.
-  outcome add(const std::string& folder, const std::string& message);
+  // Applies the edits.yaml in `folder` to the committed state, in the project's style.
+  edit prepare(const std::string& folder) const;
+  // Adds an edit to the series. Returns why that is impossible; empty if it is not.
+  std::string add(const edit& edit, const std::string& message) const;
 
   // Removes the last commit from the series, or gives it another message.
-  void drop();
+  void drop() const;
   void amend(const std::string& message) const;
   // Commits the series to the current branch of the repository.
   void apply() const;
@@ -55,11 +58,11 @@ class series {
   std::string in_clone(const std::string& file) const;
 
  private:
+  bool unite_insertions() const;  // of a failed pick
   std::string git(const std::vector<std::string>& arguments) const;
 
   std::string root_, clone_, base_;
-  std::vector<std::string> git_;    // the command with its settings
-  std::vector<std::string> diffs_;  // of the series
+  std::vector<std::string> git_;  // the command with its settings
 };
 
 }  // namespace tarn::fix

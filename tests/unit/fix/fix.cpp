@@ -6,6 +6,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/fix/gain.hpp"
+#include "profiler/fix/insertions.hpp"
 #include "profiler/fix/proposals.hpp"
 #include "profiler/fix/tidy.hpp"
 
@@ -57,6 +58,15 @@ TEST(fix, reads_the_units_of_a_build) {
   for (const char* const text : {"", "[", "{}", "[]", "[3]", R"([{"file": 1}])"}) {
     EXPECT_THROW(units_of(text, "f"), command::failure) << text;
   }
+}
+
+TEST(fix, two_insertions_in_one_place_fit_together) {
+  const std::string head = "a\n<<<<<<< HEAD\nfirst\n||||||| 12\n", middle = "=======\n", tail = ">>>>>>> 34 (x)\nb\n";
+  EXPECT_EQ(united_insertions(head + middle + "second\n" + tail), "a\nfirst\nsecond\nb\n");
+  EXPECT_EQ(united_insertions("a\nb\n"), "a\nb\n");
+  EXPECT_EQ(united_insertions(head + middle + "first\n" + tail), std::nullopt);
+  EXPECT_EQ(united_insertions(head + "changed\n" + middle + "second\n" + tail), std::nullopt);
+  EXPECT_EQ(united_insertions(head + middle + "second\n"), std::nullopt);
 }
 
 TEST(fix, tells_counts_that_are_allocated_alone) {
