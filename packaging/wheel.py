@@ -71,7 +71,8 @@ def make(tarball, folder, version, seconds):
         tag = f"py3-none-manylinux_{glibc}_{os.uname().machine}"
         entries = [(f"{name}.data/scripts/{pathlib.Path(file).name}", (prefix / file).read_bytes(), 0o755)
                    for file in SCRIPTS]
-        data = [*DATA, *(f"{FOLDER}/{library.name}" for library in libraries)]
+        data = [*DATA, *(f"{FOLDER}/{library.name}" for library in libraries),
+                *(f"libexec/tarn/fleet/{file.name}" for file in sorted(prefix.glob("libexec/tarn/fleet/*")))]
         entries += [(f"{name}.data/data/{file}", (prefix / file).read_bytes(), 0o644)
                     for file in data if (prefix / file).exists()]
         licences = {path.name: path for path in sorted((prefix / "share/doc/tarn").iterdir())}

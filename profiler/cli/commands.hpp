@@ -24,6 +24,8 @@ void add_fix(CLI::App& application);
 
 void add_export(CLI::App& application);
 
+void add_fleet(CLI::App& application);
+
 void add_top(CLI::App& application, const std::vector<std::string>& after_dashes);
 
 void add_lab(CLI::App& application);

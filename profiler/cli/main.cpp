@@ -102,6 +102,7 @@ int run(std::vector<std::string> arguments) {
   tarn::command::add_gate(application);
   tarn::command::add_fix(application);
   tarn::command::add_export(application);
+  tarn::command::add_fleet(application);
   tarn::command::add_top(application, after_dashes);
   tarn::command::add_lab(application);
   tarn::command::add_options(application);

@@ -69,12 +69,14 @@ class Install(unittest.TestCase):
                        for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp",
-                     "libexec/tarn/lab-list", "share/man/man1/tarn.1", "share/bash-completion/completions/tarn",
+                     "libexec/tarn/lab-list", "libexec/tarn/fleet/fleet.py", "share/man/man1/tarn.1",
+                     "share/bash-completion/completions/tarn",
                      "share/doc/tarn/LICENSE", "share/doc/tarn/libncurses-dev.txt"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
             ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn", "include/tarn/",
-             "libexec/tarn/lab-", "share/man/man1/tarn.1", "share/bash-completion/completions/tarn",
+             "libexec/tarn/lab-", "libexec/tarn/fleet/", "share/man/man1/tarn.1",
+             "share/bash-completion/completions/tarn",
              "share/gdb/auto-load/", "share/tarn/", "share/doc/tarn/"))]
         self.assertEqual(strangers, [])
 

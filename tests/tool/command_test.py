@@ -60,7 +60,8 @@ class CommandLine(CommandTest):
         result = self.tarn("--help")
         self.assertEqual(result.returncode, 0)
         names = re.findall(r"(?m)^  ([a-z]+) +[A-Z][^\n]+\.$", result.stdout)
-        self.assertEqual(names, ["run", "record", "report", "diff", "gate", "fix", "export", "top", "lab", "options",
+        self.assertEqual(names, ["run", "record", "report", "diff", "gate", "fix", "export", "fleet", "top", "lab",
+                                 "options",
                                  "journal"])
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
 
