@@ -121,8 +121,9 @@ inline char* formatted_second::put(char* target, std::int64_t now) noexcept {
   }
   const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
   std::memcpy(target, text, second_bytes);
-  std::memcpy(target + 20, two_digits.text[micros / 10'000], 2);
-  std::memcpy(target + 22, two_digits.text[micros / 100 % 100], 2);
+  const std::uint32_t hundredths = micros / 100;
+  std::memcpy(target + 20, two_digits.text[hundredths / 100], 2);
+  std::memcpy(target + 22, two_digits.text[hundredths % 100], 2);
   std::memcpy(target + 24, two_digits.text[micros % 100], 2);
   target[26] = 'Z';
   return target + time_bytes;
