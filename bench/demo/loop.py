@@ -9,8 +9,10 @@ import re
 import shutil
 import signal
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
+import fixing
 from runner.process import Failed, free_port
 
 ROUNDS, REQUESTS, CONNECTIONS = 3, 60000, 16
@@ -108,11 +110,44 @@ class Loop:
         difference = self.tarn_says("diff", *(os.path.join(self.folder, f"{name}.rec") for name in ("before", "after")))
         for line in difference.splitlines()[:REPORT_LINES]:
             print("   " + line)
+        self.fix(figures)
         return figures
+
+    def fix(self, figures):
+        """Lets `tarn fix` edit the plain server, and measures it beside the remedies by hand."""
+        print("\n5. The same by tarn fix, without a hand: a patch for the plain server that it builds and measures.\n",
+              flush=True)
+        programs = Path(self.tarn).parent
+        reason = fixing.missing(programs)
+        if reason:
+            print(f"   left out: {reason}")
+            return
+        config = os.path.join(self.folder, "appserver.toml")
+        recording = os.path.join(self.folder, "fix.rec")
+        edited = fixing.Fixing(self.supervisor, self.folder, programs)
+        edited.prepare(PAGE, CONNECTIONS, config)
+        plain = self.server
+        self.server = edited.server
+        self.ways["to fix"] = Way("while it is recorded", (self.tarn, "record", "--heap", "-o", recording, "--"),
+                                  self.ways["plain"].server)
+        self.measure("to fix")
+        print("   $ tarn fix fix.rec -p build --prove load.sh\n", flush=True)
+        sites = edited.fix(recording)
+        fixing.print_sites(sites)
+        if any(site["patch"] for site in sites):
+            self.ways["patched"] = Way("patched by tarn fix", (), self.ways["plain"].server)
+            figures["patched"] = []
+            for _ in range(ROUNDS):
+                self.server = plain
+                figures["plain"].append(self.measure("plain"))
+                self.server = edited.server
+                figures["patched"].append(self.measure("patched"))
+            self.print_table(figures)
+        self.server = plain
 
     def print_table(self, figures):
         print(f"\n   {'':<24}{'requests/s':>12}{'processor time each':>22}{'':>4}")
         base = spent_us(figures, "plain")
-        for key in ("plain", "recorded", "drop-in", "arenas"):
+        for key in figures:
             rate, cpu = median(run["rate"] for run in figures[key]), spent_us(figures, key)
             print(f"   {self.ways[key].name:<24}{rate:>12,.0f}{cpu:>19.1f} µs{cpu / base:>7.2f}")
