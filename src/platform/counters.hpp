@@ -1,4 +1,4 @@
-// The counters that linux.cpp and fake.cpp share.
+// The counters that linux.cpp and fake/platform.cpp share.
 #pragma once
 
 #include <atomic>

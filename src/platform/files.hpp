@@ -1,5 +1,5 @@
 // The system calls on files that tarn::io makes, and the only place that makes them. files.cpp implements them;
-// files_fake.cpp does so, too, but lets a test shorten, fail and count them.
+// fake/files.cpp does so, too, but lets a test shorten, fail and count them.
 //
 // Each function returns the result of the system call, or its errno negated. None repeats, waits or throws.
 #pragma once

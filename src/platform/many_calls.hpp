@@ -58,7 +58,7 @@ std::unique_ptr<many_calls> open_ring(unsigned max_calls) noexcept;
 /// Makes one system call for each call.
 std::unique_ptr<many_calls> plain_calls(unsigned max_calls);
 
-/// The real ring, which files_fake.cpp wraps.
+/// The real ring, which fake/files.cpp wraps.
 std::unique_ptr<many_calls> ring_calls(unsigned max_calls) noexcept;
 /// Makes one call with the functions of files.hpp; open files are passed as `descriptor`.
 outcome make(const call& operation, int descriptor) noexcept;

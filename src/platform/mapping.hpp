@@ -1,5 +1,5 @@
-// Mappings between guards, for linux.cpp and fake.cpp: only the system calls. platform.hpp states the contract of the
-// functions.
+// Mappings between guards, for linux.cpp and fake/platform.cpp: only the system calls. platform.hpp states the contract
+// of the functions.
 //
 // A guard is inaccessible address space, which costs no memory. It lies on both sides of a mapping, so that a write
 // past the end of one mapping does not reach the next one.

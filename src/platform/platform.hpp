@@ -1,5 +1,5 @@
 // The operating system as Tarn sees it: a small contract, and the only place that asks for memory, time or sleep.
-// linux.cpp implements it; fake.cpp implements it for tests, counts, and fails on request.
+// linux.cpp implements it; fake/platform.cpp implements it for tests, counts, and fails on request.
 #pragma once
 
 #include <cstddef>

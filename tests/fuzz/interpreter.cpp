@@ -11,7 +11,7 @@
 #include <tarn/tarn.h>
 
 #include "memory/api/blocks.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 
 namespace fuzz {

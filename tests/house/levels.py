@@ -5,6 +5,7 @@
     src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools
         < memory/api < memory/drop_in                             the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
+    src/platform/fake                                             beside them: the kernel that tests steer
     profiler/base < unwind < format < symbols < findings/heap < findings/waits < findings/time < findings < predict
         < advise < report < report/html < export < launch < cpu < collect < top < lab < fix < cli
                                                                   the profiler; it uses all of the engine but drop_in
@@ -29,6 +30,7 @@ LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level
 RECORDER = [f"profiler/preload{level}" for level in ("/base", "/stacks", "/records", "")]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {
+    "src/platform/fake": ["src/base", "src/platform"],
     "src/io": ["src/base", "src/platform", "src/reclaim"],
     "src/sync": ["src/base", "src/platform", "src/reclaim", "src/memory/thread"],
     "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],

@@ -8,7 +8,7 @@
 #include "memory/heap/registry.hpp"
 #include "memory/pages/metadata.hpp"
 #include "memory/thread/threads.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "support/worker.hpp"
 #include "tarn/tarn.hpp"

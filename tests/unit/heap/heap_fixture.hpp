@@ -12,7 +12,7 @@
 #include "memory/heap/heap.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/pages/metadata.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 
 namespace heap_tests {

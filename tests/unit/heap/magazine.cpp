@@ -11,7 +11,7 @@
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/pages/metadata.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 namespace {
 

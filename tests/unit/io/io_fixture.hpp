@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "platform/files_fake.hpp"
+#include "platform/fake/files.hpp"
 
 namespace io_test {
 

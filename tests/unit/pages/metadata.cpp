@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bits.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 namespace {
 

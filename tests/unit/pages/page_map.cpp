@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/pages/slab.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 
 namespace {

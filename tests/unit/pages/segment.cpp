@@ -9,7 +9,7 @@
 
 #include "memory/pages/metadata.hpp"
 #include "memory/pages/page_map.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 
 namespace {

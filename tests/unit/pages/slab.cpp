@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "memory/pages/segment.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 

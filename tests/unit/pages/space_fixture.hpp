@@ -8,7 +8,7 @@
 #include "memory/pages/metadata.hpp"
 #include "memory/pages/page_map.hpp"
 #include "memory/pages/space.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 
 namespace space_tests {

@@ -1,4 +1,4 @@
-// Tests the contract of platform.hpp on linux.cpp and fake.cpp alike.
+// Tests the contract of platform.hpp on linux.cpp and fake/platform.cpp alike.
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
 

@@ -1,5 +1,5 @@
 // Tests features and checks that only the fake platform has.
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 namespace {
 

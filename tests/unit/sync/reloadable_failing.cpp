@@ -7,7 +7,7 @@
 
 #include <tarn/reloadable.hpp>
 
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"

@@ -16,7 +16,7 @@
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
 

@@ -13,7 +13,7 @@
 #include "base/options.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"

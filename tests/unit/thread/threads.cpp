@@ -12,7 +12,7 @@
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/pages/metadata.hpp"
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
 #include "support/current_heap.hpp"
 #include "support/worker.hpp"

@@ -1,4 +1,5 @@
-// Lets a test request from the fake platform (fake.cpp): failures, a shortage of memory, a list of the mappings.
+// Lets a test request from the fake platform (fake/platform.cpp): failures, a shortage of memory, a list of the
+// mappings.
 //
 // Threads: any, for all functions. A *page request* is a call that asks the system for memory or address space: map,
 // reserve, make_writable, prefault, resize that grows, move, move_part.

@@ -3,7 +3,7 @@
 // program with a reason.
 //
 // It uses the C++ library, whose memory is not Tarn's.
-#include "platform/fake.hpp"
+#include "platform/fake/platform.hpp"
 
 #include <linux/futex.h>
 #include <pthread.h>

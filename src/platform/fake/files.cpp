@@ -1,4 +1,4 @@
-#include "platform/files_fake.hpp"
+#include "platform/fake/files.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// Lets a test request from the fake files (files_fake.cpp) to fail a call, to shorten it and to list the calls.
+// Lets a test request from the fake files (fake/files.cpp) to fail a call, to shorten it and to list the calls.
 #pragma once
 
 #include <cstddef>
