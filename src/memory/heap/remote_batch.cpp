@@ -103,7 +103,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
     if (target.owner == owner_in(key)) {
       numbers[position] = static_cast<std::uint8_t>(group);
       largest = std::max(largest, ++target.count);
-      target.bytes += detail::size_of(class_in(key));
+      target.bytes += pages::shapes.classes[class_in(key)].block_bytes;
     }
   }
   bool is_divided = false;
