@@ -99,6 +99,18 @@ class Package(unittest.TestCase):
             inside = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
         self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, inside)
 
+    def test_copyright_is_in_the_form_that_machines_read(self):
+        text = (PROJECT / "LICENSE").read_text(encoding="utf-8").partition("Permission")[2].split()
+        for deb in self.packages:
+            name, folder = field(deb, "Package"), self.folder / f"copyright of {deb.name}"
+            run("dpkg-deb", "--extract", deb, folder)
+            documents = folder / "usr/share/doc"
+            self.assertEqual(importlib.import_module("package").debian_licence(name, documents), ("MIT", None))
+            written = (documents / name / "copyright").read_text(encoding="utf-8")
+            self.assertRegex(written, r"\nCopyright: 20\d\d [^\n]+\nLicense: Expat\n Permission")
+            self.assertEqual([word for word in written.partition("Permission")[2].split() if word != "."], text)
+            self.assertEqual("libgcc_eh.a" in written, name in ("tarn-malloc", "libtarn-dev"))
+
     def test_checksums_and_manifest(self):
         run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=self.results)
         summed = {line.split()[1] for line in (self.results / "SHA256SUMS").read_text(encoding="utf-8").splitlines()}
