@@ -136,6 +136,7 @@ void try_edit(attempt& attempt, const fix::tidy& tidy, const std::vector<std::st
   fs::create_directory(folder);
   attempt.verdict = tidy.judge(proposal.check, file, proposal.location.line, proposal.bytes, chosen_units, folder);
   judge_recorded_number(attempt.verdict, proposal);
+  if (proposal.remedy == "pooled") tidy.ask_other_units(attempt.verdict, proposal.check, folder);
   using fix::certainty;
   switch (attempt.verdict.level) {
     case certainty::silent: attempt.problem = proposal.silence; return;

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
@@ -53,7 +55,30 @@ const char* name(certainty level) {
   return names[static_cast<std::size_t>(level)];
 }
 
-verdict verdict_of(std::string_view output, std::string_view check) {
+std::vector<std::string> units_with(std::string_view rules, const std::string& file) {
+  // A rule of make: TARGET: UNIT HEADER ..., on several lines that end with a backslash.
+  std::vector<std::string> units;
+  std::istringstream rule_text{std::string(rules)};
+  std::string unit;
+  bool is_counted = false;
+  for (std::string word; rule_text >> word;) {
+    if (word == "\\") continue;
+    if (word.ends_with(':')) {
+      unit.clear();
+      is_counted = false;
+      continue;
+    }
+    word = std::filesystem::weakly_canonical(word);
+    if (unit.empty()) unit = word;
+    if (word == file && !is_counted) {
+      units.push_back(unit);
+      is_counted = true;
+    }
+  }
+  return units;
+}
+
+verdict verdict_of(std::string_view output, std::string_view check, bool is_for_all_units) {
   const std::string mark = " [" + std::string(check);
   verdict result;
   bool takes_notes = false;
@@ -68,7 +93,7 @@ verdict verdict_of(std::string_view output, std::string_view check) {
     }
     takes_notes = false;
     const std::size_t mark_start = next->text.rfind(mark);
-    verdict next_verdict{certainty::proven, next->text.substr(0, next->text.rfind(" [")), {}};
+    verdict next_verdict{certainty::proven, next->text.substr(0, next->text.rfind(" [")), next->position, {}};
     if (mark_start == std::string::npos) {
       if (next->kind != "error") continue;
       next_verdict.level = certainty::failed;
@@ -81,7 +106,10 @@ verdict verdict_of(std::string_view output, std::string_view check) {
       next_verdict.text.erase(0, 8);
     }
     // An error counts most, then an edit to review, a proven edit, and none.
-    const auto weight = [](certainty level) { return std::array{0, 1, 3, 2, 4}[static_cast<std::size_t>(level)]; };
+    const auto weight = [&](certainty level) {
+      if (is_for_all_units && level == certainty::no_edit) return 4;
+      return std::array{0, 1, 3, 2, 5}[static_cast<std::size_t>(level)];
+    };
     if (weight(next_verdict.level) <= weight(result.level)) continue;
     result = std::move(next_verdict);
     takes_notes = mark_start != std::string::npos;

@@ -85,6 +85,9 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
     return;
   }
   if (const auto* derived = result.Nodes.getNodeAs<clang::CXXRecordDecl>("class")) {
+    // A unit that makes no object may still have an objection.
+    if (sites().find(sources, derived->getLocation()) != nullptr)
+      candidates_.push_back({derived, derived->getLocation(), judge(*result.Context, *derived, nullptr)});
     if (derived->isDependentContext() || derived->getNumBases() < 2) return;
     derived->forallBases([&](const clang::CXXRecordDecl* base) {
       objections_.push_back(
@@ -129,12 +132,12 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
   const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
   if (record == nullptr || record->getDefinition() == nullptr) return;
   record = record->getDefinition();
-  candidates_.push_back({record, expression->getBeginLoc(), judge(*result.Context, *record, *expression)});
+  candidates_.push_back({record, expression->getBeginLoc(), judge(*result.Context, *record, expression)});
 }
 
 verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDecl& record,
-                            const clang::Expr& expression) const {
-  const SourceLocation creation = expression.getBeginLoc();
+                            const clang::Expr* expression) const {
+  const SourceLocation creation = expression == nullptr ? record.getLocation() : expression->getBeginLoc();
   const std::string name = record.getNameAsString();
   const auto refuse = [creation](const std::string& text, SourceLocation location) {
     return refusal(creation, {text, location});
@@ -142,7 +145,7 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
   const SourceLocation start = record.getLocation();
   if (record.isInStdNamespace() || context.getSourceManager().isInSystemHeader(start))
     return refuse("the class is of a library", creation);
-  if (is_for_shared_ptr(context, expression))
+  if (expression != nullptr && is_for_shared_ptr(context, *expression))
     return refuse("a shared_ptr takes it over: std::make_shared saves more", creation);
   if (!context.getLangOpts().CPlusPlus20) return refuse("the unit is compiled for a C++ before C++20", creation);
   if (!finds_header(pooled_header))

@@ -8,7 +8,8 @@
 namespace tarn::tidy {
 
 // The class gets the base tarn::pooled. An edit is proven where each `new` and `delete` of the class in the unit is one
-// that the base replaces, and where an empty base changes neither the layout nor how the class is initialised.
+// that the base replaces, and where an empty base changes neither the layout nor how the class is initialised. A site
+// is a line that makes an object, or the line of the class: so each unit with the class can be asked.
 class pooled_check : public edit_check {
  public:
   using edit_check::edit_check;
@@ -28,7 +29,8 @@ class pooled_check : public edit_check {
     std::string name;  // of the class, where only its name is known
     obstacle problem;
   };
-  verdict judge(clang::ASTContext& context, const clang::CXXRecordDecl& record, const clang::Expr& expression) const;
+  // `expression` makes an object; null where the site is the class.
+  verdict judge(clang::ASTContext& context, const clang::CXXRecordDecl& record, const clang::Expr* expression) const;
 
   std::vector<candidate> candidates_;
   std::vector<objection> objections_;

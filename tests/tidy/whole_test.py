@@ -151,6 +151,18 @@ class Whole(unittest.TestCase):
                                sites=sites)
             self.assertIn(f"unit.cpp:1:8: warning{start}", result.stdout)
 
+    def test_each_unit_with_a_class_is_asked(self):
+        header = self.write("node.hpp", "#pragma once\nstruct node {\n  node() {}\n};\n")
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(header), "line": 2, "check": "tarn-pooled", "bytes": 0}]}))
+        for text, answer in (("void use(node*) {}", "warning: 'node' is made on the heap"),
+                             ("void end(node* last) { ::delete last; }", "warning: no edit: ::delete frees"),
+                             ("static_assert(sizeof(node) == 1);", "warning: no edit: an assertion speaks")):
+            unit = self.write("unit.cpp", f"#include \"node.hpp\"\n{text}\n")
+            result = self.tidy(unit, "--header-filter=.*", f"--extra-arg=-I{INCLUDES}", checks="tarn-pooled",
+                               sites=sites)
+            self.assertIn(answer, result.stdout)
+
     def test_nothing_is_recycled_without_a_recording(self):
         unit = self.write("unit.cpp", RECYCLING.removeprefix("#pragma once\n"))
         result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", checks="tarn-recycle")

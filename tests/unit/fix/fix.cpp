@@ -51,6 +51,22 @@ TEST(fix, of_several_edits_the_least_certain_counts) {
   EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").text, "a.cpp:9: no type named 't'");
 }
 
+TEST(fix, of_all_units_a_refusal_counts) {
+  const std::string refused = "b.cpp:1:1: warning: no edit: x [tarn-pooled]\n";
+  const std::string proven = "a.hpp:7:1: warning: y [tarn-pooled]\n";
+  EXPECT_EQ(verdict_of(proven + refused, "tarn-pooled").position, "a.hpp:7");
+  EXPECT_EQ(verdict_of(refused + proven, "tarn-pooled", true).level, certainty::no_edit);
+  EXPECT_EQ(verdict_of(proven + refused, "tarn-pooled", true).text, "x");
+}
+
+TEST(fix, finds_the_units_that_include_a_file) {
+  const char* const rules =
+      "a.o: \\\n  /s/a.cpp \\\n  /s/x.hpp \\\n  /s/sub/../x.hpp\nb.o: \\\n  /s/b.cpp\nc.o: \\\n  /s/c.cpp /s/x.hpp\n";
+  EXPECT_THAT(units_with(rules, "/s/x.hpp"), ElementsAre("/s/a.cpp", "/s/c.cpp"));
+  EXPECT_THAT(units_with(rules, "/s/b.cpp"), ElementsAre("/s/b.cpp"));
+  EXPECT_TRUE(units_with("", "/s/b.cpp").empty());
+}
+
 TEST(fix, reads_the_units_of_a_build) {
   EXPECT_THAT(
       units_of(R"([{"directory": "/b", "file": "../s/a.cpp"}, {"directory": "/b", "file": "/s/./b.cpp"}])", "f"),
