@@ -221,8 +221,9 @@ site_view analysis::view(const site& site) {
   view.callers = callers_of(site);
   if (site.sums[format::blocks] >= min_allocations && site.category != heap_category::kept) {
     for (const prediction& prediction : view.predicted.remedies) {
-      if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
-      if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
+      if (prediction.saved_ns.middle() < 0) continue;                         // 0 if there are no prices
+      const bool has_code = site.number != 0 && !view.allocation.is_foreign;  // site 0 is beyond the recorder's limit
+      if (!has_code && prediction.remedy != remedy_kind::drop_in) continue;
       view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, view.grown)});
     }
   }

@@ -364,7 +364,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   const std::string program = find_program(arguments.front());
   const start method = check_preloadable(arguments.front(), program, file);
   const std::uint32_t sources = sources_of(request);
-  const std::uint64_t interval = request.records_all || request.searches_leaks ? 0 : request.interval;
+  const std::uint64_t interval = request.records_all || request.searches_heap() ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
   const bool starts_launcher = !request.follows_children && request.every.empty() && is_launcher(program);
   if (!request.every.empty() && is_launcher(program) && !becomes_its_program(program))
@@ -389,7 +389,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   }
   std::optional<recorder_control> control;
   if (!request.follows_children && !starts_launcher) control.emplace(first.region());
-  if (request.searches_leaks && control) first.region().leaks().step.store(format::leak_step::requested);
+  if (control) first.request_searches(request.searches_leaks, request.searches_contents);
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
@@ -418,7 +418,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (control) obey(*control, files, first);
     take_samples(sampler.get());
-    if (request.searches_leaks) first.search_leaks();
+    first.search_heap();
     files.write_changes();
     if (files.is_over()) {
       first.region().stop();
@@ -433,7 +433,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
       end_like(status);
     }
     constexpr std::chrono::milliseconds longest_exit{20};  // that it waits for the search to begin
-    const auto next_look = request.searches_leaks ? steady::now() + longest_exit : steady::time_point::max();
+    const auto next_look = request.searches_heap() ? steady::now() + longest_exit : steady::time_point::max();
     next =
         std::min({next_look, files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
     if (sampler != nullptr) next = std::min(next, sampler->next());
@@ -452,12 +452,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
       input_output.reads,
       input_output.writes};
   files.end(ending);
-  if (request.searches_leaks && first.region().leaks().step.load() <= format::leak_step::requested)
-    fmt::print(stderr, "tarn: lost blocks were not searched for: {}\n",
-               starts_launcher ? "the program starts others: name the one to search itself"
-               : first.region().unrecorded().is_restricted
-                   ? "the program had restricted its system calls (seccomp) when it ended: record it without that"
-                   : "the program did not end by exit(): let it return from main or call exit()");
+  first.explain_missing_searches(request.searches_leaks, request.searches_contents, starts_launcher);
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follows_children && child_processes.has_running() && stopped == 0) {
@@ -524,34 +519,32 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
                     "sample the stacks of threads on the processor, 199 times in each second that one runs");
   CLI::Option* const full = command->add_flag("--full", request->records_all,
                                               "count every allocation, lock and system call instead of sampling");
-  CLI::Option* const leaks = command->add_flag(
+  command->add_flag(
       "--leaks", request->searches_leaks,
       "when the program exits, look for blocks that no pointer reaches; counts every allocation, as with --full");
+  command->add_flag("--contents", request->searches_contents,
+                    "at new peaks, look for unwritten and equal blocks; counts every allocation, as with --full");
   command
       ->add_option("--sample", request->interval,
                    fmt::format("mean bytes between samples (a block of N bytes counts as N + {}); default {}",
                                format::cost_of_a_block, default_interval))
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
-      ->excludes(full)
-      ->excludes(leaks);
+      ->excludes(full);
   CLI::Option* const follow = command->add_flag("--follow", request->follows_children,
                                                 "also record child processes, each in a file of its own: FILE.PID");
-  leaks->excludes(follow);
   command
       ->add_option(
           "--for", request->duration,
           "end the recording after this time: 30s, 500ms, 2min; the program goes on; with --pid: then leave it")
       ->type_name("TIME")
-      ->excludes(follow)
-      ->excludes(leaks);
+      ->excludes(follow);
   CLI::Option* const every =
       command
           ->add_option("--every", request->every,
                        "begin a new file after each such time: FILE.1, FILE.2 …; each has what happened in its time")
           ->type_name("TIME")
-          ->excludes(follow)
-          ->excludes(leaks);
+          ->excludes(follow);
   command->add_option("--keep", request->keep, "with --every: keep the last N files; default all")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->type_name("N")
@@ -572,9 +565,12 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->type_name("PID")
       ->excludes(full)
-      ->excludes(leaks)
       ->excludes(follow)
       ->excludes(calls);
+  for (const char* const search : {"--leaks", "--contents"}) {
+    for (const char* const excluded : {"--sample", "--follow", "--for", "--every", "--pid"})
+      command->get_option(search)->excludes(command->get_option(excluded));
+  }
   command->callback([request, command, &after_dashes] {
     if (request->process != 0) {
       if (const recording_command control_command = command_in(*command);
@@ -585,9 +581,9 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
         fail(exit_code::usage, "--pid and PROGRAM exclude each other; see tarn record --help");
       return record_attached(*request);
     }
-    if (request->searches_leaks && !request->records_heap &&
+    if (request->searches_heap() && !request->records_heap &&
         (request->records_locks || request->records_syscalls || request->records_cpu))
-      fail(exit_code::usage, "--leaks needs --heap");
+      fail(exit_code::usage, "{} needs --heap", request->searches_leaks ? "--leaks" : "--contents");
     if (request->records_all && request->records_cpu && !request->records_heap && !request->records_locks &&
         !request->records_syscalls)
       fail(exit_code::usage, "--full needs --heap, --locks or --syscalls beside --cpu, which always samples");

@@ -22,11 +22,13 @@ struct record_request {
   std::string output = "tarn.rec";
   std::string library;
   bool records_heap = false, records_locks = false, records_syscalls = false, records_cpu = false;
-  bool records_all = false, searches_leaks = false, follows_children = false;
+  bool records_all = false, searches_leaks = false, searches_contents = false, follows_children = false;
   std::uint64_t interval = default_interval;
   std::string duration, every;
   std::size_t keep = 0;
   int process = 0;  // a running one
+
+  bool searches_heap() const { return searches_leaks || searches_contents; }
 };
 
 recording_bounds bounds_of(const record_request& request);

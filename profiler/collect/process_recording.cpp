@@ -6,10 +6,11 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include "profiler/base/failure.hpp"
-#include "profiler/collect/leak_search.hpp"
+#include "profiler/collect/heap_search.hpp"
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/thread_names.hpp"
 #include "profiler/format/clock.hpp"
@@ -179,12 +180,58 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
 }
 
 void process_recording::search_leaks() {
-  if (region_.leaks().step.load(std::memory_order_acquire) != format::leak_step::exiting) return;
+  if (region_.leaks().step.load(std::memory_order_acquire) != format::search_step::waiting) return;
   try {
     now_.leaks = command::search_leaks(static_cast<pid_t>(now_.program.process), region_);
     now_.has_leaks = true;
   } catch (const failure& reason) {
     fmt::print(stderr, "tarn: lost blocks were not searched for: {}\n", reason.what());
+  }
+}
+
+void process_recording::request_searches(bool is_for_leaks, bool is_for_contents) {
+  constexpr std::int64_t first_peak = 65536;  // below it, what could be saved is hardly worth a change
+  if (is_for_leaks) region_.leaks().step.store(format::search_step::requested);
+  if (!is_for_contents) return;
+  region_.contents().step.store(format::search_step::requested);
+  region_.look_through_contents_from(first_peak);
+}
+
+void process_recording::explain_missing_searches(bool is_for_leaks, bool is_for_contents, bool is_of_launcher) {
+  const auto explain = [&](const char* missing, const char* reason) {
+    fmt::print(stderr, "tarn: {}: {}\n", missing,
+               is_of_launcher ? "the program starts others: name the one to search itself"
+               : region_.unrecorded().is_restricted
+                   ? "the program had restricted its system calls (seccomp) when it ended: record it without that"
+                   : reason);
+  };
+  if (is_for_leaks && region_.leaks().step.load() <= format::search_step::requested)
+    explain("lost blocks were not searched for",
+            "the program did not end by exit(): let it return from main or call exit()");
+  if (is_for_contents && region_.contents().thread.load() == 0)  // no thread has waited for it
+    explain("the contents of blocks were not looked through", "the heap had less than 64 KiB in use at each free");
+}
+
+void process_recording::search_heap() {
+  search_contents();
+  search_leaks();
+}
+
+void process_recording::search_contents() {
+  if (region_.contents().step.load(std::memory_order_acquire) != format::search_step::waiting) return;
+  // So the last one sees at least eight ninths of the peak, and all of them together take nine times as long as it.
+  constexpr std::uint64_t steps = 8;
+  const std::uint64_t in_use = region_.bytes_in_use();
+  region_.look_through_contents_from(static_cast<std::int64_t>(in_use + in_use / steps));
+  try {
+    format::contents_facts facts;
+    facts.sites = command::search_contents(static_cast<pid_t>(now_.program.process), region_);
+    facts.at_ns = format::monotonic_nanoseconds() - region_.begun_ns();
+    facts.in_use_bytes = in_use;
+    now_.contents = std::move(facts);
+  } catch (const failure& reason) {
+    region_.look_through_contents_from(std::numeric_limits<std::int64_t>::max());
+    fmt::print(stderr, "tarn: the contents of blocks were not looked through: {}\n", reason.what());
   }
 }
 

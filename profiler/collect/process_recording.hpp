@@ -49,8 +49,13 @@ class process_recording {
   // Returns the part of a program's end that belongs to the current file, and the state of a program that still runs.
   format::end_facts of_file(const format::end_facts& end) const;
   format::end_facts so_far() const;
-  // Looks for lost blocks once the process, which the region asked for that, exits.
-  void search_leaks();
+  // Asks the process to wait for searches: for lost blocks when it exits, and through the contents of blocks at new
+  // peaks.
+  void request_searches(bool is_for_leaks, bool is_for_contents);
+  // Makes the searches for which the process waits.
+  void search_heap();
+  // Prints why there was no search that was asked for, once the process has ended.
+  void explain_missing_searches(bool is_for_leaks, bool is_for_contents, bool is_of_launcher);
   void write_unrecorded(const format::unrecorded_facts& facts);
   // Writes the cost of recording so far, at these prices. Call it once for each file, at its end.
   void write_work(recorder_prices& prices);
@@ -74,6 +79,8 @@ class process_recording {
   bool is_whole() const { return writer_ != nullptr; }
 
  private:
+  void search_leaks();
+  void search_contents();
   void forget_past();
   void read_counts();
   template <class Step>

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -45,6 +46,7 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
   header->sources = sources;
   header->pid_namespace = own_pid_namespace();
   header->interval = interval;
+  header->contents_from.store(std::numeric_limits<std::int64_t>::max());
   header->used_bytes.store((sizeof(region_header) + 4095) / 4096 * 4096);
   header_ = header;
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);

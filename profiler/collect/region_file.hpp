@@ -96,8 +96,13 @@ class region_file {
   // peak until the cell changes after it.
   void begin_peak();
 
-  // The steps of the search for lost blocks.
-  format::leak_search& leaks() { return header_->leaks; }
+  // The steps of the search for lost blocks, and of that through contents.
+  format::heap_search& leaks() { return header_->leaks; }
+  format::heap_search& contents() { return header_->contents; }
+  // Asks the program to wait before the first free when as many bytes are in use.
+  void look_through_contents_from(std::int64_t bytes) {
+    header_->contents_from.store(bytes, std::memory_order_relaxed);
+  }
 
   // Returns the recorder's notes on the addresses of the present image.
   memory_uses uses() const;

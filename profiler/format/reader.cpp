@@ -273,6 +273,25 @@ void read_leaks(decoder& input, recording& result) {
   }
 }
 
+void read_contents(decoder& input, recording& result) {
+  contents_facts facts;
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60;  // so that sums of sites do not wrap
+  facts.at_ns = input.number();
+  facts.in_use_bytes = input.number(max_bytes);
+  while (!input.at_end()) {
+    site_contents& site = facts.sites[read_index(input, result.sites.size())];
+    site.blocks = input.number(max_bytes);
+    site.bytes = input.number(facts.in_use_bytes);
+    site.unwritten_blocks = input.number(site.blocks);
+    site.unwritten_bytes = input.number(site.bytes);
+    site.max_unwritten = input.number(site.unwritten_bytes);
+    site.equal_blocks = input.number(site.blocks);
+    site.equal_bytes = input.number(site.bytes);
+    site.repeated = input.number(site.equal_blocks);
+  }
+  result.contents = std::move(facts);
+}
+
 void read_unrecorded(decoder& input, recording& result) {
   unrecorded_facts facts;
   facts.became = input.text();
@@ -367,6 +386,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, max_cpu_frames);
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);
     case block_kind::leaks: return read_leaks(input, result);
+    case block_kind::contents: return read_contents(input, result);
     case block_kind::open_uses: return read_open_uses(input, result);
     case block_kind::open_calls: return read_open_calls(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);

@@ -28,7 +28,7 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
-                                        open_calls };
+                                        open_calls, contents };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -282,6 +282,23 @@ struct leak_facts {
   auto operator<=>(const leak_facts&) const = default;
 };
 
+// Sums up what the blocks of a site contained (`tarn record --contents`).
+struct site_contents {
+  std::uint64_t blocks = 0, bytes = 0;
+  std::uint64_t unwritten_bytes = 0;                // at the ends of blocks, never written
+  std::uint64_t max_unwritten = 0;                  // of these, in one block
+  std::uint64_t unwritten_blocks = 0;               // that end in such bytes
+  std::uint64_t equal_blocks = 0, equal_bytes = 0;  // blocks that are equal to an earlier one of the site
+  std::uint64_t repeated = 0;                       // contents that more than one block has
+  auto operator<=>(const site_contents&) const = default;
+};
+struct contents_facts {
+  std::uint64_t at_ns = 0;                       // since the program's start
+  std::uint64_t in_use_bytes = 0;                // then; 0: nobody has looked
+  std::map<std::uint32_t, site_contents> sites;  // those with unwritten or equal bytes
+  auto operator<=>(const contents_facts&) const = default;
+};
+
 struct interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
   auto operator<=>(const interval&) const = default;
@@ -310,7 +327,8 @@ struct recording {
   residence_facts residence, peak_resident;  // the last one seen, and the one with the most bytes; all 0: none
   bool has_leaks = false;  // `tarn record` has looked for lost blocks: those of each site that has any
   std::map<std::uint32_t, leak_facts> leaks;
-  interval part;  // the interval that this recording covers (interval.hpp); {0, 0}: all of it
+  contents_facts contents;  // at the last new peak that was looked through
+  interval part;            // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
   bool has_ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;

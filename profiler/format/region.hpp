@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 8;
+constexpr std::uint32_t region_version = 9;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -42,7 +42,9 @@ constexpr std::uint32_t max_stacks = 4096;           // of the threads that bega
 constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not told apart from the program's
 constexpr std::uint32_t max_heap_mebibytes = 65536;  // likewise
 constexpr std::uint32_t max_open_holds = 8;          // per thread; further ones are seen when they end
-constexpr std::uint32_t max_quiet_regions = 256;     // further quiet regions are not recorded
+constexpr unsigned char unwritten_byte = 0xa7;       // fills new blocks with `--contents`
+constexpr std::uint64_t max_filled_bytes = std::uint64_t{64} << 20;  // larger blocks are not filled
+constexpr std::uint32_t max_quiet_regions = 256;                     // further quiet regions are not recorded
 
 using offset = std::uint64_t;  // bytes from the start of the region; 0: nothing
 
@@ -183,18 +185,20 @@ struct recorder_pipe {
   std::atomic<std::uint32_t> is_recording, answers;
 };
 
-// The search for lost blocks when the program exits (`tarn record --leaks`). Each step waits for the one before.
-enum class leak_step : std::uint32_t {
+// A search through the heap, for lost blocks when the program exits (`tarn record --leaks`), or through the contents of
+// blocks at new peaks (`--contents`). Each step waits for the one before. After `finished` the search of contents is
+// requested again.
+enum class search_step : std::uint32_t {
   unwanted,
   requested,  // by tarn record
-  exiting,    // a thread of the program is in exit(), and waits
+  waiting,    // a thread of the program waits, in exit() or before a free
   stopped,    // tarn record has stopped all other threads
   listed,     // the thread has listed the blocks in use
   finished    // the program goes on
 };
-struct leak_search {
-  std::atomic<leak_step> step;
-  std::atomic<std::uint32_t> thread;        // the one in exit()
+struct heap_search {
+  std::atomic<search_step> step;
+  std::atomic<std::uint32_t> thread;        // the one that waits
   std::atomic<std::uint64_t> stack;         // its stack pointer
   std::atomic<std::uint64_t> list, blocks;  // the address of the list in the program, and the number of blocks in it
   std::atomic<std::uint32_t> granule;       // a block begins in this many bytes from its listed address on
@@ -253,7 +257,8 @@ struct region_header {
   // The remaining members show the use of the image's pages: the stacks, the recorder's own addresses, and a set of the
   // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
   // on.
-  leak_search leaks;
+  heap_search leaks, contents;
+  std::atomic<std::int64_t> contents_from;  // the bytes in use from which on the next free looks through the contents
   std::atomic<std::uint64_t> started_threads;  // the next one has the entry of this number, modulo their count
   thread_stack thread_stacks[max_stacks];
   own_range own_ranges[max_own_ranges];

@@ -386,6 +386,21 @@ void writer::leaks(const recording& now) {
   written_.has_leaks = true;
 }
 
+void writer::contents(const recording& now) {
+  if (now.contents == written_.contents) return;
+  encoder output;
+  output.number(now.contents.at_ns);
+  output.number(now.contents.in_use_bytes);
+  for (const auto& [site, facts] : now.contents.sites) {
+    for (const std::uint64_t number :
+         {std::uint64_t{site}, facts.blocks, facts.bytes, facts.unwritten_blocks, facts.unwritten_bytes,
+          facts.max_unwritten, facts.equal_blocks, facts.equal_bytes, facts.repeated})
+      output.number(number);
+  }
+  put_part(block_kind::contents, output.bytes());
+  written_.contents = now.contents;
+}
+
 void writer::timestamp(const recording& now) {
   if (now.snapshots.size() == written_.snapshots.size()) return;
   const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
@@ -425,6 +440,7 @@ void writer::changes(const recording& now) {
   peak(now);
   residence(now);
   leaks(now);
+  contents(now);
   timestamp(now);
   end_snapshot();
 }

@@ -48,6 +48,7 @@ class writer {
   void peak(const recording& now);
   void residence(const recording& now);
   void leaks(const recording& now);
+  void contents(const recording& now);
   void open_uses(const recording& now);
   void open_calls(const recording& now);
   void timestamp(const recording& now);

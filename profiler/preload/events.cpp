@@ -5,6 +5,7 @@
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/heap_searches.hpp"
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/quiet.hpp"
@@ -162,6 +163,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   const sample_timer timer;
   entry guard;
   if (!guard) return;
+  look_through_contents();
   add(guard.self().counts().frees, 1);
   if (guard.self().trace.is_open()) [[unlikely]]
     guard.self().trace.note_release(block);
@@ -194,6 +196,7 @@ void freed(const void* block) noexcept {
   {
     plain_entry guard;
     if (guard && block != nullptr) [[likely]] {
+      look_through_contents();
       thread& self = guard.self();
       add(self.counts().frees, 1);
       const allocation_record record = live_blocks::take(block);
@@ -211,6 +214,7 @@ void freed(const void* block) noexcept {
 allocation_record before_resize(const void* block) noexcept {
   if (!records()) return {};
   const entry guard;
+  if (guard) look_through_contents();
   return take_record(block);
 }
 

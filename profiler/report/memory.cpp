@@ -15,6 +15,7 @@
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
@@ -220,6 +221,8 @@ void print_residence(analyse::analysis& analysis) {
   row("swapped, beside these", largest.swapped_bytes, last.swapped_bytes);
 }
 
+json json_of_range(const analyse::figure_range& range) { return {std::floor(range.low), std::ceil(range.high)}; }
+
 json json_of(const format::residence_facts& residence, const memory_findings& memory) {
   if (residence.sum() == 0) return nullptr;
   json heap;
@@ -277,6 +280,79 @@ json json_of_lost(analyse::analysis& analysis, std::size_t top) {
   return {{"bytes", sum.bytes}, {"blocks", sum.blocks}, {"first_blocks", sum.first_blocks}, {"sites", sites}};
 }
 
+const char* text_of(analyse::memory_remedy remedy) {
+  return remedy == analyse::memory_remedy::shrink ? "reserve the exact size, or shrink_to_fit() once it is filled"
+                                                  : "keep one block for equal contents, and share it (interning)";
+}
+
+// Returns what the contents of blocks tell to save, without what the dynamic linker's calls allocate, such as the C++
+// library's reserve for exceptions: nobody can change that.
+std::vector<const analyse::memory_saving*> savings_of(analyse::analysis& analysis, std::size_t top) {
+  std::vector<const analyse::memory_saving*> savings;
+  for (const analyse::memory_saving& saving : analysis.memory().savings) {
+    if (savings.size() == top) break;
+    const analyse::site_view view = analysis.view(*saving.origin);
+    if (view.location() == nullptr || !analyse::file_name(view.location()->module).starts_with("ld-"))
+      savings.push_back(&saving);
+  }
+  return savings;
+}
+
+// Prints what the contents of blocks tell to save of the peak, from a hundredth of it on.
+void print_savings(analyse::analysis& analysis, std::size_t top) {
+  const memory_findings& memory = analysis.memory();
+  const format::contents_facts& looked = analysis.recorded().contents;
+  if (looked.in_use_bytes == 0 || memory.peak_bytes == 0) return;
+  std::vector<const analyse::memory_saving*> rows = savings_of(analysis, top);
+  std::erase_if(rows, [&](const analyse::memory_saving* saving) {
+    return static_cast<double>(saving->bytes) < min_share * static_cast<double>(memory.peak_bytes);
+  });
+  fmt::print("\nMemory to save at the peak, by the contents of blocks after {:.2f} s, with {:.0f} % of it in use{}\n",
+             static_cast<double>(looked.at_ns) / 1e9,
+             100.0 * static_cast<double>(looked.in_use_bytes) / static_cast<double>(memory.peak_bytes),
+             rows.empty() ? ": less than 1 %" : "");
+  for (const analyse::memory_saving* const saving : rows) {
+    const format::site_contents& contents = saving->contents;
+    const bool is_shrinking = saving->remedy == analyse::memory_remedy::shrink;
+    fmt::print("   {:>9} ({}–{})  {}\n", amount_text(saving->bytes), bytes_text(saving->range.low),
+               bytes_text(saving->range.high), title_of(analysis, *saving->origin, text_width - min_columns));
+    if (is_shrinking) {
+      fmt::print("      never written: the ends of {} of {}\n", grouped(contents.unwritten_blocks),
+                 count_text(contents.blocks, "block"));
+    } else {
+      fmt::print("      equal to other blocks: {} of {}, with {}\n", grouped(contents.equal_blocks),
+                 count_text(contents.blocks, "block"), count_text(contents.repeated, "repeated content"));
+    }
+    fmt::print("      → {}\n", text_of(saving->remedy));
+  }
+}
+
+json json_of_savings(analyse::analysis& analysis, std::size_t top) {
+  const format::contents_facts& looked = analysis.recorded().contents;
+  if (looked.in_use_bytes == 0) return nullptr;
+  json sites = json::array();
+  for (const analyse::memory_saving* const row : savings_of(analysis, top)) {
+    const analyse::memory_saving& saving = *row;
+    const analyse::site_view view = analysis.view(*saving.origin);
+    json stack = json::array();
+    for (const analyse::code_location& location : view.stack) stack.push_back(json_of_location(location));
+    const format::site_contents& contents = saving.contents;
+    sites.push_back({{"remedy", saving.remedy == analyse::memory_remedy::shrink ? "shrink" : "share"},
+                     {"saved_bytes", saving.bytes},
+                     {"saved_range", json_of_range(saving.range)},
+                     {"blocks", contents.blocks},
+                     {"bytes", contents.bytes},
+                     {"unwritten_blocks", contents.unwritten_blocks},
+                     {"unwritten_bytes", contents.unwritten_bytes},
+                     {"equal_blocks", contents.equal_blocks},
+                     {"equal_bytes", contents.equal_bytes},
+                     {"repeated_contents", contents.repeated},
+                     {"stack", stack},
+                     {"frame_index", view.frame_index}});
+  }
+  return {{"at_ns", looked.at_ns}, {"in_use_bytes", looked.in_use_bytes}, {"sites", sites}};
+}
+
 void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
   const format::recording& recording = analysis.recorded();
@@ -286,6 +362,7 @@ void print_memory(analyse::analysis& analysis, std::size_t top) {
     print_rows(analysis, top, &analyse::site::peak_bytes, &analyse::site::peak_blocks, memory.peak_bytes,
                &memory_site::peak_error, &memory_site::peak_range);
   }
+  print_savings(analysis, top);
   if (memory.end_bytes != 0) {
     fmt::print("\nMemory {}: {}{}\n", end_name(recording), sum_text(memory.end_bytes, memory.end_range),
                in_blocks(recording, memory.end_blocks));
@@ -295,8 +372,6 @@ void print_memory(analyse::analysis& analysis, std::size_t top) {
   print_lost(analysis, top);
   print_residence(analysis);
 }
-
-json json_of_range(const analyse::figure_range& range) { return {std::floor(range.low), std::ceil(range.high)}; }
 
 json json_of_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
@@ -327,6 +402,7 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
           {"end_bytes", memory.end_bytes},
           {"end_blocks", memory.end_blocks},
           {"lost", json_of_lost(analysis, top)},
+          {"contents", json_of_savings(analysis, top)},
           {"resident_bytes", memory.resident_bytes},
           {"peak_resident", json_of(analysis.recorded().peak_resident, memory)},
           {"last_resident", json_of(analysis.recorded().residence, memory)},

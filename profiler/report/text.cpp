@@ -314,6 +314,14 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   for (const section* const part : sections) part->print_summary(analysis);
   if (analysis.recorded().images > 1)
     fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
+  for (const analyse::site& site : analysis.heap().sites) {
+    if (site.number != 0) continue;
+    const double percent = 100.0 * static_cast<double>(site.sums[counter::blocks]) /
+                           static_cast<double>(std::max<std::uint64_t>(analysis.heap().allocations, 1));
+    fmt::print("{}, {:.0f} % of all, were at call stacks beyond the {} that a recording tells apart.\n",
+               count_text(site.sums[counter::blocks], "allocation"), percent,
+               grouped(analysis.recorded().sites.size() - 1));
+  }
   if (analysis.heap().dropped != 0) {
     fmt::print("{} missing: the recorder had no room for {}\n",
                count_text(analysis.heap().dropped, "event") + (analysis.heap().dropped == 1 ? " is" : " are"),

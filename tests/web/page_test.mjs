@@ -139,6 +139,20 @@ const tests = {
     await close(page);
   },
 
+  async 'memory: what the contents of blocks tell to save at the peak'() {
+    const data = example(), mebibyte = 2 ** 20;
+    data.memory.contents = {in_use_bytes: 290 * mebibyte, sites: [
+      {remedy: 'share', saved_bytes: 20 * mebibyte, saved_range: [19 * mebibyte, 20 * mebibyte], blocks: 5000, equal_blocks: 4990, stack: data.sites[0].stack, frame_index: 0},
+      {remedy: 'shrink', saved_bytes: 10 * mebibyte, saved_range: [10 * mebibyte, 10 * mebibyte], blocks: 30, unwritten_blocks: 29, stack: 0, frame_index: 0},
+      {remedy: 'shrink', saved_bytes: mebibyte, saved_range: [0, mebibyte], blocks: 1, unwritten_blocks: 1, stack: 0, frame_index: 0}]};
+    const page = await open(`${write_page(template, data, `${folder}/contents.html`)}#tab=memory`);
+    const savings = await page.innerText('.savings');
+    assert.match(savings, /about 20 MiB \(19 MiB–20 MiB\) make_0.*: 4,990 of 5,000 blocks are equal to others: keep one of each/);
+    assert.match(savings, /10 MiB beyond the recorder's limit: the ends of 29 of 30 blocks were never written/);
+    assert.ok(!savings.includes('1.0 MiB'), 'less than a hundredth of the peak');
+    await close(page);
+  },
+
   async 'what samples tell of memory has its range'() {
     const data = example(), mebibyte = 2 ** 20;
     data.recorder.mode = 'sampled';

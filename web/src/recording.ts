@@ -210,6 +210,18 @@ export interface Change {
   predicted?: {name: string; saved_ns: Range; holds?: boolean};
 }
 
+// A saving at the peak that the contents of a site's blocks tell.
+export interface Saving {
+  remedy: string;
+  saved_bytes?: number;
+  saved_range?: Range;
+  blocks?: number;
+  unwritten_blocks?: number;
+  equal_blocks?: number;
+  stack?: number;
+  frame_index?: number;
+}
+
 export interface Memory_sums {
   peak_bytes?: number;
   end_bytes?: number;
@@ -264,6 +276,7 @@ export interface Data {
   memory?: {
     peak_bytes?: number; peak_blocks?: number; peak_ns?: number; end_bytes?: number; end_blocks?: number; resident_bytes?: number;
     peak_range?: Range; end_range?: Range;
+    contents?: {in_use_bytes?: number; sites?: Saving[]} | null;
   };
   cpu?: Cpu | null;
   lanes?: Lanes | null;

@@ -140,6 +140,63 @@ std::vector<lost_memory> lost_in(const format::recording& recording, const std::
   return lost;
 }
 
+constexpr double block_overhead = 16;  // of an allocator, for its own size and for rounding
+constexpr double shared_entry = 48;    // of a table of shared contents: its node, a counter and a pointer
+
+// The low end leaves out the block with the most unwritten bytes, which the program may still be filling, and what the
+// allocator rounds up. The high end counts as unwritten what the site held at the peak and not when it was looked
+// through.
+memory_saving shrinking(const site& site, const format::site_contents& contents, double scale) {
+  const double unwritten = as_double(contents.unwritten_bytes) * scale;
+  const double settled = as_double(contents.unwritten_bytes - contents.max_unwritten) * std::min(scale, 1.0) -
+                         block_overhead * as_double(contents.unwritten_blocks);
+  const double unseen = as_double(site.peak_bytes - std::min(site.peak_bytes, contents.bytes));
+  return {&site,
+          memory_remedy::shrink,
+          contents,
+          static_cast<std::uint64_t>(unwritten),
+          {std::max(settled, 0.0), std::max(unwritten, as_double(contents.unwritten_bytes) + unseen)}};
+}
+
+// The low end subtracts a table of the contents that are shared.
+memory_saving sharing(const site& site, const format::site_contents& contents, double scale) {
+  const double equal = as_double(contents.equal_bytes) * scale;
+  const double table = shared_entry * as_double(contents.blocks - contents.equal_blocks);
+  const double unseen = as_double(site.peak_bytes - std::min(site.peak_bytes, contents.bytes));
+  return {&site,
+          memory_remedy::share,
+          contents,
+          static_cast<std::uint64_t>(equal),
+          {std::max(as_double(contents.equal_bytes) * std::min(scale, 1.0) - table, 0.0),
+           std::max(equal, as_double(contents.equal_bytes) + unseen)}};
+}
+
+std::vector<memory_saving> savings_in(const format::recording& recording, const std::vector<site>& sites) {
+  std::vector<memory_saving> savings;
+  for (const site& site : sites) {
+    format::site_contents sum;
+    const auto add = [&](std::uint32_t number) {
+      const auto match = recording.contents.sites.find(number);
+      if (match == recording.contents.sites.end()) return;
+      const format::site_contents& part = match->second;
+      sum.blocks += part.blocks, sum.bytes += part.bytes, sum.repeated += part.repeated;
+      sum.unwritten_blocks += part.unwritten_blocks, sum.unwritten_bytes += part.unwritten_bytes;
+      sum.max_unwritten = std::max(sum.max_unwritten, part.max_unwritten);
+      sum.equal_blocks += part.equal_blocks, sum.equal_bytes += part.equal_bytes;
+    };
+    add(site.number);
+    for (const std::uint32_t number : site.merged_sites) add(number);
+    if (sum.bytes == 0 || site.peak_bytes == 0) continue;
+    const double scale = as_double(site.peak_bytes) / as_double(sum.bytes);
+    const memory_saving shrunk = shrinking(site, sum, scale), shared = sharing(site, sum, scale);
+    savings.push_back(shared.bytes > shrunk.bytes ? shared : shrunk);
+  }
+  std::sort(savings.begin(), savings.end(), [](const memory_saving& a, const memory_saving& b) {
+    return std::pair(b.bytes, a.origin->number) < std::pair(a.bytes, b.origin->number);
+  });
+  return savings;
+}
+
 // Sets the ranges of both moments, and their bytes where the totals tell them exactly.
 void reconcile(memory_findings& memory, const format::recording& recording) {
   const double interval = static_cast<double>(recording.program.interval);
@@ -197,6 +254,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   memory_findings result;
   result.peak_ns = recording.peak_ns;
   result.lost = lost_in(recording, sites);
+  result.savings = savings_in(recording, sites);
   result.has_trends = course.intervals.size() >= min_trend_snapshots;
   for (const format::snapshot_facts& snapshot : recording.snapshots)
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);

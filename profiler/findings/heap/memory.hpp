@@ -46,6 +46,16 @@ struct lost_memory {
   format::leak_facts facts;
 };
 
+// A saving at the peak that the contents of a site's blocks tell.
+enum class memory_remedy { shrink, share };  // reserve or shrink_to_fit; one block for equal contents
+struct memory_saving {
+  const site* origin = nullptr;
+  memory_remedy remedy = memory_remedy::shrink;
+  format::site_contents contents;
+  std::uint64_t bytes = 0;  // of the peak
+  figure_range range;
+};
+
 struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
   std::uint64_t peak_ns = 0;                      // since the recording's start
@@ -55,6 +65,7 @@ struct memory_findings {
   bool has_trends = false;             // there are enough intervals to judge the course of a site
   std::optional<double> rounding;      // by the allocator, of each byte in use at the end, about; none if it is unknown
   std::vector<lost_memory> lost;       // the most bytes first; also empty if lost blocks were not searched for
+  std::vector<memory_saving> savings;  // the most bytes first; at most one for each site
   std::vector<memory_site> sites;      // the most at the peak or at the end first; without those that had none
 };
 

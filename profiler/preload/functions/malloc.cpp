@@ -7,6 +7,7 @@
 
 #include "profiler/preload/events.hpp"
 #include "profiler/preload/functions/fast.hpp"
+#include "profiler/preload/heap_searches.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/windows.hpp"
@@ -24,6 +25,12 @@ void* no_memory() noexcept {
 void* early_or_nothing(std::size_t bytes, std::size_t alignment) noexcept {
   void* const block = early_allocate(bytes, alignment);
   return block != nullptr ? block : no_memory();
+}
+
+// Counts a new block whose contents are not specified.
+void allocated_unwritten(void* block, std::size_t bytes, const caller& caller, charged charge) noexcept {
+  mark_unwritten(block, 0, bytes);
+  allocated(block, bytes, caller, charge);
 }
 
 // Moves an early block to the next allocator, or to another early block while that allocator is unknown.
@@ -56,7 +63,7 @@ void* malloc_counted(std::size_t bytes, charged charge) noexcept {
     return early_or_nothing(bytes, alignof(std::max_align_t));
   take_step();
   void* const block = allocator->malloc(bytes);
-  allocated(block, bytes, TARN_CALLER(), charge);
+  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
   return block;
 }
 
@@ -90,7 +97,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
     if (allocator == nullptr) [[unlikely]]
       return early_or_nothing(bytes, alignof(std::max_align_t));
     void* const new_block = allocator->realloc(block, bytes);
-    allocated(new_block, bytes, TARN_CALLER(), charge);
+    allocated_unwritten(new_block, bytes, TARN_CALLER(), charge);
     return new_block;
   }
   if (is_early(block)) [[unlikely]]
@@ -104,6 +111,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
   const std::size_t old_bytes = allocator->malloc_usable_size == nullptr ? bytes : allocator->malloc_usable_size(block);
   const allocation_record record = before_resize(block);
   void* const new_block = allocator->realloc(block, bytes);
+  if (record.weight != 0) mark_unwritten(new_block, record.bytes, bytes);
   after_resize(record, block, new_block, old_bytes, bytes, TARN_CALLER(), charge);
   return new_block;
 }
@@ -113,7 +121,7 @@ int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t b
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->posix_memalign == nullptr) return ENOMEM;
   const int result = allocator->posix_memalign(to_block, alignment, bytes);
-  if (result == 0) allocated(*to_block, bytes, TARN_CALLER(), charge);
+  if (result == 0) allocated_unwritten(*to_block, bytes, TARN_CALLER(), charge);
   return result;
 }
 
@@ -122,7 +130,7 @@ void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged ch
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = allocator->aligned_alloc(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER(), charge);
+  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
   return block;
 }
 
@@ -131,7 +139,7 @@ void* memalign_counted(std::size_t alignment, std::size_t bytes, charged charge)
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = allocator->memalign(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER(), charge);
+  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
   return block;
 }
 
@@ -143,7 +151,7 @@ TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->valloc == nullptr) return no_memory();
   void* const block = allocator->valloc(bytes);
-  allocated(block, bytes, TARN_CALLER(), charged::no);
+  allocated_unwritten(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 
@@ -151,7 +159,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->pvalloc == nullptr) return no_memory();
   void* const block = allocator->pvalloc(bytes);
-  allocated(block, bytes, TARN_CALLER(), charged::no);
+  allocated_unwritten(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 

@@ -32,6 +32,18 @@ TEST(analysis, computes_each_finding_once) {
   EXPECT_EQ(analysis.grouped_sites().data(), sites);
 }
 
+TEST(analysis, sites_beyond_the_recorders_limit_have_no_code_to_change) {
+  format::recording recording = example_recording();
+  recording.cells[{0, 0, 0}] = recording.cells[{1, 0, 0}];
+  analysis analysis(recording, simple_costs());
+  ASSERT_EQ(analysis.grouped_sites().size(), 2U);
+  for (const site& site : analysis.grouped_sites()) {
+    for (const offer& offer : analysis.view(site).offers)
+      EXPECT_TRUE(site.number != 0 || offer.predicted.remedy == remedy_kind::drop_in) << site.number;
+    EXPECT_TRUE(site.number == 0 || !analysis.view(site).offers.empty());
+  }
+}
+
 TEST(analysis, has_no_history_without_the_content_of_the_file) {
   format::recording recording = example_recording();
   recording.snapshots.push_back({.at_ns = 10});

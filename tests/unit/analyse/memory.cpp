@@ -151,5 +151,38 @@ TEST(memory, bytes_are_not_scaled_to_the_number_of_blocks) {
   EXPECT_EQ(heap.sites[0].peak_bytes, 3000U);
 }
 
+// The search saw half of what the first site held at the peak, and all of the second.
+TEST(memory, contents_tell_what_to_save_at_the_peak) {
+  format::recording recording = recording_of({{.blocks = 100, .size = 1000}, {.blocks = 10, .size = 1000}});
+  for (auto& [key, counts] : recording.cells) {
+    counts[format::peak_blocks] = counts[format::blocks];
+    counts[format::peak_bytes] = counts[format::bytes];
+  }
+  recording.contents = {1,
+                        60'000,
+                        {{1,
+                          {.blocks = 50,
+                           .bytes = 50'000,
+                           .unwritten_bytes = 20'000,
+                           .max_unwritten = 900,
+                           .unwritten_blocks = 40,
+                           .equal_blocks = 5,
+                           .equal_bytes = 5000,
+                           .repeated = 1}},
+                         {2, {.blocks = 10, .bytes = 10'000, .equal_blocks = 8, .equal_bytes = 8000, .repeated = 1}}}};
+  const heap_findings heap = find(recording);
+  const memory_findings memory = find_memory(recording, heap.sites, {});
+  ASSERT_EQ(memory.savings.size(), 2U);
+  const memory_saving &shrunk = memory.savings[0], &shared = memory.savings[1];
+  EXPECT_EQ(shrunk.remedy, memory_remedy::shrink);
+  EXPECT_EQ(shrunk.bytes, 40'000U);
+  EXPECT_DOUBLE_EQ(shrunk.range.low, 20'000 - 900 - 16 * 40) << "one block may still be filled";
+  EXPECT_DOUBLE_EQ(shrunk.range.high, 20'000 + 50'000) << "the half that was not seen may be empty";
+  EXPECT_EQ(shared.remedy, memory_remedy::share);
+  EXPECT_EQ(shared.bytes, 8000U);
+  EXPECT_DOUBLE_EQ(shared.range.low, 8000 - 48 * 2) << "a table of two contents";
+  EXPECT_DOUBLE_EQ(shared.range.high, 8000);
+}
+
 }  // namespace
 }  // namespace tarn::analyse

@@ -59,6 +59,7 @@ inline recording example_recording() {
   recording.residence.shared_bytes = 4;
   recording.residence.huge_page_bytes = 5;
   recording.residence.swapped_bytes = 6;
+  recording.contents = {40, 900, {{1, {3, 96, 40, 20, 2, 1, 16, 1}}, {2, {1, 8, 8, 8, 1, 0, 0, 0}}}};
   recording.has_leaks = true;
   recording.leaks = {{1, {3, 96, 1}}, {2, {1, 8, 1}}};
   recording.excerpts = {{1,

@@ -46,6 +46,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.peak_resident, recording.residence);
   EXPECT_EQ(read.has_leaks, recording.has_leaks);
   EXPECT_EQ(read.leaks, recording.leaks);
+  EXPECT_EQ(read.contents, recording.contents);
   EXPECT_EQ(read.program.sources, recording.program.sources);
   EXPECT_EQ(read.has_ended, recording.has_ended);
   EXPECT_EQ(read.end, recording.end);

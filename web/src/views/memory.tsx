@@ -37,6 +37,7 @@ export function Memory({view}: {view: View}): JSX.Element {
   const at_end = part ? `In use at ${seconds(course!.ends[part.end - 1])} s` : data.end && !data.end.running ? 'Never freed' : 'In use at the end';
   const growing = (data.sites ?? []).filter((site) => site.trend === 'grows');
   const rate = growing.reduce((sum, site) => sum + (site.bytes_per_second ?? 0), 0);
+  const savings = (memory.contents?.sites ?? []).filter((saving) => (saving.saved_bytes ?? 0) >= (memory.peak_bytes ?? 0) / 100);
   const columns: Column<Row>[] = [
     {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Code_location names={names} node={row.node} />},
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
@@ -56,6 +57,17 @@ export function Memory({view}: {view: View}): JSX.Element {
         {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {format_bytes(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}
         <button type="button" class="link" onClick={() => change({tab: 'flame', metric: part ? 'end' : 'peak', zoom: '0', pin: '', q: '', category: '', thread: ''})}>Show it as a flame graph</button>
       </p>
+      {!part && savings.length > 0 && <>
+        <h2>To save at the peak, by the contents of blocks</h2>
+        <ul class="savings">
+          {savings.map((saving) => (
+            <li><strong>{format_estimate(saving.saved_bytes, saving.saved_range)}</strong>{' '}
+              <Code_location names={names} node={names.above(saving.stack, saving.frame_index ?? 0)} />:{' '}
+              {saving.remedy === 'share' ? `${grouped(saving.equal_blocks)} of ${grouped(saving.blocks)} blocks are equal to others: keep one of each, and share it`
+                : `the ends of ${grouped(saving.unwritten_blocks)} of ${grouped(saving.blocks)} blocks were never written: reserve the exact size, or shrink_to_fit()`}</li>
+          ))}
+        </ul>
+      </>}
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
         <Choice label="Course" value={state.category} set={(category) => change({category})}

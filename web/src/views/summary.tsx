@@ -37,7 +37,7 @@ function best_remedies(view: View): Best[] {
     by_location.set(key, {
       saved: remedy.saved_ns,
       at_least: remedy.at_least,
-      location: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.location_text(names.location[node])}</bdi></small></>,
+      location: <Code_location names={names} node={node} />,
       advice: remedy.advice ?? remedy.name,
       open: () => change({tab: 'sites', site: String(index)}),
     });

@@ -1,4 +1,4 @@
-#include "profiler/collect/leak_search.hpp"
+#include "profiler/collect/heap_search.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/collect/contents.hpp"
 #include "profiler/collect/reachability.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/launch/remote_process.hpp"
@@ -155,7 +156,7 @@ bool is_block_of_c_library(const remote_process& process, std::uint64_t address,
   return chunk >= needed && (chunk < needed + min_chunk || (size & is_mapped) != 0);
 }
 
-std::vector<heap_block> blocks_of(const remote_process& process, const format::leak_search& search) {
+std::vector<heap_block> blocks_of(const remote_process& process, const format::heap_search& search) {
   std::vector<format::listed_block> listed(search.blocks.load());
   if (!listed.empty() && !process.read(search.list.load(), listed.data(), listed.size() * sizeof listed[0]))
     fail(exit_code::io_error, "the blocks in use cannot be read");
@@ -195,8 +196,8 @@ std::vector<std::uint64_t> blocks_of_linker(const remote_process& process, const
   return addresses;
 }
 
-// Waits for a step of the thread in exit(). Acquire: everything that it did before the step can be read.
-void await_step(pid_t process, const format::leak_search& search, format::leak_step step) {
+// Waits for a step of the thread that waits. Acquire: everything that it did before the step can be read.
+void await_step(pid_t process, const format::heap_search& search, format::search_step step) {
   while (search.step.load(std::memory_order_acquire) < step) {
     const char state = state_of_thread(process, static_cast<pid_t>(search.thread.load()));
     if (state == 'Z' || state == 'X' || state == '\0') fail(exit_code::io_error, "process {} ended meanwhile", process);
@@ -204,39 +205,60 @@ void await_step(pid_t process, const format::leak_search& search, format::leak_s
   }
 }
 
+// Calls look(memory, blocks, others) while no thread of the process runs. In any case the thread that waits continues,
+// after the other threads were resumed.
+template <class Look>
+auto search_heap(pid_t process, format::heap_search& search, Look look) {
+  const auto go_on = [](format::heap_search* search_to_end) {
+    search_to_end->step.store(format::search_step::finished, std::memory_order_release);
+  };
+  const std::unique_ptr<format::heap_search, decltype(go_on)> guard(&search, go_on);
+  const remote_process memory(process);
+  const stopped_threads others(memory, static_cast<pid_t>(search.thread.load()));
+  // Release: a thread that reads the step runs alone.
+  search.step.store(format::search_step::stopped, std::memory_order_release);
+  await_step(process, search, format::search_step::listed);
+  if (search.step.load() != format::search_step::listed) fail(exit_code::io_error, "the process has no memory left");
+  return look(memory, blocks_of(memory, search), others);
+}
+
+memory_reader reader_of(const remote_process& memory) {
+  return [&](std::uint64_t address, void* target, std::size_t bytes) { return memory.read(address, target, bytes); };
+}
+
 }  // namespace
 
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t process, region_file& region) {
-  format::leak_search& search = region.leaks();
-  // In any case the thread in exit() continues, after the other threads were resumed.
-  const auto go_on = [](format::leak_search* search_to_end) {
-    search_to_end->step.store(format::leak_step::finished, std::memory_order_release);
+  format::heap_search& search = region.leaks();
+  const auto look = [&](const remote_process& memory, const std::vector<heap_block>& blocks,
+                        const stopped_threads& others) {
+    stack_pointers stacks = others.stacks();
+    stacks[search.thread.load()] = search.stack.load() + red_zone;
+    memory_uses uses = region.uses();
+    uses.recorder.push_back(
+        {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
+    pointer_roots roots{roots_of(memory, uses, stacks), others.register_values()};
+    const std::vector<std::uint64_t> known_blocks = blocks_of_linker(memory, region, blocks);
+    roots.register_values.insert(roots.register_values.end(), known_blocks.begin(), known_blocks.end());
+    return find_lost(blocks, roots, reader_of(memory));
   };
-  const std::unique_ptr<format::leak_search, decltype(go_on)> guard(&search, go_on);
-  const remote_process memory(process);
-  const std::uint32_t exiting = search.thread.load();
-  const stopped_threads others(memory, static_cast<pid_t>(exiting));
-  // Release: a thread that reads the step runs alone.
-  search.step.store(format::leak_step::stopped, std::memory_order_release);
-  await_step(process, search, format::leak_step::listed);
-  if (search.step.load() != format::leak_step::listed) fail(exit_code::io_error, "the process has no memory left");
-  stack_pointers stacks = others.stacks();
-  stacks[exiting] = search.stack.load() + red_zone;
-  memory_uses uses = region.uses();
-  uses.recorder.push_back(
-      {search.list.load(), search.list.load() + (search.blocks.load() + 1) * sizeof(format::listed_block)});
-  const std::vector<heap_block> blocks = blocks_of(memory, search);
-  pointer_roots roots{roots_of(memory, uses, stacks), others.register_values()};
-  const std::vector<std::uint64_t> known_blocks = blocks_of_linker(memory, region, blocks);
-  roots.register_values.insert(roots.register_values.end(), known_blocks.begin(), known_blocks.end());
-  return find_lost(blocks, roots, [&](std::uint64_t address, void* target, std::size_t bytes) {
-    return memory.read(address, target, bytes);
-  });
+  return search_heap(process, search, look);
+}
+
+std::map<std::uint32_t, format::site_contents> search_contents(pid_t process, region_file& region) {
+  const auto look = [](const remote_process& memory, const std::vector<heap_block>& blocks, const stopped_threads&) {
+    return contents_of(blocks, reader_of(memory));
+  };
+  return search_heap(process, region.contents(), look);
 }
 #else
 std::map<std::uint32_t, format::leak_facts> search_leaks(pid_t, region_file& region) {
-  region.leaks().step.store(format::leak_step::finished, std::memory_order_release);
+  region.leaks().step.store(format::search_step::finished, std::memory_order_release);
   fail(exit_code::missing, "lost blocks are found on x86-64 only");
+}
+std::map<std::uint32_t, format::site_contents> search_contents(pid_t, region_file& region) {
+  region.contents().step.store(format::search_step::finished, std::memory_order_release);
+  fail(exit_code::missing, "the contents of blocks are read on x86-64 only");
 }
 #endif
 
