@@ -40,19 +40,18 @@ def main():
     import duckdb
     connection = duckdb.connect()
     connection.execute("set memory_limit = '1GB'")
-    print("| recordings | rows | bytes of files | " + " | ".join(QUERIES) + " |")
-    print("|--:" * (3 + len(QUERIES)) + "|")
+    print("| recordings | rows | MB of files | query | seconds | CPU seconds | peak MiB |")
+    print("|--:|--:|--:|---|--:|--:|--:|")
     for recordings in options.recordings:
         folder = options.folder / str(recordings)
         if not folder.exists():
             fleet_data.write_fleet(connection, folder, recordings, ROWS, min(1000, recordings // 2))
         size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-        cells = []
         for query in QUERIES:
             wall, cpu, memory = measured([options.tarn, "fleet", str(folder), query, "--before", "1.3",
                                           "--after", "1.4", "--memory", options.memory])
-            cells.append(f"{wall:.1f} s, CPU {cpu:.1f} s, {memory:,.0f} MiB")
-        print(f"| {recordings:,} | {recordings * ROWS:,} | {size:,} | " + " | ".join(cells) + " |", flush=True)
+            print(f"| {recordings:,} | {recordings * ROWS:,} | {size / 1e6:,.0f} | `{query}` | {wall:.1f} | "
+                  f"{cpu:.1f} | {memory:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

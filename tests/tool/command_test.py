@@ -61,8 +61,7 @@ class CommandLine(CommandTest):
         self.assertEqual(result.returncode, 0)
         names = re.findall(r"(?m)^  ([a-z]+) +[A-Z][^\n]+\.$", result.stdout)
         self.assertEqual(names, ["run", "record", "report", "diff", "gate", "fix", "export", "fleet", "top", "lab",
-                                 "options",
-                                 "journal"])
+                                 "options", "journal"])
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
 
     def test_help_of_run_lists_every_option(self):
