@@ -199,7 +199,9 @@ class Dev(unittest.TestCase):
     def test_all_tests_include_the_sanitizers(self):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("python3"),
-                         [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
+                         [f"python3 -m venv {self.project}/build/linters",
+                          f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
+        self.assertIn("Going on without Conan, hadolint and kubernetes-validate\n", output)
         self.assertIn("Left out: 64-bit Arm (packages.txt, arm)\n", output)
         self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
 
