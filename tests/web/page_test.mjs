@@ -377,6 +377,21 @@ const tests = {
     await close(unknown);
   },
 
+  async 'system calls that have not returned stand above the others'() {
+    const data = example();
+    const call = {name: 'futex', thread: 1, nanoseconds: 19.8e9, stack: data.locks[0].stack};
+    data.unfinished_calls = [call, {...call, name: 'read', thread: 2, nanoseconds: 2e9}, {...call, name: 'poll', nanoseconds: 1e6}];
+    const page = await open(write_page(template, data, `${folder}/unfinished.html`));
+    await page.getByRole('tab', {name: 'System calls'}).click();
+    const title = await page.getByText('2 calls had not returned when the recording ended, up to 20 s so far');
+    await title.click();
+    const text = await page.innerText('.unfinished');
+    for (const phrase of ['20 s so far: futex, work #1', '2.0 s so far: read, work #2', 'wait.cpp:8']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    assert.ok(!text.includes('poll'), 'a short call may be part of normal work');
+    await check_access(page, 'unfinished calls');
+    await close(page);
+  },
+
   async 'a deadlock that tarn recorded'() {
     const run = (...words) => execFileSync(tarn, words, {env: environment, timeout: HANG_MS});
     spawnSync(tarn, ['record', '--locks', '-o', `${folder}/stuck`, '--', 'timeout', '-s', 'KILL', '0.6', `${programs}/tool_orders`, 'deadlock'], {env: environment, timeout: HANG_MS});

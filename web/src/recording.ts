@@ -111,6 +111,14 @@ export interface Chain {
   links?: {lock?: Ordered_lock; thread?: number; waits?: number; waited_ns?: number; waits_at?: Somewhere; holder?: number; held_from?: Somewhere}[];
 }
 
+// A system call that had not returned when the recording ended.
+export interface Unfinished_call {
+  name: string;
+  thread?: number;
+  nanoseconds?: number;  // so far
+  stack?: number;
+}
+
 export interface Call {
   name: string;
   category: string;
@@ -289,6 +297,7 @@ export interface Data {
   locks?: Lock[];
   lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; unattributed?: number};
   syscalls?: Call[];
+  unfinished_calls?: Unfinished_call[];  // the longest first
   strings: string[];
   locations: {function: number[]; file: number[]; line: number[]; module: number[]};
   nodes: {parent: number[]; location: number[]};

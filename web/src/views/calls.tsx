@@ -36,6 +36,26 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
   );
 }
 
+const min_unfinished_ns = 100e6;  // shorter ones may be part of normal work
+const shown_unfinished = 5;
+
+function Unfinished_calls({view: {data, names, threads}}: {view: View}): JSX.Element | null {
+  const calls = (data.unfinished_calls ?? []).filter((call) => (call.nanoseconds ?? 0) >= min_unfinished_ns);
+  if (calls.length === 0) return null;
+  return (
+    <details class="unfinished">
+      <summary>{plural(calls.length, 'call')} had not returned when the recording ended, up to {format_duration(calls[0].nanoseconds)} so far</summary>
+      {calls.slice(0, shown_unfinished).map((call, index) => (
+        <div class="holder" key={index}>
+          <p>{format_duration(call.nanoseconds)} so far: <strong><bdi>{shown(call.name)}</bdi></strong>, <bdi>{threads[call.thread ?? 0] ?? 'a thread'}</bdi></p>
+          <Stack names={names} node={call.stack ?? 0} mark={names.node_of(call.stack)} />
+        </div>
+      ))}
+      {calls.length > shown_unfinished && <p>And {plural(calls.length - shown_unfinished, 'more call')}.</p>}
+    </details>
+  );
+}
+
 export function Calls({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
   const all_rows = useMemo<Row[]>(() => (data.syscalls ?? []).map((call, index) => ({call, id: String(index)})), [data]);
@@ -65,6 +85,7 @@ export function Calls({view}: {view: View}): JSX.Element {
         <Choice label="Show" value={state.remedy} set={(remedy) => change({remedy})} options={[['', 'all calls'], ['yes', 'with a remedy']]} />
         <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} calls</output>
       </form>
+      <Unfinished_calls view={view} />
       <Table label="System calls" rows={rows} columns={columns} sort="time" state={state} change={change} id={(row) => row.id}
              details={({call}) => <Call_details call={call} view={view} />} empty_text={all_rows.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
     </section>
