@@ -83,11 +83,11 @@ inline constexpr std::size_t second_bytes = 20;
 
 /// A second of a thread's clock, with its text.
 struct formatted_second {
-  std::int64_t start_ns = -1'000'000'000;
-  char text[second_bytes] = {};
+  std::int64_t start_ns = 0;
+  char text[second_bytes + 1] = "1970-01-01T00:00:00.";
   bool is_in_use = false;  // also by the code that a signal handler interrupted
 
-  /// Writes the time that is `now` nanoseconds after 1970. Returns the end.
+  /// Writes the time that is `now` nanoseconds after 1970, or before it if negative. Returns the end.
   char* put(char* target, std::int64_t now) noexcept;
 };
 
@@ -110,14 +110,15 @@ inline char* put_time(char* target, std::uint64_t tick) noexcept {
 }
 
 inline char* formatted_second::put(char* target, std::int64_t now) noexcept {
-  constexpr std::int64_t second_ns = 1'000'000'000;
+  constexpr std::uint64_t second_ns = 1'000'000'000;
   // A clock that was set back makes a large number here.
   std::uint64_t passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(start_ns);
-  if (passed_ns >= std::uint64_t{second_ns}) [[unlikely]] {
-    const std::int64_t second = now / second_ns;
+  if (passed_ns >= second_ns) [[unlikely]] {
+    // Rounds down, also before 1970. The first second of the type's range begins before it: so no signed products.
+    const auto second = std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(now)).count();
     put_second(text, second);
-    start_ns = second * second_ns;
-    passed_ns = static_cast<std::uint64_t>(now - start_ns);
+    start_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(second) * second_ns);
+    passed_ns = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(start_ns);
   }
   const std::uint32_t micros = static_cast<std::uint32_t>(passed_ns) / 1000;
   std::memcpy(target, text, second_bytes);

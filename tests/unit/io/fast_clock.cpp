@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include <tarn/detail/fast_clock.hpp>
+#include <tarn/io/log.hpp>
 
 namespace {
 
@@ -117,6 +120,21 @@ TEST(fast_clock, measures_the_rate_anew_after_a_pause_of_all_threads) {
     EXPECT_EQ(host.readings(), first_readings);
     host.pass(10 * one_second);
   }
+}
+
+TEST(log_time, is_right_before_1970) {
+  const auto text_of = [](std::int64_t ns) {
+    tarn::io::detail::formatted_second second;
+    char text[tarn::io::detail::time_bytes];
+    return std::string(text, second.put(text, ns));
+  };
+  EXPECT_EQ(text_of(0), "1970-01-01T00:00:00.000000Z");
+  EXPECT_EQ(text_of(-1), "1969-12-31T23:59:59.999999Z");
+  EXPECT_EQ(text_of(-one_second), "1969-12-31T23:59:59.000000Z");
+  EXPECT_EQ(text_of(-one_second - 1), "1969-12-31T23:59:58.999999Z");
+  EXPECT_EQ(text_of(-163'719'249'631'223'201), "1964-10-24T02:25:50.368776Z");
+  EXPECT_EQ(text_of(std::numeric_limits<std::int64_t>::min()), "1677-09-21T00:12:43.145224Z");
+  EXPECT_EQ(text_of(std::numeric_limits<std::int64_t>::max()), "2262-04-11T23:47:16.854775Z");
 }
 
 #if defined(__x86_64__)
