@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +22,15 @@ namespace {
 std::string name_of_user(uid_t user) {
   const passwd* const entry = ::getpwuid(user);
   return entry != nullptr ? entry->pw_name : fmt::format("user {}", user);
+}
+
+bool may_trace_other_users() {
+  constexpr std::string_view name = "CapEff:";
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return (std::stoull(line.substr(name.size()), nullptr, 16) >> CAP_SYS_PTRACE & 1) != 0;
+  }
+  return false;
 }
 
 // Returns 0 where the kernel has no Yama.
@@ -106,6 +116,12 @@ void fail_untraceable(pid_t process, int error) {
          tracer);
   }
   fail_by_scope(process, "trace", "tarn record");
+  if (may_trace_other_users()) {
+    fail(exit_code::io_error,
+         "no permission to trace process {}, although this one has CAP_SYS_PTRACE: {}; a security module (AppArmor, "
+         "SELinux) forbids it, or the process is of another user namespace",
+         process, system_error_text(error));
+  }
   fail(exit_code::io_error,
        "no permission to trace process {} as {}: {}; it has capabilities or another user, or this is a container "
        "without --cap-add=SYS_PTRACE; {}",

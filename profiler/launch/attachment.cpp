@@ -60,10 +60,10 @@ std::string link_of(const std::string& path) {
 }
 
 // Returns the path of the region that the process counts in, or counted in; empty if there is none.
-std::string region_of(pid_t process) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
-    if ((link_of(entry.path().string()) + ' ').starts_with(region_link)) return entry.path().string();
+std::string region_of(const remote_process& process) {
+  for (const int descriptor : process.descriptors()) {
+    const std::string path = process.path_of(descriptor);
+    if ((link_of(path) + ' ').starts_with(region_link)) return path;
   }
   return {};
 }
@@ -367,7 +367,7 @@ class recorder_image {
 // its load address; the file's descriptor in the process stays open.
 remote_address load(remote_caller& caller, const remote_process& process, const recorder_image& image,
                     remote_address open, int file) {
-  std::ofstream target(fmt::format("/proc/{}/fd/{}", process.number(), file), std::ios::binary);
+  std::ofstream target(process.path_of(file), std::ios::binary);
   target << image.loaded() << std::flush;
   constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
   const std::string path = fmt::format("/proc/self/fd/{}", file);
@@ -460,7 +460,7 @@ attachment attach_to(pid_t process, const std::string& library,
   const remote_address attach = offset_of("tarn_recorder_attach"), stack = offset_of("tarn_recorder_stack");
   if (attach == 0 || stack == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
   if (!result.is_new) {
-    result.region = region_of(process);
+    result.region = region_of(target);
     if (result.region.empty()) {
       fail(exit_code::io_error,
            "process {} was recorded before and has closed the recorder's files; it can be recorded after a new start",
@@ -477,7 +477,7 @@ attachment attach_to(pid_t process, const std::string& library,
     library_file = caller.make_file(std::string(recorder_name));
     start = load(caller, target, image, open, static_cast<int>(library_file));
     file = caller.make_file("tarn-record");
-    result.region = fmt::format("/proc/{}/fd/{}", process, file);
+    result.region = target.path_of(static_cast<int>(file));
     if (!prepare(result.region, true)) fail_in_use(process);
   }
   const auto hooked = static_cast<std::int64_t>(caller.call(start + stack, start + attach, file, library_file));

@@ -3,29 +3,73 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
+#include "profiler/base/failure.hpp"
 #include "profiler/launch/access.hpp"
 
 namespace tarn::command {
 
 remote_process::remote_process(pid_t process)
     : process_(process), memory_(::open(fmt::format("/proc/{}/mem", process).c_str(), O_RDWR | O_CLOEXEC)) {
-  if (memory_ < 0) fail_untraceable(process, errno);
+  if (memory_ >= 0) return;
+  const int error = errno;
+  char byte = 0;
+  iovec local_part{&byte, 1}, remote_part{nullptr, 1};
+  // The kernel checks the right before it looks at the address, which is never mapped.
+  if (::process_vm_readv(process, &local_part, 1, &remote_part, 1, 0) < 0 && errno != EFAULT)
+    fail_untraceable(process, error);
 }
-remote_process::~remote_process() { ::close(memory_); }
+remote_process::~remote_process() {
+  if (memory_ >= 0) ::close(memory_);
+  for (const int copy : copied_descriptors_) ::close(copy);
+}
 
 bool remote_process::read(remote_address address, void* target, std::size_t bytes) const {
-  return ::pread(memory_, target, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+  const auto expected = static_cast<ssize_t>(bytes);
+  if (memory_ >= 0) return ::pread(memory_, target, bytes, static_cast<off_t>(address)) == expected;
+  const iovec local_part{target, bytes}, remote_part{reinterpret_cast<void*>(address), bytes};
+  return ::process_vm_readv(process_, &local_part, 1, &remote_part, 1, 0) == expected;
 }
 bool remote_process::write(remote_address address, const void* source, std::size_t bytes) const {
-  return ::pwrite(memory_, source, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+  const auto expected = static_cast<ssize_t>(bytes);
+  if (memory_ >= 0) return ::pwrite(memory_, source, bytes, static_cast<off_t>(address)) == expected;
+  const iovec local_part{const_cast<void*>(source), bytes}, remote_part{reinterpret_cast<void*>(address), bytes};
+  return ::process_vm_writev(process_, &local_part, 1, &remote_part, 1, 0) == expected;
+}
+
+std::string remote_process::path_of(int descriptor) const {
+  if (memory_ >= 0) return fmt::format("/proc/{}/fd/{}", process_, descriptor);
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, process_, 0));
+  const auto copy = static_cast<int>(::syscall(SYS_pidfd_getfd, process, descriptor, 0));
+  const int error = errno;
+  ::close(process);
+  if (copy < 0) {
+    fail(exit_code::io_error,
+         "no permission to open the files of process {} ({}); in a container, add the capability DAC_OVERRIDE",
+         process_, system_error_text(error));
+  }
+  copied_descriptors_.push_back(copy);
+  return fmt::format("/proc/self/fd/{}", copy);
+}
+
+std::vector<int> remote_process::descriptors() const {
+  std::vector<int> numbers;
+  std::error_code error;  // unlike /proc/PID/fd, every user who may trace the process may list this folder
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fdinfo", process_), error))
+    numbers.push_back(std::atoi(entry.path().filename().c_str()));
+  return numbers;
 }
 
 std::string remote_process::text_at(remote_address address) const {

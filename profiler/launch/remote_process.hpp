@@ -24,18 +24,23 @@ struct remote_mapping {
 
 class remote_process {
  public:
-  // Throws a failure where the process may not be read.
+  // Throws a failure where the process may not be traced. Root without CAP_DAC_OVERRIDE may trace a process of another
+  // user, but open none of the files in /proc that belong to that user; system calls then take their place.
   explicit remote_process(pid_t process);
   remote_process(const remote_process&) = delete;
   remote_process& operator=(const remote_process&) = delete;
   ~remote_process();
 
   pid_t number() const { return process_; }
-  // Both return false where not all of it is mapped.
+  // Both return false where not all of it is mapped, and where the process itself may not write.
   bool read(remote_address address, void* target, std::size_t bytes) const;
   bool write(remote_address address, const void* source, std::size_t bytes) const;
   // Returns the text that begins at the address, up to its null, and at most 1,000 bytes of it.
   std::string text_at(remote_address address) const;
+
+  // Returns the path of a file that the process has open. It is valid as long as this object.
+  std::string path_of(int descriptor) const;
+  std::vector<int> descriptors() const;
 
   std::vector<remote_mapping> mappings() const;
   // Returns the start of the first mapping of a file whose path contains `name`; 0 if there is none.
@@ -53,7 +58,8 @@ class remote_process {
   }
 
   pid_t process_;
-  int memory_;
+  int memory_;  // negative where the kernel copies by process_vm_readv and process_vm_writev
+  mutable std::vector<int> copied_descriptors_;
 };
 
 }  // namespace tarn::command

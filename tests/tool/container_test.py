@@ -2,6 +2,7 @@
 """The command in a container, which tests/support/container.c stands for, and the container files of examples/."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -104,6 +105,24 @@ class Container(FolderTest):
         result = self.run_pod("beside")
         self.assertEqual(result.stdout, "recorder 3, program 3\n", result.stderr)
         self.assertRegex(result.stderr, r"^tarn: process \d+ has restricted its system calls \(seccomp\)[^\n]*\n$")
+
+    # In the user namespace of the tests above, the two users are one to the kernel.
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "only root has two users here")
+    def test_root_with_the_right_to_trace_alone_records_another_users_program(self):
+        self.folder.chmod(0o755)
+        limited = ["setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set"]
+        user = ["-all", "--reuid=1000", "--regid=1000", "--clear-groups"]
+        with subprocess.Popen([*limited, *user, self.root / "app/attached", "2"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as program:
+            self.assertEqual(program.stdout.readline(), "ready\n")
+            for start in ("loads the recorder", "takes over the region"):
+                with self.subTest(start=start):
+                    result = self.run_program(*limited, "-all,+sys_ptrace", self.root / "opt/bin/tarn", "record",
+                                              "--pid", str(program.pid), "--for", "1s", "-o", self.volume / "rec")
+                    self.assertIn(" stood still for ", result.stderr)
+                    self.assertGreater(self.report()["heap"]["allocations"], 1000)
+            program.stdin.close()
+            self.assertEqual((program.stdout.read(), program.wait(HANG_S)), ("0 wrong\n", 3))
 
 
 class Files(FolderTest):
