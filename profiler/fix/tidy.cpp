@@ -41,7 +41,9 @@ verdict tidy::judge(const std::string& check, const std::string& file, int line,
   arguments.insert(arguments.end(), units.begin(), units.end());
   const command::helper_result result = command::run_helper(arguments, "", false);
   verdict answer = verdict_of(result.output + '\n' + result.errors, check, is_for_all_units);
-  if (answer.level == certainty::silent && result.code != 0) {
+  // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
+  const bool ignores_argument = result.output.find("error: unknown argument: ") != std::string::npos;
+  if (answer.level == certainty::silent && result.code != 0 && !ignores_argument) {
     answer = {certainty::failed, result.errors.substr(0, result.errors.find('\n')), {}, {}};
   }
   return answer;

@@ -65,7 +65,7 @@ constinit std::uint64_t examined = 0;  // protected by the lock
 
 // Blocks of the list that a thread looks at before it makes a new one. If there are unused ones behind them, they come
 // forward: at most about a sixteenth of the list can be unused while new ones are made.
-constexpr int max_examined = 16;
+constexpr std::uint32_t max_examined = 16;
 
 // Leaves the block of a thread that ends. A fork in a signal handler between the two steps would otherwise find a block
 // that is left, and that is still to be pushed.
@@ -78,13 +78,13 @@ void leave_block(reader_block& block) noexcept {
   block.state.store(block_state::left, std::memory_order_release);
 }
 
-// Returns a block that nobody uses, or null. The caller holds the lock.
-reader_block* take_left_block() noexcept {
+// Returns a block that nobody uses, or null if there is none among the first `max_count`. The caller holds the lock.
+reader_block* take_left_block(std::uint32_t max_count) noexcept {
   for (reader_block* block = pushed.exchange(nullptr, std::memory_order_acquire); block != nullptr;) {
     left.put_first(*std::exchange(block, block->next_left));
   }
   reader_block* const first = left.first;
-  for (int count = 0; count < max_examined; ++count) {
+  for (std::uint32_t count = 0; count < max_count; ++count) {
     reader_block* const block = left.take_first();
     if (block == nullptr) break;
     ++examined;
@@ -185,9 +185,12 @@ reader_block* fresh_block() noexcept {
 reader_block& take_block(block_state new_state) {
   const platform::locked hold(lock);
   learn_barrier();
-  reader_block* block = take_left_block();
+  reader_block* block = take_left_block(max_examined);
   if (block == nullptr) {
     block = fresh_block();
+  }
+  if (block == nullptr) {  // without memory, the search may take long
+    block = take_left_block(block_count);
   }
   if (block == nullptr) {
     throw std::bad_alloc();

@@ -451,8 +451,9 @@ class Trials(FixTest):
         self.assertIn("values.reserve(", (ROOT / "program.cpp").read_text(encoding="utf-8"))
 
     def problems(self, *words):
+        # A line may also have a site for tarn-pooled, which has no patch here.
         return {site["line"]: site["problem"] for site in json.loads(self.fix("--json", *words))["sites"]
-                if site["check"] and (site["file"].endswith("program.cpp"))}
+                if site["check"] not in ("", "tarn-pooled") and site["file"].endswith("program.cpp")}
 
     def test_a_patch_that_breaks_the_build_or_the_check_is_not_kept(self):
         check = "! grep values.reserve program.cpp"

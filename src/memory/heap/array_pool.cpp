@@ -11,7 +11,8 @@ namespace {
 using namespace base::units;
 
 /// New memory comes in such blocks, so that arrays lie side by side and whole pages of them can go back.
-constexpr std::size_t block_of_arrays = 32 * sizeof(magazine);
+constexpr std::size_t block_of_arrays = 64_KiB;
+static_assert(block_of_arrays % sizeof(magazine) == 0);
 
 /// Fewer unneeded arrays than this are not worth a purge.
 constexpr std::size_t min_purged = 128_KiB / sizeof(magazine);
