@@ -292,6 +292,8 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
   const std::vector<replayed> results = replay_all(jobs);
   const bool is_complete = results.size() == jobs.size();
   for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
+    // A pair of calls has a cost above 0. Where the replay shows none, the cost model's estimate stands.
+    if (!is_above_noise(results[index].now, misprediction_rate_of(recording_))) continue;
     const combined_replay result = {results[index], predictor_.growth_of(replayed_changes[index]->sums)};
     for (const site* const site : replayed_changes[index]->sites) {
       replayed_[{site->number, site->merged_sites.size()}] = result;
@@ -322,7 +324,6 @@ std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& job
 }
 
 void analysis::correct_heap_cost(const site& site, const call_ns& now) {
-  if (now.overlapping == 0 && now.mispredicted == 0) return;  // it was not replayed
   const range before = predictor_.predict(site).now_ns;
   const range after = cost_of(now, as_double(site.sums[format::blocks]), site.error, misprediction_rate_of(recording_));
   range& heap_ns = whole_.heap_ns;

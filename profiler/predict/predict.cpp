@@ -379,6 +379,10 @@ range cost_of(const call_ns& call, double blocks, double error, std::optional<do
   return widened(bounds * blocks, std::max(error, prediction_error));
 }
 
+bool is_above_noise(const call_ns& cost, std::optional<double> misprediction_rate) {
+  return cost_of(cost, 1, 0, misprediction_rate).low > 0;
+}
+
 void correct(site_prediction& result, const site& site, const replayed& replayed,
              std::optional<double> misprediction_rate) {
   const auto of_all_blocks = [&](const call_ns& call) {

@@ -54,6 +54,9 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
 // Returns the cost of `blocks` calls as a replay measured it. `error` is the share by which the number of blocks may be
 // wrong.
 range cost_of(const call_ns& call, double blocks, double error, std::optional<double> misprediction_rate);
+// Returns whether a replay tells a cost at all. It subtracts two times, and their noise may be more than the
+// difference.
+bool is_above_noise(const call_ns& cost, std::optional<double> misprediction_rate);
 // Returns that share for the whole program: the processor's count of branch mispredictions divided by all allocations
 // and frees.
 std::optional<double> misprediction_rate_of(const format::recording& recording);

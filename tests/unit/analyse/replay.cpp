@@ -162,6 +162,27 @@ TEST(replay, too_few_allocations_or_too_much_memory_are_no_job) {
   EXPECT_TRUE(job_of(large, {one_site}).plans.empty());
 }
 
+TEST(replay, a_difference_within_the_noise_leaves_the_prices) {
+  format::recording recording = recording_of({{.blocks = 1'000'000, .size = 16, .own_frees = 1'000'000}}, 1);
+  recording.excerpts = excerpted(400, 0).excerpts;
+  const auto costs_after = [&](const call_ns& now) {
+    analysis analysis(recording, cheap_remedies());
+    analysis.replay(analysis.grouped_sites(), 1, [&](const std::vector<replay_job>& jobs) {
+      std::vector<replayed> results(jobs.size());
+      if (!results.empty()) results.front().now = now;
+      return results;
+    });
+    return std::pair(analysis.now_ns_of(analysis.grouped_sites().front()), analysis.whole().heap_ns);
+  };
+  EXPECT_DOUBLE_EQ(costs_after({40, 40, 40}).first.middle(), 40e6) << "it was replayed";
+  for (const call_ns& noise : {call_ns{-33, 27, 0}, call_ns{-14, -7, -8}, call_ns{}}) {
+    const auto [site_ns, heap_ns] = costs_after(noise);
+    EXPECT_DOUBLE_EQ(site_ns.low, 100e6) << noise.overlapping;
+    EXPECT_DOUBLE_EQ(site_ns.high, 101e6) << noise.overlapping;
+    EXPECT_DOUBLE_EQ(heap_ns.low, 100e6) << noise.overlapping;
+  }
+}
+
 TEST(replay, the_drop_in_is_predicted_from_whole_excerpts) {
   format::recording recording = excerpted(400, 300);
   recording.sites.push_back({0, {0x9000, 0x2000}});
