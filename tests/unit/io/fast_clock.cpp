@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -122,6 +123,16 @@ TEST(fast_clock, measures_the_rate_anew_after_a_pause_of_all_threads) {
   }
 }
 
+TEST(fast_clock, is_measured_by_brief_threads_together) {
+  machine host;
+  for (int thread = 0; thread < 100; ++thread) {
+    host.start_thread();
+    EXPECT_LE(largest_error(host, 10 * millisecond), 1'000);
+    const int readings = host.readings();
+    EXPECT_LE(readings, thread > 2 ? 1 : 2) << "thread " << thread;
+  }
+}
+
 TEST(log_time, is_right_before_1970) {
   const auto text_of = [](std::int64_t ns) {
     tarn::io::detail::formatted_second second;
@@ -135,6 +146,29 @@ TEST(log_time, is_right_before_1970) {
   EXPECT_EQ(text_of(-163'719'249'631'223'201), "1964-10-24T02:25:50.368776Z");
   EXPECT_EQ(text_of(std::numeric_limits<std::int64_t>::min()), "1677-09-21T00:12:43.145224Z");
   EXPECT_EQ(text_of(std::numeric_limits<std::int64_t>::max()), "2262-04-11T23:47:16.854775Z");
+}
+
+TEST(fast_clock, never_gets_the_halves_of_two_readings) {
+  tarn::detail::shared_reading shared;
+  std::atomic<bool> is_over = false;
+  const auto write = [&](std::uint64_t first) {
+    for (std::uint64_t tick = first; !is_over; tick += 2) shared.replace({tick, static_cast<std::int64_t>(3 * tick)});
+  };
+  std::thread odd_writer(write, 1), even_writer(write, 2);
+  int torn = 0, whole = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+    for (int attempt = 0; attempt < 1'000; ++attempt) {
+      const auto reading = shared.get();
+      torn += reading.monotonic_ns != static_cast<std::int64_t>(3 * reading.tick);
+      whole += reading.tick != 0;
+    }
+  }
+  is_over = true;
+  odd_writer.join();
+  even_writer.join();
+  EXPECT_EQ(torn, 0);
+  EXPECT_GT(whole, 0);
 }
 
 #if defined(__x86_64__)
