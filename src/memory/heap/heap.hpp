@@ -290,6 +290,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool visit(bool (*stop)() noexcept) noexcept;
   /// Does the same at once, whatever the owner does, unless it is in a slow path. Returns the bytes of the pages.
   std::size_t visit_now() noexcept;
+  /// Held during visit_now(). A fork takes it, so that no heap in the child is in the middle of a visit. It does not
+  /// exclude the purge helper, for which forks wait in another way.
+  static platform::mutex& visit_lock() noexcept;
   /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
   /// Restores the initial state, so that the record can serve another owner. Callers run release() first.

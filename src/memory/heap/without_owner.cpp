@@ -190,10 +190,19 @@ bool heap::is_worth_visiting() const noexcept {
          (free_bytes() + idle_front_bytes()) * registry::heap_count() >= min_visited_in_all;
 }
 
+platform::mutex& heap::visit_lock() noexcept {
+  constinit static platform::mutex lock{platform::lock_rank::user};
+  return lock;
+}
+
 // Two threads that visit at once exclude each other, and neither waits.
 std::size_t heap::visit_now() noexcept {
   std::size_t purged_bytes = 0;
-  if (space != &central() || policy.shared() || policy.exact() || !visits.try_visit()) {
+  if (space != &central() || policy.shared() || policy.exact()) {
+    return purged_bytes;
+  }
+  const platform::locked hold(visit_lock());
+  if (!visits.try_visit()) {
     return purged_bytes;
   }
   if (state.load(std::memory_order_acquire) == ownership::occupied) {

@@ -97,6 +97,7 @@ void before() noexcept {
   if (section.enter()) {
     streams::lock();
     for_added([](platform::mutex& lock) { lock.lock_for_fork(); });
+    heaps::heap::visit_lock().lock_for_fork();
     process_heap()->mutex.lock_for_fork();
     registry::lock().lock_for_fork();
     heaps::spaces::lock_all();
@@ -120,6 +121,7 @@ void after_in_parent() noexcept {
   heaps::spaces::unlock_all();
   registry::lock().unlock_after_fork();
   process_heap()->mutex.unlock_after_fork();
+  heaps::heap::visit_lock().unlock_after_fork();
   for_added([](platform::mutex& lock) { lock.unlock_after_fork(); });
   streams::unlock();
 }
@@ -147,6 +149,7 @@ void after_in_child() noexcept {
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();
   process_heap()->mutex.reset();
+  heaps::heap::visit_lock().reset();
   for_added([](platform::mutex& lock) { lock.reset(); });
   streams::reset();
 }
@@ -158,6 +161,8 @@ void open_locks_of_lost_helper() noexcept {
   heaps::central().lock().reset();
   heaps::spaces::open_all();
   pages::space::end_lost_purges();
+  // The helper may have visited the heap of an ended thread, which a thread of the child adopts: it would wait forever.
+  registry::for_all([](heaps::heap& visited) { visited.visits.reset_after_fork(); });
 }
 
 void hold_around_fork(platform::mutex& lock) noexcept {
