@@ -423,7 +423,8 @@ class BadInput(FixTest):
         self.assertRegex(problem, r"^clang-tidy cannot compile it: \S+/program.cpp:\d+: declaration of anonymous")
 
     def test_an_option_that_only_gcc_knows_is_no_obstacle(self):
-        self.assertIn(f"patch {PATCHES}: ", self.fix(build=self.build_with("-fconserve-stack")))
+        # clang-scan-deps ends at it: the patch for tarn-pooled, which asks other units, is one to review.
+        self.assertIn(f"patch {PATCHES - 1}: ", self.fix(build=self.build_with("-fconserve-stack")))
 
 
 class Trials(FixTest):
@@ -462,7 +463,8 @@ class Trials(FixTest):
         self.assertRegex(problems[line_of("loop")], r"^the check fails \(! grep values.*\): +values.reserve")
         self.assertRegex(problems[line_of("pointer")], r"^the build fails \(! grep make_shared.*\): .*std::make_shared")
         self.assertEqual(problems[line_of("rejecting")], "")
-        self.assertEqual(len(list((self.folder / "out").iterdir())), 5)
+        # Two patches have values.reserve, one has make_shared.
+        self.assertEqual(len(list((self.folder / "out").iterdir())), PATCHES - 3)
 
     def test_a_command_that_fails_without_a_patch(self):
         for words in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
