@@ -18,7 +18,7 @@ LINES = [
     ("scatter-10000", "10,000 blocks freed in random order"),
     ("slots-random", "1,000 slots of random sizes"),
     ("server-2t", "server mix, a quarter freed by the other thread"),
-    ("handoff-64", "producer → consumer, 64 bytes, less the queue"),
+    ("handoff-64", "producer → consumer, 64 bytes, with the queue"),
     ("thread", "a thread started and ended"),
     ("realloc-chain", "realloc, 16 bytes doubled to 64 KiB"),
     ("request-200", "a request of 200 blocks, freed at its end"),
@@ -79,16 +79,10 @@ def inline(rows, by_name):
 def lines_of_rows(rows, names):
     """A line for each of some rows: ns by allocator, and Tarn's ratio to the best of the others."""
     by_name = {row.name: row for row in rows}
-    net = summary.handoff_without_queue(rows)
     for name, words in names:
-        if name in net:
-            best = min(net[name][column] for column in COLUMNS if column != "tarn")
-            values = {column: max(net[name][column], 0.1) for column in COLUMNS}
-            yield line(words, values, f"{max(net[name]['tarn'], 0.1) / best:.2f}")
-        else:
-            row = by_name[name]
-            values = {column: row.results[column].value for column in COLUMNS}
-            yield line(words, values, f"{summary.ratio_to_best(row):.2f}")
+        row = by_name[name]
+        values = {column: row.results[column].value for column in COLUMNS}
+        yield line(words, values, f"{summary.ratio_to_best(row):.2f}")
 
 
 def lines_of_means(rows):
