@@ -13,8 +13,7 @@ namespace bench {
 
 inline constexpr const char* usage =
     "usage: PROGRAM facts | PROGRAM rows | PROGRAM row NAME REPETITIONS | PROGRAM steady STEPS plain|traced | PROGRAM "
-    "footprint "
-    "KIND\n";
+    "footprint KIND\n";
 
 template <class Front>
 int list_rows() {

@@ -156,12 +156,10 @@ limit limit_of(std::string_view text, double maximum) {
   const auto* const metric =
       std::find_if(metrics.begin(), metrics.end(), [&](const auto& candidate) { return take(left, candidate.first); });
   if (metric == metrics.end()) {
-    throw wrong_limit(
-        "\"" + std::string(text) +
-        "\" names no metric; the metrics are: allocations, bytes, copied bytes, remote frees, sites, peak, live at "
-        "end, "
-        "never freed, growth (a category may stand before these), cpu time, cpu share, heap share, lock waits, "
-        "system calls, violations");
+    throw wrong_limit("\"" + std::string(text) +
+                      "\" names no metric; the metrics are: allocations, bytes, copied bytes, remote frees, sites, "
+                      "peak, live at end, never freed, growth (a category may stand before these), cpu time, cpu "
+                      "share, heap share, lock waits, system calls, violations");
   }
   limit.metric = metric->second;
   for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {

@@ -183,10 +183,9 @@ void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis,
     if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
       refuse("the program still ran when the recording ended; use \"live at end\"");
     if (limit.metric == metric_kind::growth && !memory.has_trends)
-      refuse(
-          fmt::format("it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer "
-                      "one",
-                      count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots));
+      refuse(fmt::format(
+          "it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer one",
+          count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots));
   }
 }
 
@@ -212,8 +211,8 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
                                                                                        : "heap";
     if (limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted) {
       fail(exit_code::io_error,
-           "\"{}\" cannot be checked in {}: the program restricted its system calls (seccomp), and later "
-           "ones were not recorded",
+           "\"{}\" cannot be checked in {}: the program restricted its system calls (seccomp), and later ones were not "
+           "recorded",
            limit.text, path);
     }
     if (!recording.program.has_source(needed) || (needed == "heap" && !records_heap(recording)))

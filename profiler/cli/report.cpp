@@ -122,9 +122,8 @@ void add_report(CLI::App& application) {
             request->only = static_cast<analyse::heap_category>(std::find(categories.begin(), categories.end(), name) -
                                                                 categories.begin());
           },
-          "show only heap sites of one category: same-thread (freed by the thread that "
-          "allocates), cross-thread (freed by others), start-up (allocated before other threads start), kept (not "
-          "freed)")
+          "show only heap sites of one category: same-thread (freed by the thread that allocates), cross-thread (freed "
+          "by others), start-up (allocated before other threads start), kept (not freed)")
       ->type_name("NAME")
       ->check(CLI::IsMember(categories));
   command->add_option("--source", request->sources, "show only these sources")

@@ -35,15 +35,13 @@ experiment appserver() {
       "A server whose transient objects come from a pool of the thread's own spends less time on each request.";
   definition.claimed =
       "The text's running example is an application server: sessions are shared, the configuration is read-only, and "
-      "the reply buffer, which grows by appends, is transient and comes from a memory pool of its "
-      "thread, which is made beforehand and sized so that the server's footprint is predictable. The text gives no "
-      "figures.";
+      "the reply buffer, which grows by appends, is transient and comes from a memory pool of its thread, which is "
+      "made beforehand and sized so that the server's footprint is predictable. The text gives no figures.";
   definition.why =
       "The example server builds an HTML page of some rows for each request, under wrk with sixteen connections on "
       "loopback. Half of such a request is the kernel's work for the socket, which no allocator changes; of the rest, "
-      "strings "
-      "that grow by appends are most. An arena gives them memory by moving a pointer, and takes it back as a whole. On "
-      "two processors wrk takes its share, too, so that processor time tells more than requests in a second.";
+      "strings that grow by appends are most. An arena gives them memory by moving a pointer, and takes it back as a "
+      "whole. On two processors wrk takes its share, too, so that processor time tells more than requests in a second.";
   definition.unit = "request, of the server's processor time";
   definition.parameters = {{"seconds", "of load for each measurement, after one to warm up", {1}, {1}, 1, 60}};
   definition.quick_rounds = 1;

@@ -40,15 +40,13 @@ experiment categories() {
       "Objects classed as transient, shared and read-only shared need fewer locks than objects with a lock each.";
   definition.claimed =
       "An application server has three kinds of objects. The session manager is shared and needs a lock; the "
-      "configuration is read-only shared, made before the workers start; a "
-      "reply that grows by appends is transient, of one thread and one request. Only the first needs a lock. The text "
-      "gives no figures.";
+      "configuration is read-only shared, made before the workers start; a reply that grows by appends is transient, "
+      "of one thread and one request. Only the first needs a lock. The text gives no figures.";
   definition.why =
-      "The requests read three settings, append forty pieces to a reply, and touch one session. An "
-      "uncontended lock costs 10 to 20 ns, so that some fifty of them are most of "
-      "such a request; a contended one costs more, and a reader-writer lock is written by each reader. What is "
-      "read-only or of one thread is reached without. Two threads on two cores meet at the one lock "
-      "that is left for a small part of the time only.";
+      "The requests read three settings, append forty pieces to a reply, and touch one session. An uncontended lock "
+      "costs 10 to 20 ns, so that some fifty of them are most of such a request; a contended one costs more, and a "
+      "reader-writer lock is written by each reader. What is read-only or of one thread is reached without. Two "
+      "threads on two cores meet at the one lock that is left for a small part of the time only.";
   definition.unit = "request";
   definition.parameters = {{"requests", "in all", {100'000}, {10'000}, 1, 100'000'000},
                            {"pieces", "appended to a reply", {40}, {40}, 0, 100'000}};

@@ -60,17 +60,14 @@ experiment count_a() {
       "System calls cost an order of magnitude more than function calls: count the letter A by read, stdio, mmap.";
   definition.claimed =
       "The same program three times: one read for each byte takes 0.437 s and 408,889 calls, stdio's fgetc 0.038 s and "
-      "129, a mapping "
-      "0.009 s and about 25. So buffer, map, or redesign until fewer calls are left; but first know what your program "
-      "does.";
+      "129, a mapping 0.009 s and about 25. So buffer, map, or redesign until fewer calls are left; but first know "
+      "what your program does.";
   definition.why =
       "A system call costs some hundred nanoseconds, a byte from a buffer about one: the gap has grown, as processors "
-      "became faster and the way "
-      "into the kernel, with its barriers against side channels, did not. What comes after the calls is new: stdio "
-      "locks its stream for each byte once "
-      "there are threads, and the loop over single bytes is what is left, which vectors do 32 bytes at a time. A "
-      "mapping saves the copy and pays with page "
-      "faults, which is why with a cold cache a large read is faster than it.";
+      "became faster and the way into the kernel, with its barriers against side channels, did not. What comes after "
+      "the calls is new: stdio locks its stream for each byte once there are threads, and the loop over single bytes "
+      "is what is left, which vectors do 32 bytes at a time. A mapping saves the copy and pays with page faults, which "
+      "is why with a cold cache a large read is faster than it.";
   definition.unit = "byte";
   definition.parameters = {{"bytes", "of the file of words that is made", {408'850}, {100'000}, 1, 1'000'000'000}};
   definition.forms = {{"read, a byte each", "read-byte", role::original},

@@ -62,8 +62,7 @@ verdict judge(const result& result) {
     limits.replace(limits.size() - 2, 2, ".");
     judgement.text += fmt::format(
         "Atomic read-modify-writes for a block replaced, its own thread's and another's, and the processors that these "
-        "allow "
-        "a program which itself works 1,000 ns for each block: {}",
+        "allow a program which itself works 1,000 ns for each block: {}",
         limits);
   }
   return judgement;
@@ -80,17 +79,17 @@ experiment growth() {
       "their size.";
   definition.claimed =
       "The sources stop at the machines of their day: two processors, some threads, blocks of some kilobytes. Here "
-      "time and memory of a block are followed over orders of magnitude, and each "
-      "curve has an exponent, fitted by least squares to the logarithms: 0 does not grow, 1 is proportional.";
+      "time and memory of a block are followed over orders of magnitude, and each curve has an exponent, fitted by "
+      "least squares to the logarithms: 0 does not grow, 1 is proportional.";
   definition.why =
       "Time grows with live blocks for everybody, as blocks and what describes them leave the caches; an exponent near "
-      "0.3 is what misses alone give. Two processors cannot show what 64 would do, so what would limit "
-      "them is counted: each instruction of a block replaced is looked at. The model: an atomic read-modify-write on a "
-      "line that another processor wrote costs about 50 ns, and of those on one line only one can go on at a time. "
-      "With k of them for a block that takes t ns, more than t / (50 k) processors wait for each other (with w ns of "
-      "the program's own work for each block (t + w) / (50 k)), if all are on "
-      "one line; those on lines of one's own (a lock that nobody else wants) cost their time but limit nobody. "
-      "Blocks that another thread allocated are where the designs differ: each back alone, or many as one.";
+      "0.3 is what misses alone give. Two processors cannot show what 64 would do, so what would limit them is "
+      "counted: each instruction of a block replaced is looked at. The model: an atomic read-modify-write on a line "
+      "that another processor wrote costs about 50 ns, and of those on one line only one can go on at a time. With k "
+      "of them for a block that takes t ns, more than t / (50 k) processors wait for each other (with w ns of the "
+      "program's own work for each block (t + w) / (50 k)), if all are on one line; those on lines of one's own (a "
+      "lock that nobody else wants) cost their time but limit nobody. Blocks that another thread allocated are where "
+      "the designs differ: each back alone, or many as one.";
   definition.unit = "block replaced, of one processor's time";
   definition.parameters = {{"steps", "blocks that are replaced, in all", {400'000}, {50'000}, 1, 100'000'000},
                            {"replaced", "blocks that are replaced instruction by instruction", {1000}, {300}, 1, 1000}};

@@ -42,8 +42,8 @@ verdict judge_threads(const result& result, const std::string& shared, const std
                                           : claim_outcome::no,
                     {}};
   judgement.text = fmt::format(
-      "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
-      "takes {} times as long beside {} threads as beside one for each processor. ",
+      "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it takes {} "
+      "times as long beside {} threads as beside one for each processor. ",
       times_text(gains), two_digits(flat), max_threads(result));
   const std::vector<double> today = result.ratios(by_threads, "glibc", private_heap),
                             best = result.ratios(by_threads, best_other, private_heap),
@@ -51,8 +51,7 @@ verdict judge_threads(const result& result, const std::string& shared, const std
   if (glibc > 0) {
     judgement.text += fmt::format(
         "But the process's heap of today has a cache for each thread: glibc's takes {} times as long, and a private "
-        "heap "
-        "gains {} on it. ",
+        "heap gains {} on it. ",
         two_digits(glibc), times_text(today));
   }
   judgement.text +=
@@ -79,8 +78,7 @@ verdict judge_heap_demo(const result& result) {
   if (largest_gain == 0) return judgement;
   judgement.text += fmt::format(
       " By size: against glibc with one arena and no cache, which is the article's heap today, private heaps are up to "
-      "{} "
-      "times faster",
+      "{} times faster",
       two_digits(largest_gain));
   judgement.text += min_gain_at > gains_at
                         ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
@@ -101,15 +99,11 @@ std::vector<form> locked_forms() {
 
 constexpr const char* why_threads =
     "An allocation and its free take a few nanoseconds, a lock that is not free some hundred: its cache line moves "
-    "between the "
-    "processors, and a thread that sleeps must be woken. Every malloc of today therefore keeps a few free blocks for "
-    "each thread, "
-    "and its time hardly grows with threads; glibc's keeps seven of each size, up to 1,032 bytes, and shares arenas "
-    "among threads "
-    "beyond. The times are those of one processor: a line that stays level means that threads do not hold up each "
-    "other. "
-    "What is left for a private heap is what the look-up of the thread, the size and the owner cost, and to be given "
-    "back whole.";
+    "between the processors, and a thread that sleeps must be woken. Every malloc of today therefore keeps a few free "
+    "blocks for each thread, and its time hardly grows with threads; glibc's keeps seven of each size, up to 1,032 "
+    "bytes, and shares arenas among threads beyond. The times are those of one processor: a line that stays level "
+    "means that threads do not hold up each other. What is left for a private heap is what the look-up of the thread, "
+    "the size and the owner cost, and to be given back whole.";
 
 }  // namespace
 
@@ -119,20 +113,16 @@ experiment heap_demo() {
   definition.source = source_3;
   definition.claim =
       "With one shared heap time grows steeply with threads; private heaps stay flat, and are 9 to 43 times faster "
-      "from 1 KB to "
-      "just below 64 KB.";
+      "from 1 KB to just below 64 KB.";
   definition.claimed =
       "HeapDemo's threads do nothing but allocate and free, 200,000 times each, on Windows NT 4. With the process's "
-      "heap, one "
-      "critical section around it, time grows steeply with threads; with a heap for each thread it does not. From 1 KB "
-      "to just "
-      "below 64 KB and four threads private heaps are 9 to 43 times faster; below 1 KB and above 61,432 bytes there is "
-      "nothing to "
-      "gain, there because the operating system's own work dominates.";
+      "heap, one critical section around it, time grows steeply with threads; with a heap for each thread it does not. "
+      "From 1 KB to just below 64 KB and four threads private heaps are 9 to 43 times faster; below 1 KB and above "
+      "61,432 bytes there is nothing to gain, there because the operating system's own work dominates.";
   definition.why =
       std::string(why_threads) +
-      " Above 128 KiB glibc would ask the kernel for each block, but it learns from the first free and keeps blocks "
-      "up to 32 MiB; what the article met at 61,432 bytes is met by whoever still gives each block back.";
+      " Above 128 KiB glibc would ask the kernel for each block, but it learns from the first free and keeps blocks up "
+      "to 32 MiB; what the article met at 61,432 bytes is met by whoever still gives each block back.";
   definition.unit = "allocation and its free, of one processor's time";
   definition.parameters = {
       {"allocations", "of each thread; less where blocks are above 64 KiB", {200'000}, {20'000}, 1, 100'000'000}};
@@ -190,15 +180,11 @@ experiment heap_demo_2() {
       "A class of 1,024 bytes whose base class gives it the thread's own heap: time stays flat with threads.";
   definition.claimed =
       "HeapDemo2's threads create and destroy an object of 1,024 bytes. An abstract base class with its own new and "
-      "delete puts it "
-      "on the thread's private heap; without the base class it comes from the heap of the process. One word in the "
-      "class's "
-      "declaration is all that the program changes.";
-  definition.why =
-      std::string(why_threads) +
-      " With the class known at compile time, new and delete of tarn::pooled are a few instructions inline, as "
-      "those of a "
-      "pool written by hand; but any thread may delete the object.";
+      "delete puts it on the thread's private heap; without the base class it comes from the heap of the process. One "
+      "word in the class's declaration is all that the program changes.";
+  definition.why = std::string(why_threads) +
+                   " With the class known at compile time, new and delete of tarn::pooled are a few instructions "
+                   "inline, as those of a pool written by hand; but any thread may delete the object.";
   definition.unit = "object, of one processor's time";
   definition.parameters = {{"allocations", "objects that each thread makes", {200'000}, {20'000}, 1, 100'000'000}};
   definition.forms = mallocs();

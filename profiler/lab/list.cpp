@@ -16,8 +16,7 @@ verdict judge(const result& result) {
   verdict judgement{mean >= 3 ? claim_outcome::yes : mean >= 1.2 ? claim_outcome::partly : claim_outcome::no, {}};
   judgement.text = fmt::format(
       "The original's pools were 3.8 to 8.4 times faster than its malloc; the same pool is {} faster than today's "
-      "glibc "
-      "(on the mean {}).",
+      "glibc (on the mean {}).",
       times_text(ratios), two_digits(mean));
   const double behind = geometric_mean(peers);
   if (!pooled.empty()) {
@@ -51,9 +50,8 @@ experiment list_experiment() {
       "malloc of those days searched a list of all blocks. Today each has a cache of free blocks for each size and "
       "thread, so what is left to gain is the call, the look-up of the size and the words around each block: glibc's "
       "cache holds seven blocks of a size, beyond which its lists and their merging show; the others are near the "
-      "pool. "
-      "A list in the free blocks must read each block that it hands out. An array of addresses need not, which is why "
-      "Tarn's forms keep up with a pool that serves one thread only.";
+      "pool. A list in the free blocks must read each block that it hands out. An array of addresses need not, which "
+      "is why Tarn's forms keep up with a pool that serves one thread only.";
   definition.unit = "node";
   definition.parameters = {{"total", "nodes that are made in all", {2'000'000}, {500'000}, 1, 1'000'000'000}};
   definition.forms = mallocs();

@@ -45,8 +45,8 @@ verdict judge(const result& result) {
              own_free = result.ratio(by_cores, best_other, "tarn::lock_free_pool", 2);
   if (shared && best) {
     judgement.text += fmt::format(
-        "Magazines over one depot (tarn::shared_pool) are {} times faster than the mutex and take {} times the "
-        "time of the fastest other",
+        "Magazines over one depot (tarn::shared_pool) are {} times faster than the mutex and take {} times the time of "
+        "the fastest other",
         two_digits(*shared), two_digits(1 / *best));
     judgement.text += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
                                : std::string(".");
@@ -65,24 +65,18 @@ experiment lock_cost() {
       "A lock-free pool allocates in a quarter of the time of one behind a mutex; spin locks lose badly on one core.";
   definition.claimed =
       "One thread allocates from a pool, another frees into it. On two cores Alloc and Free behind a mutex take 0.857 "
-      "and 0.755, behind a "
-      "spin lock 0.573 and 0.551, lock-free 0.243 and 0.200 (the note names no unit; it is likely the microsecond). On "
-      "one core a spin lock "
-      "takes twice the time and more. The lock-free list compares and swaps its head; a tag beside the head keeps the "
-      "same block from being "
-      "taken for the same list (the ABA problem), which the note's own code leaves half open.";
+      "and 0.755, behind a spin lock 0.573 and 0.551, lock-free 0.243 and 0.200 (the note names no unit; it is likely "
+      "the microsecond). On one core a spin lock takes twice the time and more. The lock-free list compares and swaps "
+      "its head; a tag beside the head keeps the same block from being taken for the same list (the ABA problem), "
+      "which the note's own code leaves half open.";
   definition.why =
       "What costs is that both threads write one cache line. A lock adds a second line and, where the threads meet, "
-      "the sleep of one of "
-      "them; the compare-and-swap is one write, to one line. An order of magnitude is gained only by not sharing: "
-      "batches of blocks that each "
-      "thread keeps, exchanged as a whole. On one core nobody can be met while he runs, and an uncontended lock costs "
-      "some nanoseconds; but a thread "
-      "that is interrupted while it holds a spin lock lets all others spin until their time slices end. Such "
-      "interruptions are rare with "
-      "short holds, so that it shows in the locks' own row (lock cpu ns) more than in Alloc and Free, whose threads "
-      "wait for each other at "
-      "the queue and give the processor away there.";
+      "the sleep of one of them; the compare-and-swap is one write, to one line. An order of magnitude is gained only "
+      "by not sharing: batches of blocks that each thread keeps, exchanged as a whole. On one core nobody can be met "
+      "while he runs, and an uncontended lock costs some nanoseconds; but a thread that is interrupted while it holds "
+      "a spin lock lets all others spin until their time slices end. Such interruptions are rare with short holds, so "
+      "that it shows in the locks' own row (lock cpu ns) more than in Alloc and Free, whose threads wait for each "
+      "other at the queue and give the processor away there.";
   definition.unit = "Alloc and its Free, in the calls";
   definition.parameters = {{"pairs", "blocks that are allocated and freed", {100'000}, {30'000}, 1, 100'000'000}};
   definition.forms = {{"mutex", "mutex", role::original},

@@ -238,11 +238,10 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
     }
     ::usleep(1000);
   }
-  fail(
-      exit_code::io_error,
-      "process {}: no thread came to a place where it can load the recorder; they are in malloc, the loader, or a wait "
-      "that nothing interrupts; try again",
-      process.number());
+  fail(exit_code::io_error,
+       "process {}: no thread came to a place where it can load the recorder; they are in malloc, the loader, or a "
+       "wait that nothing interrupts; try again",
+       process.number());
 }
 
 // Returns the address of a function of the C library; 0 if it has none.

@@ -218,12 +218,11 @@ std::uint64_t ask(int connection, std::uint64_t requests) {
     lines.clear();
     for (std::uint64_t left = std::min(at_once, requests - request); left > 0; --left, ++request) {
       char line[200];
-      const int length =
-          std::snprintf(line, sizeof line,
-                        "msg user-%llu@promotion-2010.example ~/public/answers/%llu state away for lunch, "
-                        "back at %llu o'clock\n",
-                        static_cast<unsigned long long>(request % 1000), static_cast<unsigned long long>(request),
-                        static_cast<unsigned long long>(request % 24));
+      const int length = std::snprintf(
+          line, sizeof line,
+          "msg user-%llu@promotion-2010.example ~/public/answers/%llu state away for lunch, back at %llu o'clock\n",
+          static_cast<unsigned long long>(request % 1000), static_cast<unsigned long long>(request),
+          static_cast<unsigned long long>(request % 24));
       lines.append(line, static_cast<std::size_t>(length));
     }
     write_all(connection, lines);

@@ -56,11 +56,10 @@ constexpr void result_stays_inside() {
                 "the function must accept the values as T&, or as const T& where they can only be read");
   runs_before_it_returns<Function, Arguments...>();
   if constexpr (std::is_invocable_v<Function, Arguments...> && !is_coroutine<Function, Arguments...>) {
-    static_assert(
-        !may_refer<std::invoke_result_t<Function, Arguments...>>::value,
-        "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
-        "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside; where the object lives on by "
-        "design, return tarn::outlives(pointer)");
+    static_assert(!may_refer<std::invoke_result_t<Function, Arguments...>>::value,
+                  "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
+                  "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside; where the object lives "
+                  "on by design, return tarn::outlives(pointer)");
   }
 }
 

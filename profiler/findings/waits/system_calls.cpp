@@ -170,10 +170,9 @@ std::string remedy_for(const call_site& site, const std::string& library) {
       if (is_one_of(site.name, of_files)) return "many files one after another: tarn::io::batch asks for all at once";
       return "one after another: make them together where there is a call for it";
     case call_category::memory:
-      return site.name == "mprotect"
-                 ? ""
-                 : "if the heap calls it: tarn run, whose heaps keep memory for a while, or reserve what grows; "
-                   "if threads begin and end: keep them";
+      return site.name == "mprotect" ? ""
+                                     : "if the heap calls it: tarn run, whose heaps keep memory for a while, or "
+                                       "reserve what grows; if threads begin and end: keep them";
     case call_category::waits:
       if (site.name == "sched_yield") return "a loop that waits: tarn::spin_mutex, or a condition variable";
       return {};

@@ -88,10 +88,9 @@ TEST(double_free, is_not_said_of_two_threads_in_one_heap) {
   EXPECT_EQ(child_ending.signal, SIGABRT);
   EXPECT_EQ(child_ending.error.substr(0, child_ending.error.find(" at ")), "tarn: heap \"lane\" is used")
       << child_ending;
-  EXPECT_NE(
-      child_ending.error.find(" while another thread uses it\ntarn: let one thread at a time allocate from a heap; "
-                              "other threads free its blocks through tarn::current()\n"),
-      std::string::npos)
+  EXPECT_NE(child_ending.error.find(" while another thread uses it\ntarn: let one thread at a time allocate from a "
+                                    "heap; other threads free its blocks through tarn::current()\n"),
+            std::string::npos)
       << child_ending;
 }
 #endif

@@ -210,11 +210,10 @@ TEST_F(log_test, a_forked_child_drops_its_lines_and_counts_them) {
     return static_cast<int>(http.dropped_lines());
   });
   EXPECT_EQ(child.status, 2);
-  EXPECT_TRUE(std::regex_match(
-      child.error,
-      std::regex("tarn: journal " + path_ +
-                 ": process \\d+ is a forked child of the one that opened it, so its log lines are dropped: "
-                 "open a journal after fork\\(\\) or daemon\\(\\)\n")))
+  EXPECT_TRUE(
+      std::regex_match(child.error, std::regex("tarn: journal " + path_ +
+                                               ": process \\d+ is a forked child of the one that opened it, so its log "
+                                               "lines are dropped: open a journal after fork\\(\\) or daemon\\(\\)\n")))
       << child.error;
   http.info("parent again");
   EXPECT_EQ(http.dropped_lines(), 0u);

@@ -213,10 +213,8 @@ TEST(writer, a_destructor_that_cannot_flush_says_so) {
     writer output("/dev/full");
     output.write("12345");
   });
-  EXPECT_EQ(
-      full,
-      (support::ending{.error = "tarn: /dev/full: cannot be written at offset 0: No space left on device; 5 bytes that "
-                                "were not flushed are lost\n"}));
+  EXPECT_EQ(full, (support::ending{.error = "tarn: /dev/full: cannot be written at offset 0: No space left on device; "
+                                            "5 bytes that were not flushed are lost\n"}));
   const auto closing = support::in_child([] {
     const io_test::fake::scoped_hook hook(
         [](const call& system_call) { return system_call.kind == kind::close ? verdict{.error = EDQUOT} : verdict{}; });

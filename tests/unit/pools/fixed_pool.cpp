@@ -261,8 +261,8 @@ TEST(fixed_pool_death, blocks_of_another_pool_are_named) {
     blocks.for_each_live([](void*) {});
   };
   EXPECT_DEATH(free_interior(),
-               "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: 16 bytes into the 32-byte "
-               "block at 0x[0-9a-f]+\n");
+               "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: 16 bytes into the 32-byte block at "
+               "0x[0-9a-f]+\n");
 }
 
 TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
@@ -270,8 +270,7 @@ TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
   void* const block = blocks.allocate();
   blocks.release();
   EXPECT_DEATH(blocks.deallocate(block),
-               "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block "
-               "of this pool\n");
+               "^tarn: pool \"frames\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of this pool\n");
 }
 
 #if !TARN_CHECKS  // the block itself is reported before
@@ -284,10 +283,9 @@ TEST(fixed_pool_death, more_free_blocks_than_there_are_is_named) {
     blocks.deallocate(block);
     blocks.clear();
   };
-  EXPECT_DEATH(
-      often(),
-      "^tarn: pool \"frames\" at 0x[0-9a-f]+: 11 blocks are free, but the pool has 10: some were freed twice, or "
-      "came from another pool\n");
+  EXPECT_DEATH(often(),
+               "^tarn: pool \"frames\" at 0x[0-9a-f]+: 11 blocks are free, but the pool has 10: some were freed twice, "
+               "or came from another pool\n");
 }
 #endif
 #endif

@@ -200,8 +200,7 @@ TEST(lock_free_pool_death, foreign_blocks_are_named) {
   void* const block = pool.allocate();
   int local = 0;
   EXPECT_DEATH(pool.deallocate(&local),
-               "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of "
-               "this pool\n");
+               "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of this pool\n");
   EXPECT_DEATH(pool.deallocate(static_cast<char*>(block) + 8),
                "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: 8 bytes into the 32-byte block at ");
 }

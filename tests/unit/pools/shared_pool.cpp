@@ -277,8 +277,7 @@ TEST(shared_pool_death, a_double_free_is_named_at_once) {
                "^tarn: pool \"all\" at 0x[0-9a-f]+: double free of the 8-byte block at 0x[0-9a-f]+\n");
   shared_pool<std::uint64_t> second_pool;
   EXPECT_DEATH(pool.destroy(second_pool.create(1u)),
-               "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a "
-               "block of this pool\n");
+               "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of this pool\n");
 }
 #endif
 

@@ -337,10 +337,9 @@ TEST(application, names_a_thread_that_may_take_its_signals) {
               earlier_thread.join();
               return result;
             }),
-            expected_ending(
-                0,
-                "construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, because "
-                "they are not blocked in the thread early\n"));
+            expected_ending(0,
+                            "construct it before other threads start: SIGHUP, SIGINT and SIGTERM may end the process, "
+                            "because they are not blocked in the thread early\n"));
 }
 
 TEST(application, is_not_started_with_a_negative_deadline) {

@@ -166,8 +166,8 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
   } catch (const tarn::publish_refused& refused) {
     const std::string text = refused.what();
     const std::string start =
-        "tarn: reloadable \"number\": not published: 2 replaced versions are still read, the oldest, "
-        "version 1, by thread " +
+        "tarn: reloadable \"number\": not published: 2 replaced versions are still read, the oldest, version 1, by "
+        "thread " +
         std::to_string(thread) + " \"slow \"one\"\" for ";
     EXPECT_EQ(text.substr(0, start.size()), start);
   }
@@ -457,10 +457,9 @@ int publish_without_barriers() {
       return 4;
     } catch (const tarn::publish_refused& refused) {
       if (refused.what() !=
-          std::string(
-              "tarn: reloadable \"routes\": not published: 2 replaced versions are kept, because the kernel now "
-              "refuses membarrier(2), which tells whether they are read: allow it in the seccomp filter, or set "
-              "the filter before the first read")) {
+          std::string("tarn: reloadable \"routes\": not published: 2 replaced versions are kept, because the kernel "
+                      "now refuses membarrier(2), which tells whether they are read: allow it in the seccomp filter, "
+                      "or set the filter before the first read")) {
         std::fputs(refused.what(), stderr);
         return 5;
       }

@@ -174,11 +174,10 @@ TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
       void* const block = lane.allocate(bytes);
       std::string expected;
       std::thread([&] {
-        expected =
-            "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
-            std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
-            " may use this strict heap\ntarn: free the block in the thread of its heap, or create the heap without "
-            "is_strict\n";
+        expected = "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
+                   std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
+                   " may use this strict heap\ntarn: free the block in the thread of its heap, or create the heap "
+                   "without is_strict\n";
         static_cast<void>(write(STDERR_FILENO, expected.data(), expected.size()));
         give(block);
       }).join();

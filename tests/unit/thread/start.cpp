@@ -139,22 +139,19 @@ TEST(start, options_come_from_the_environment) {
 }
 
 TEST(start, initial_memory_that_is_missing_is_reported_once) {
-  EXPECT_EQ(
-      run_again("no initial", {{"TARN_INITIAL", "100M"}}),
-      (ending{.signal = 0,
-              .status = 0,
-              .error = "tarn[PID] PROGRAM: option TARN_INITIAL: there is no memory for 104857600 bytes; threads start "
-                       "without\n"}));
+  EXPECT_EQ(run_again("no initial", {{"TARN_INITIAL", "100M"}}),
+            (ending{.signal = 0,
+                    .status = 0,
+                    .error = "tarn[PID] PROGRAM: option TARN_INITIAL: there is no memory for 104857600 bytes; threads "
+                             "start without\n"}));
 }
 
 TEST(start, a_malformed_option_is_reported_once) {
-  EXPECT_EQ(
-      run_again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
-      (ending{.signal = 0,
-              .status = 0,
-              .error =
-                  "tarn[PID] PROGRAM: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; "
-                  "500 is used\n"}));
+  EXPECT_EQ(run_again("started", {{"TARN_PURGE_DELAY_MS", "abc"}}),
+            (ending{.signal = 0,
+                    .status = 0,
+                    .error = "tarn[PID] PROGRAM: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 "
+                             "to 3600000; 500 is used\n"}));
 }
 
 // Without address space for its tables the engine refuses everything, and reports it in the way of each function.
