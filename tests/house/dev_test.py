@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The front door with the machine behind it faked: what ./dev installs, when, and what it says when it cannot.
 
-A copy of ./dev runs with a PATH of small stand-ins that note how they are called.
+A copy of ./dev and packages.sh runs with a PATH of small stand-ins that note how they are called.
 """
 
 import os
@@ -49,7 +49,8 @@ class Dev(unittest.TestCase):
         self.path = self.machine / "bin"
         self.project.mkdir()
         self.path.mkdir()
-        shutil.copy(PROJECT / "dev", self.project)
+        for name in "dev", "packages.sh":
+            shutil.copy(PROJECT / name, self.project)
         (self.project / "packages.txt").write_text(
             "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\nfix: one\ncheck:\n"
             "clang: four\nappserver: one\narm: cross?\n", encoding="utf-8")
