@@ -1,6 +1,7 @@
 #include "profiler/tidy/edit_check.hpp"
 
 #include <clang/Lex/HeaderSearch.h>
+#include <clang/Lex/Lexer.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <llvm/ADT/STLExtras.h>
@@ -41,6 +42,22 @@ bool is_same_edit(const clang::FixItHint& first, const clang::FixItHint& second)
 bool is_same(const verdict& first, const verdict& second) {
   return first.level == second.level && first.edits.size() == second.edits.size() &&
          std::equal(first.edits.begin(), first.edits.end(), second.edits.begin(), is_same_edit);
+}
+
+// Returns the end of the `#pragma once`, or of the include guard, that begins a file; else an invalid location.
+SourceLocation end_of_guard(const clang::SourceManager& sources, const clang::LangOptions& language,
+                            clang::FileID file) {
+  clang::Lexer lexer(file, sources.getBufferOrFake(file), sources, language);
+  std::vector<clang::Token> tokens(6);
+  for (clang::Token& token : tokens) lexer.LexFromRawLexer(token);
+  const auto is_word = [&](std::size_t index, llvm::StringRef word) {
+    return tokens[index].is(clang::tok::raw_identifier) && tokens[index].getRawIdentifier() == word;
+  };
+  if (!tokens[0].is(clang::tok::hash)) return {};
+  if (is_word(1, "pragma") && is_word(2, "once")) return tokens[2].getEndLoc();
+  const bool is_guard = is_word(1, "ifndef") && tokens[3].is(clang::tok::hash) && is_word(4, "define") &&
+                        tokens[2].is(clang::tok::raw_identifier) && is_word(5, tokens[2].getRawIdentifier());
+  return is_guard ? tokens[5].getEndLoc() : SourceLocation();
 }
 
 }  // namespace
@@ -126,8 +143,14 @@ void edit_check::onEndOfTranslationUnit() {
       for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
       if (!result.header.empty()) {
         const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
-        if (const auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">"))
+        if (auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">")) {
+          // A file without includes would get it above everything.
+          const SourceLocation start = sources_->getLocForStartOfFile(file);
+          const SourceLocation guard = end_of_guard(*sources_, getLangOpts(), file);
+          if (guard.isValid() && include->RemoveRange.getBegin() == start)
+            include = clang::FixItHint::CreateInsertion(guard, "\n\n#include <" + result.header + ">");
           diagnostic << *include;
+        }
       }
     }
     for (const obstacle& note : result.notes) {

@@ -163,6 +163,19 @@ class Whole(unittest.TestCase):
                                sites=sites)
             self.assertIn(answer, result.stdout)
 
+    def test_an_include_stands_below_the_guard_of_a_header(self):
+        body = "struct node {\n  node() {}\n};\n"
+        pooled = body.replace("node {", "node : public tarn::pooled<node> {", 1)
+        unit = self.write("unit.cpp", '#include "node.hpp"\nnode* make_node() { return new node; }\n')
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(unit), "line": 2, "check": "tarn-pooled", "bytes": 0}]}))
+        for guard, end in ("#pragma once", ""), ("// Of Ann.\n#ifndef NODE\n#define NODE", "#endif\n"):
+            header = self.write("node.hpp", f"{guard}\n\n// A node.\n{body}{end}")
+            self.tidy(unit, "--header-filter=.*", "--fix", f"--extra-arg=-I{INCLUDES}", checks="tarn-pooled",
+                      sites=sites)
+            self.assertEqual(header.read_text(encoding="utf-8"),
+                             f"{guard}\n\n#include <tarn/pooled.hpp>\n\n// A node.\n{pooled}{end}")
+
     def test_nothing_is_recycled_without_a_recording(self):
         unit = self.write("unit.cpp", RECYCLING.removeprefix("#pragma once\n"))
         result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", checks="tarn-recycle")
