@@ -77,6 +77,10 @@ class Summary(unittest.TestCase):
         shown = text.malloc_table(rows, ["glibc", "tarn"]).splitlines()
         self.assertEqual([line.endswith("!") for line in shown if line.startswith(("slow", "even"))], [True, False])
 
+    def test_a_line_may_end_early(self):
+        table = text.lay_out(["program", "ratio", "memory"], [["plain", "1", "9 MiB"], ["heaptrack", "failed"]])
+        self.assertEqual(table.splitlines()[2:], ["plain           1   9 MiB", "heaptrack  failed"])
+
 
 class Pools(unittest.TestCase):
     COLUMNS = [Column("glibc", ("m",), family="malloc"), Column("peer", ("m",), family="malloc"),

@@ -300,7 +300,7 @@ def line(program, results, name):
     plain = statistics.median(result["seconds"] for result in results["plain"])
     mine = results[name]
     if mine is None:
-        return [f"  {name}", "failed", "", "", "", "", ""]
+        return [f"  {name}", "failed"]
     plain_kib = statistics.median(result["kib"] for result in results["plain"])
     kib = statistics.median(result["kib"] for result in mine)
     # Of a small program the kernel reports what this script had when it started it.
@@ -313,7 +313,7 @@ def line(program, results, name):
         base = plain / program.events * 1e9
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
-        return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory, "", ""]
+        return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory]
     all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
     account = ""
     if "reported" in mine[0]:

@@ -15,7 +15,8 @@ def number(value):
 
 
 def lay_out(heads, lines):
-    """Left-aligned first column, the others right-aligned."""
+    """Left-aligned first column, the others right-aligned; a line may have fewer cells than there are heads."""
+    lines = [[*line, *[""] * (len(heads) - len(line))] for line in lines]
     widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
     shown = []
     for line in [heads, *lines]:
