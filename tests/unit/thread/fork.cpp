@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "memory/thread/threads.hpp"
 #include "platform/fake/platform.hpp"
 #include "platform/platform.hpp"
+#include "support/call_filter.h"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"
 #include "support/worker.hpp"
@@ -274,6 +276,51 @@ TEST(fork, works_while_another_thread_gives_memory_back) {
   platform::fake::call_at_purge(nullptr);
   EXPECT_TRUE(heaps::central().is_valid());
   give(live_block);
+}
+
+// A signal handler stops a visit in the middle, where it asks for its barrier: there the heap is marked as visited. The
+// handler waits until the fork is over in the parent, or waits for the visit. Then the call fails, and the visit ends.
+struct stopped_visit {
+  static inline std::atomic<bool> has_stopped{false};
+  static inline std::atomic<bool> is_forked{false};
+  static void stop(int) {
+    const std::uint64_t before = platform::fake::kernel_calls();
+    if (has_stopped.exchange(true)) {
+      return;  // the visitor asks again
+    }
+    while (!is_forked && platform::fake::kernel_calls() == before) {
+      sched_yield();
+    }
+  }
+};
+
+TEST(fork, waits_until_nobody_visits_a_heap_that_the_child_may_adopt) {
+  give(take(1));
+  heaps::heap* idle = nullptr;
+  std::thread([&] { idle = (give(take(64)), static_cast<heaps::heap*>(detail::local)); }).join();
+  ASSERT_EQ(idle->state.load(), ownership::idle);
+  std::signal(SIGSYS, stopped_visit::stop);
+  std::atomic<bool> is_refused{false};
+  std::thread visitor([&] {
+    if (filter_call(SYS_membarrier, SECCOMP_RET_TRAP) != 0) {  // in this thread only
+      is_refused = stopped_visit::has_stopped = true;
+      return;
+    }
+    idle->visit_now();
+  });
+  while (!stopped_visit::has_stopped) {
+    sched_yield();
+  }
+  EXPECT_FALSE(is_refused) << "the kernel refuses filters";
+  EXPECT_EQ(in_child([&] {
+              alarm(20);  // a thread that adopts a visited heap waits for ever
+              bool is_adopted = false;
+              std::thread([&] { is_adopted = (give(take(64)), detail::local == idle); }).join();
+              return is_adopted ? 0 : 1;
+            }),
+            ending{});
+  stopped_visit::is_forked = true;
+  visitor.join();
 }
 
 TEST(fork, works_in_a_child_of_a_child) {
