@@ -48,7 +48,7 @@ tarn_package(tarn-tools devel "profiler of heap, locks, system calls and CPU tim
 call sites where threads lose time, with a remedy and its expected gain for
 each. It also compares recordings, exports them to other tools, and runs a
 program on the malloc of the package tarn-malloc."
-  DEPENDS "tarn-malloc ${same}" SUGGESTS "tarn-lab ${same}")
+  DEPENDS "tarn-malloc ${same}" SUGGESTS "tarn-lab ${same}" libcurl4)
 tarn_package(tarn-lab devel "experiments about the cost of memory and locks"
 "The command tarn lab runs and compares these programs. They show on the own
 machine what pools, arenas, false sharing, locks and the order of memory cost,

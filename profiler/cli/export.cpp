@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/base/output_file.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/labels.hpp"
 #include "profiler/export/formats.hpp"
 #include "profiler/export/gzip.hpp"
 #include "profiler/export/parquet.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 struct export_request {
   std::string path, format, measure, output = "-";
-  std::string push, name;  // the server, and the name to push under
+  std::string push;  // the store
   std::vector<std::string> labels;
 };
 
@@ -57,7 +57,7 @@ constexpr std::array export_formats = {
                   }},
     export_format{"pprof", false,
                   [](const auto& profile, exports::measure, const auto&, const auto& sink) {
-                    sink(exports::gzip(exports::as_pprof(profile)));
+                    sink(exports::gzip(exports::as_pprof(profile, exports::time_of(profile))));
                   }},
     export_format{"rows", true,
                   [](const auto& profile, exports::measure, const auto& labels, const auto& sink) {
@@ -69,33 +69,6 @@ constexpr std::array export_formats = {
                     exports::write_speedscope(profile, sink);
                   }},
 };
-
-// Returns the labels of the command line, each once, as KEY=VALUE.
-exports::row_labels labels_of(const std::vector<std::string>& options) {
-  std::map<std::string, std::string> values;
-  for (const std::string& label : options) {
-    const std::size_t sign = label.find('=');
-    if (sign == std::string::npos || sign == 0 || sign + 1 == label.size() || label.find(';') != std::string::npos)
-      fail(exit_code::usage, "--label {}: expected KEY=VALUE without a semicolon, such as version=1.4", label);
-    const std::string key = label.substr(0, sign);
-    if (!values.try_emplace(key, label.substr(sign + 1)).second)
-      fail(exit_code::usage, "--label {}: {} is given twice", label, key);
-  }
-  exports::row_labels labels;
-  for (const auto& [key, value] : values) {
-    if (key == "service")
-      labels.service = value;
-    else if (key == "version")
-      labels.version = value;
-    else if (key == "host")
-      labels.host = value;
-    else if (key == "container")
-      labels.container = value;
-    else
-      labels.others += (labels.others.empty() ? "" : ";") + key + '=' + value;
-  }
-  return labels;
-}
 
 // Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
 exports::measure measure_of(const export_request& request, const exports::profile& profile) {
@@ -121,7 +94,7 @@ analyse::cost_model known_costs() {
 
 void run_push(const export_request& request) {
   analyse::analysis analysis(read_recording(request.path));
-  push(exports::profile(analysis), request.push, request.name);
+  push(exports::profile(analysis), request.push, labels_of(request.labels));
 }
 
 void run_export(const export_request& request) {
@@ -138,7 +111,7 @@ void run_export(const export_request& request) {
     fail(exit_code::usage, "{} is binary and cannot be written to a terminal; use -o FILE or a pipe", request.format);
   }
   if (!request.labels.empty() && !format.has_rows)
-    fail(exit_code::usage, "--label works with --format parquet and rows only");
+    fail(exit_code::usage, "--label works with --format parquet and rows, and with --push, only");
   const exports::row_labels labels = labels_of(request.labels);
   analyse::analysis analysis(read_recording(request.path), format.has_rows ? known_costs() : analyse::cost_model());
   const exports::profile profile(analysis);
@@ -162,21 +135,12 @@ void add_export(CLI::App& application) {
   command->add_option("--measure", request->measure, "measure for --format collapsed; default bytes")
       ->type_name("NAME")
       ->check(CLI::IsMember(names));
-  CLI::Option* const label = command
-                                 ->add_option("--label", request->labels,
-                                              "service, version, host, container or a label of your own; repeatable")
-                                 ->type_name("KEY=VALUE")
-                                 ->allow_extra_args(false);
-  CLI::Option* const push =
-      command->add_option("--push", request->push, "send the profile to the Pyroscope server at URL")
-          ->type_name("URL")
-          ->excludes("--format")
-          ->excludes("--output")
-          ->excludes("--measure")
-          ->excludes(label);
-  command->add_option("--name", request->name, "application name on the server; default the program's name")
-      ->type_name("NAME")
-      ->needs(push);
+  add_label_option(*command, request->labels);
+  command->add_option("--push", request->push, "send the profile to the Pyroscope server at URL")
+      ->type_name("URL")
+      ->excludes("--format")
+      ->excludes("--output")
+      ->excludes("--measure");
   command->footer("docs/guide/export.md lists the tools that open each format.");
   command->callback([request] { run_export(*request); });
 }

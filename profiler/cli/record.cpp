@@ -333,23 +333,6 @@ namespace {
   }
 }
 
-}  // namespace
-
-recording_bounds bounds_of(const record_request& request) {
-  const auto duration_of = [](const char* option, const std::string& text) {
-    constexpr std::uint64_t longest_ns = std::uint64_t{1} << 60;
-    if (text.ends_with('%'))
-      fail(exit_code::usage, "{} {}: a percentage needs a known duration; write 30s or 2min", option, text);
-    const std::chrono::nanoseconds duration(text.empty() ? 0 : time_of(text, longest_ns));
-    if (!text.empty() && duration < std::chrono::milliseconds(10))
-      fail(exit_code::usage, "{} {}: shorter than 10 ms", option, text);
-    return duration;
-  };
-  return {duration_of("--for", request.duration), duration_of("--every", request.every), request.keep};
-}
-
-namespace {
-
 // Keeps one recording of those of a launcher and its descendants, and prints which one.
 const process_recording& keep_one(children& child_processes, process_recording& launcher) {
   const process_recording& kept_recording = child_processes.keep_longest_running(launcher);
@@ -373,6 +356,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
          "itself, or record it by --pid",
          arguments.front());
   const region_sizes sizes = sizes_within_limits(interval == 0, request.follows_children || starts_launcher);
+  const std::unique_ptr<file_pusher> pusher = start_pusher(request);
   process_recording first(sources, interval, sizes.first);
   format::program_facts facts = facts_of(arguments, sources, interval);
   const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, 0) : nullptr;
@@ -382,6 +366,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
     child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
   recorder_prices prices(library, sources, interval == 0);
   bounded_recording files(first, prices, request.output, bounds_of(request));
+  connect(files, pusher.get());
   try {
     files.begin(facts);
   } catch (const std::system_error& error) {
@@ -427,6 +412,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
       files.end_early();
       child_processes.end_early(request.output, facts, prices);
       print_summary(sources, starts_launcher ? keep_one(child_processes, first) : first);
+      finish_pusher(files, pusher.get(), [] { return false; });
       while (!wait_for(process, {}, steady::now() + std::chrono::hours(1), status, usage, input_output)) {
       }
       std::fflush(nullptr);
@@ -473,6 +459,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
     child_processes.write_unrecorded();
     child_processes.print_summary(first.region());
   }
+  finish_pusher(files, pusher.get(), [] { return stopped != 0; });
   std::fflush(nullptr);
   end_like(status);
 }
@@ -539,16 +526,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
           "end the recording after this time: 30s, 500ms, 2min; the program goes on; with --pid: then leave it")
       ->type_name("TIME")
       ->excludes(follow);
-  CLI::Option* const every =
-      command
-          ->add_option("--every", request->every,
-                       "begin a new file after each such time: FILE.1, FILE.2 …; each has what happened in its time")
-          ->type_name("TIME")
-          ->excludes(follow);
-  command->add_option("--keep", request->keep, "with --every: keep the last N files; default all")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
-      ->type_name("N")
-      ->needs(every);
+  add_window_options(*command, *request);
   command
       ->add_option("--lib", request->library, "libtarn-record.so to use; default the one installed with this command")
       ->type_name("PATH");
@@ -568,10 +546,11 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->excludes(follow)
       ->excludes(calls);
   for (const char* const search : {"--leaks", "--contents"}) {
-    for (const char* const excluded : {"--sample", "--follow", "--for", "--every", "--pid"})
+    for (const char* const excluded : {"--sample", "--follow", "--for", "--every", "--continuous", "--pid"})
       command->get_option(search)->excludes(command->get_option(excluded));
   }
   command->callback([request, command, &after_dashes] {
+    complete_windows(*request);
     if (request->process != 0) {
       if (const recording_command control_command = command_in(*command);
           control_command != recording_command::no_command) {

@@ -114,6 +114,7 @@ void record_attached(const record_request& request) {
     fail(exit_code::io_error, "{}", error.what());
   }
   const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, process) : nullptr;
+  const std::unique_ptr<file_pusher> pusher = start_pusher(request);
   const watched_process watched(static_cast<std::uint32_t>(process));
   detach_on_signals();
   std::unique_ptr<process_recording> recording;
@@ -125,6 +126,7 @@ void record_attached(const record_request& request) {
   if (sampler != nullptr) recording->use_sampler(*sampler, std::max(recording->region().images(), 1U) - 1);
   recorder_prices prices(library, sources, false);
   bounded_recording files(*recording, prices, request.output, bounds);
+  connect(files, pusher.get());
   try {
     files.begin_late(facts);
   } catch (const std::system_error& error) {
@@ -161,6 +163,8 @@ void record_attached(const record_request& request) {
     fmt::print(stderr, "tarn: {}\n", reason);
   }
   print_summary(sources, *recording);
+  is_interrupted = 0;
+  finish_pusher(files, pusher.get(), [] { return is_interrupted != 0; });
 }
 
 }  // namespace tarn::command

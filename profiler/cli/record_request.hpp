@@ -1,13 +1,16 @@
 // The request of `tarn record`, for a program that it starts or for a running process.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "profiler/collect/control.hpp"
+#include "profiler/collect/file_pusher.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/recording_bounds.hpp"
 #include "profiler/cpu/sampler.hpp"
@@ -26,12 +29,24 @@ struct record_request {
   std::uint64_t interval = default_interval;
   std::string duration, every;
   std::size_t keep = 0;
+  bool is_continuous = false;
+  std::string push;  // the store
+  std::vector<std::string> labels;
   int process = 0;  // a running one
 
   bool searches_heap() const { return searches_leaks || searches_contents; }
 };
 
+// Adds the options that divide a recording into files, and that push these.
+void add_window_options(CLI::App& command, record_request& request);
+// Sets their defaults. Throws a failure where one lacks another one.
+void complete_windows(record_request& request);
 recording_bounds bounds_of(const record_request& request);
+// Returns null without --push.
+std::unique_ptr<file_pusher> start_pusher(const record_request& request);
+// `pusher` may be null in these functions.
+void connect(bounded_recording& files, file_pusher* pusher);
+void finish_pusher(bounded_recording& files, file_pusher* pusher, const std::function<bool()>& is_stopped);
 // Returns the facts without the number of the process.
 format::program_facts facts_of(const std::vector<std::string>& arguments, std::uint32_t sources,
                                std::uint64_t interval);

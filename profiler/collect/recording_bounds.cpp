@@ -16,17 +16,38 @@ std::string bounded_recording::path_of(std::size_t number) const {
 
 void bounded_recording::begin(const format::program_facts& facts) {
   recording_.begin(path_of(1), facts);
-  begun_ = file_begun_ = steady::now();
+  begin_times();
+  begun_ = file_begun_;
 }
 
 void bounded_recording::begin_late(const format::program_facts& facts) {
   recording_.begin_late(path_of(1), facts);
-  begun_ = file_begun_ = steady::now();
+  begin_times();
+  begun_ = file_begun_;
+}
+
+void bounded_recording::begin_times() {
+  constexpr std::chrono::seconds worth_a_line{1};  // a clock that is kept right goes back by less
+  file_begun_ = steady::now();
+  is_told_ = false;
+  const std::chrono::nanoseconds behind = times_.begin(std::chrono::system_clock::now().time_since_epoch());
+  if (behind >= worth_a_line && !is_clock_back_ && listener_)
+    fmt::print(stderr,
+               "tarn: the clock went back by {} s; until it has caught up, a profile begins where the last one ended\n",
+               std::chrono::ceil<std::chrono::seconds>(behind).count());
+  is_clock_back_ = behind >= worth_a_line;
+}
+
+void bounded_recording::tell_of_last() {
+  if (!listener_ || is_told_) return;
+  if (!times_.has_ended()) times_.end(steady::now() - file_begun_);
+  listener_(recording_.path(), times_.last());
+  is_told_ = true;
 }
 
 bool bounded_recording::begin_next_file() {
   ++files_;
-  file_begun_ = steady::now();
+  begin_times();
   bool is_begun = true;
   try {
     if (is_paused_) {  // events since the end of the last file are in no file
@@ -49,6 +70,7 @@ bool bounded_recording::begin_next_file() {
 
 void bounded_recording::pause() {
   end_early();
+  tell_of_last();
   is_paused_ = true;
 }
 
@@ -61,6 +83,7 @@ void bounded_recording::write_changes() {
   if (is_paused_) return;
   if (bounds_.every.count() != 0 && steady::now() >= file_begun_ + bounds_.every) {
     end_early();
+    tell_of_last();
     begin_next_file();
   } else if (steady::now() >= recording_.next_snapshot()) {
     recording_.write_changes();
@@ -79,6 +102,7 @@ void bounded_recording::end(const format::end_facts& end) {
   const format::end_facts of_file = recording_.of_file(end);
   recording_.write_changes(of_file);
   recording_.write_end(of_file);
+  times_.end(steady::now() - file_begun_);
 }
 
 void bounded_recording::end_early() {
@@ -86,6 +110,7 @@ void bounded_recording::end_early() {
   prices_.get();  // which may take a while, before the file's last moment
   recording_.write_changes();
   recording_.write_end(recording_.so_far());
+  times_.end(steady::now() - file_begun_);
   recording_.write_work(prices_);
 }
 

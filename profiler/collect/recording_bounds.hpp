@@ -2,8 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <utility>
 
+#include "profiler/collect/file_times.hpp"
 #include "profiler/collect/process_recording.hpp"
 
 namespace tarn::command {
@@ -13,6 +16,9 @@ struct recording_bounds {
   std::chrono::nanoseconds every{};     // the time that one file covers; 0: one file for all
   std::size_t keep = 0;                 // how many of these files stay; 0: all
 };
+
+// Receives the path and the time of each file that has ended.
+using file_listener = std::function<void(const std::string& path, const exports::time_range& time)>;
 
 // Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. After a pause
 // the next file begins, `path`.2 if there was one file. A file has the events of its time and can be read by itself.
@@ -41,11 +47,15 @@ class bounded_recording {
   void end(const format::end_facts& end);
   // Ends the last file before the program ends.
   void end_early();
+  // The listener learns of a file before the next one begins, at a pause, or by tell_of_last(), once each.
+  void set_listener(file_listener listener) { listener_ = std::move(listener); }
+  void tell_of_last();
 
  private:
   using steady = std::chrono::steady_clock;
   std::string path_of(std::size_t number) const;
   bool begin_next_file();
+  void begin_times();
 
   process_recording& recording_;
   recorder_prices& prices_;
@@ -55,6 +65,10 @@ class bounded_recording {
   std::size_t files_ = 1;
   bool is_paused_ = false;
   bool has_said_failure_ = false;  // a file could not be begun
+  file_times times_;
+  bool is_clock_back_ = false;
+  bool is_told_ = false;  // the listener knows of the file
+  file_listener listener_;
 };
 
 }  // namespace tarn::command

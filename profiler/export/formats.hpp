@@ -24,8 +24,15 @@ void write_speedscope(const profile& profile, const sink& output);
 // Firefox's processed profile, version 60: a process for each measure, with a track for each thread.
 std::string as_firefox(const profile& profile);
 
+// When a profile was taken, in nanoseconds since 1970.
+struct time_range {
+  std::uint64_t from_ns = 0, until_ns = 0;
+};
+// Returns the time in the recording, which is known to the second.
+time_range time_of(const profile& profile);
+
 // https://github.com/google/pprof/blob/main/proto/profile.proto, not compressed.
-std::string as_pprof(const profile& profile);
+std::string as_pprof(const profile& profile, const time_range& time);
 
 // A Perfetto trace: a heap dump for the heap; slices for locks and system calls, each as long as the time it stands
 // for.
@@ -40,6 +47,8 @@ struct row_labels {
   std::string service, version, host, container;
   std::string others;  // "region=eu;zone=a"
 };
+// Returns the labels with these defaults.
+row_labels completed(const row_labels& labels, const profile& profile);
 void write_rows(const profile& profile, const row_labels& labels, const sink& output);
 enum class column_type { text, number };
 struct column {

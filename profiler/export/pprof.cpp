@@ -42,7 +42,9 @@ enum : protozero::pbf_tag_type { id = 1, name, system_name, filename };
 
 class pprof {
  public:
-  explicit pprof(const profile& profile) : profile_(profile), writer_(file_) { add_string({}); }
+  pprof(const profile& profile, const time_range& time) : profile_(profile), time_(time), writer_(file_) {
+    add_string({});
+  }
 
   std::string file() {
     write_types();
@@ -164,9 +166,9 @@ class pprof {
       message.add_uint64(location_field::id, require_unknown_location());
       pbf_writer(message, location_field::line).add_uint64(line_field::function_id, function_number);
     }
-    writer_.add_int64(profile_field::time_nanos, static_cast<std::int64_t>(recording.program.started) * 1'000'000'000);
-    if (recording.has_ended)
-      writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(recording.end.wall_us) * 1000);
+    writer_.add_int64(profile_field::time_nanos, static_cast<std::int64_t>(time_.from_ns));
+    if (time_.until_ns > time_.from_ns)
+      writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(time_.until_ns - time_.from_ns));
     std::vector<std::int64_t> comments = {add_string(program_name(recording)), add_string(recording.program.machine)};
     if (profile_.is_estimate()) comments.push_back(add_string("sampled: what is counted of the heap is an estimate"));
     writer_.add_packed_int64(profile_field::comment, comments.begin(), comments.end());
@@ -177,6 +179,7 @@ class pprof {
   }
 
   const profile& profile_;
+  const time_range time_;
   std::string file_;
   pbf_writer writer_;
   std::map<std::string, std::size_t> string_numbers_;
@@ -187,6 +190,11 @@ class pprof {
 
 }  // namespace
 
-std::string as_pprof(const profile& profile) { return pprof(profile).file(); }
+time_range time_of(const profile& profile) {
+  const std::uint64_t from_ns = profile.recording().program.started * 1'000'000'000;
+  return {from_ns, from_ns + profile.length_ns()};
+}
+
+std::string as_pprof(const profile& profile, const time_range& time) { return pprof(profile, time).file(); }
 
 }  // namespace tarn::exports

@@ -36,6 +36,12 @@ profile::profile(analyse::analysis& analysis) : analysis_(analysis), recording_(
   if (used_measures_.empty()) used_measures_.push_back(bytes);
 }
 
+std::uint64_t profile::length_ns() const {
+  if (recording_.has_ended) return recording_.end.wall_us * 1000;
+  if (recording_.snapshots.empty()) return 0;
+  return recording_.snapshots.back().at_ns - (recording_.program.is_late ? recording_.snapshots.front().at_ns : 0);
+}
+
 void profile::add_stacks(analyse::symbols& symbols) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers;  // by image and address
   const auto is_recorder = [](const location& location) {

@@ -51,6 +51,7 @@ class profile {
   const std::vector<sample>& samples() const { return samples_; }
   // The measures that are not zero everywhere; `bytes` alone for a recording without any.
   const std::vector<measure>& used_measures() const { return used_measures_; }
+  std::uint64_t length_ns() const;
   bool is_estimate() const { return recording_.program.mode == "sampled"; }
 
  private:

@@ -1,14 +1,13 @@
 #include "profiler/export/push.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdint>
-#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "profiler/base/failure.hpp"
-#include "profiler/base/helper_program.hpp"
-#include "profiler/export/formats.hpp"
 #include "profiler/export/gzip.hpp"
-#include "profiler/symbols/names.hpp"
+#include "profiler/export/store.hpp"
 
 namespace tarn::command {
 namespace {
@@ -25,50 +24,45 @@ std::string encoded(const std::string& text) {
   return escaped;
 }
 
-// Describes the types of the profile; without this the server accepts only the types that it knows.
-std::string types_of(const exports::profile& profile) {
-  nlohmann::json types;
-  for (const exports::measure measure : profile.used_measures()) {
-    const exports::measure_info& info = exports::measures[measure];
-    const char* const units = info.value_unit == exports::unit::bytes         ? "bytes"
-                              : info.value_unit == exports::unit::nanoseconds ? "lock_nanoseconds"
-                                                                              : "objects";
-    types[std::string(info.name)] = {
-        {"units", units}, {"display-name", info.name}, {"aggregation", "sum"}, {"sampled", false}};
+// Returns "service{version=1.4,host=h17}". The store ends a value at a comma or a brace.
+std::string name_of(const exports::row_labels& labels) {
+  const auto plain = [](std::string value) {
+    std::replace_if(
+        value.begin(), value.end(),
+        [](char letter) { return letter == ',' || letter == '{' || letter == '}' || (letter >= 0 && letter < 0x20); },
+        '_');
+    return value;
+  };
+  std::string text;
+  const auto add = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, plain(value));
+  };
+  add("version", labels.version);
+  add("host", labels.host);
+  add("container", labels.container);
+  std::istringstream others(labels.others);
+  for (std::string label; std::getline(others, label, ';');) {
+    const std::size_t sign = label.find('=');
+    add(label.substr(0, sign), label.substr(sign + 1));
   }
-  return types.dump();
+  return fmt::format("{}{{{}}}", plain(labels.service), text);
 }
 
 }  // namespace
 
-void push(const exports::profile& profile, const std::string& url, const std::string& name) {
-  if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    fail(exit_code::usage, "{}: the URL must begin with http:// or https://", url);
-  }
-  const format::recording& recording = profile.recording();
-  const std::string program =
-      recording.program.arguments.empty() ? "program" : analyse::file_name(recording.program.arguments.front());
-  const std::uint64_t seconds = recording.has_ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;
-  const std::string address =
-      fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof&spyName=tarn",
-                  url.substr(0, url.find_last_not_of('/') + 1), encoded(name.empty() ? program : name),
-                  recording.program.started, recording.program.started + std::max<std::uint64_t>(seconds, 1));
-  const helper_result result =
-      run_helper({"curl", "--fail-with-body", "--silent", "--show-error", "--max-time", "60", "--globoff",  //
-                  "--form", "profile=@-;filename=profile.pb.gz",                                            //
-                  "--form", "sample_type_config=" + types_of(profile) + ";filename=types.json", "--url", address},
-                 exports::gzip(exports::as_pprof(profile)), true);
-  if (result.code == 127) fail(exit_code::missing, "curl is needed to send profiles; apt install curl");
-  constexpr int http_error = 22;  // with which curl ends where the server answered with one
-  if (result.code != 0 && result.code != http_error)
-    fail(exit_code::io_error, "{} did not take the profile: curl ended with exit code {}; is a server there?", url,
-         result.code);
-  if (result.code != 0) {
-    std::string answer = result.output.substr(0, 200);
-    std::replace_if(
-        answer.begin(), answer.end(), [](char letter) { return static_cast<unsigned char>(letter) < 0x20; }, ' ');
-    fail(exit_code::io_error, "{} rejected the profile{}{}", url, answer.empty() ? "" : ": ", answer);
-  }
+profile_upload upload_of(const exports::profile& profile, const exports::row_labels& labels,
+                         const exports::time_range& time) {
+  return {fmt::format("name={}&from={}&until={}&format=pprof&spyName=tarn",
+                      encoded(name_of(exports::completed(labels, profile))), time.from_ns, time.until_ns),
+          exports::gzip(exports::as_pprof(profile, time))};
+}
+
+void push(const exports::profile& profile, const std::string& url, const exports::row_labels& labels) {
+  const profile_store store(url);
+  const profile_upload upload = upload_of(profile, labels, exports::time_of(profile));
+  const profile_store::reply reply = store.post(upload.query, upload.body, std::chrono::minutes(1));
+  if (reply.result != profile_store::outcome::accepted)
+    fail(exit_code::io_error, "{} did not take the profile: {}", store.name(), reply.reason);
 }
 
 }  // namespace tarn::command

@@ -123,8 +123,14 @@ std::string function_id(const profile& profile, const analyse::code_location& lo
   return id_of(fmt::format("{}+{:x}", module == modules.end() ? location.module : module->build_id, location.offset));
 }
 
+std::string called(const format::recording& recording) {
+  const std::vector<std::string>& arguments = recording.program.arguments;
+  return arguments.empty() ? "program" : analyse::file_name(arguments.front());
+}
+
 // Returns the build id of the program's file, or its name if it has none.
-std::string build_of(const format::recording& recording, const std::string& program) {
+std::string build_of(const format::recording& recording) {
+  const std::string program = called(recording);
   for (std::size_t index = recording.modules.size(); index-- > 0;) {  // that of the last image, after an exec
     if (analyse::file_name(recording.modules[index].path) == program) return module_key(recording, index);
   }
@@ -141,32 +147,23 @@ std::string recording_id(const format::recording& recording) {
                            recording.modules.empty() ? 0 : recording.modules.front().start, recording.part.from_ns));
 }
 
-std::uint64_t length_of(const format::recording& recording) {
-  if (recording.has_ended) return recording.end.wall_us * 1000;
-  if (recording.snapshots.empty()) return 0;
-  return recording.snapshots.back().at_ns - (recording.program.is_late ? recording.snapshots.front().at_ns : 0);
-}
-
 // The columns that are the same in all rows of a recording.
 nlohmann::json facts_of(const profile& profile, const row_labels& labels) {
   const format::recording& recording = profile.recording();
-  const auto either = [](const std::string& label, const std::string& fact) { return label.empty() ? fact : label; };
-  const std::string program =
-      recording.program.arguments.empty() ? "program" : analyse::file_name(recording.program.arguments.front());
-  const std::string build = build_of(recording, program);
+  const row_labels filled = completed(labels, profile);
   return {{"schema", row_schema},
           {"recording", recording_id(recording)},
-          {"host", either(labels.host, recording.program.host)},
-          {"service", either(labels.service, program)},
-          {"version", either(labels.version, build)},
-          {"container", labels.container},
-          {"labels", labels.others},
-          {"build", build},
+          {"host", filled.host},
+          {"service", filled.service},
+          {"version", filled.version},
+          {"container", filled.container},
+          {"labels", filled.others},
+          {"build", build_of(recording)},
           {"program", program_name(recording)},
           {"machine", recording.program.machine},
           {"process", as_signed(recording.program.process)},
           {"started", as_signed(recording.program.started)},
-          {"length", as_signed(length_of(recording))},
+          {"length", as_signed(profile.length_ns())},
           {"processor_time", std::llround(profile.analysis().whole().cpu_ns.middle())}};
 }
 
@@ -183,6 +180,16 @@ std::vector<column> row_columns() {
   for (const char* const name : {"cost", "saving_low", "saving_high"}) columns.push_back({name, column_type::number});
   for (const measure_info& measure : measures) columns.push_back({measure.name, column_type::number});
   return columns;
+}
+
+row_labels completed(const row_labels& labels, const profile& profile) {
+  const auto either = [](const std::string& label, const std::string& fact) { return label.empty() ? fact : label; };
+  const format::recording& recording = profile.recording();
+  row_labels filled = labels;
+  filled.service = either(labels.service, called(recording));
+  filled.version = either(labels.version, build_of(recording));
+  filled.host = either(labels.host, recording.program.host);
+  return filled;
 }
 
 void write_rows(const profile& profile, const row_labels& labels, const sink& output) {

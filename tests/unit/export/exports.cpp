@@ -141,7 +141,7 @@ std::vector<std::string> fields(const std::string& message, protozero::pbf_tag_t
 TEST(exports, pprof_samples_name_locations_and_have_all_values) {
   analyse::analysis analysis(example_recording());
   const profile profile(analysis);
-  const std::string file = as_pprof(profile);
+  const std::string file = as_pprof(profile, time_of(profile));
   const std::vector<std::string> strings = fields(file, 6);
   ASSERT_FALSE(strings.empty());
   EXPECT_EQ(strings[0], "");
@@ -173,7 +173,7 @@ TEST(exports, an_empty_recording_is_an_empty_profile) {
   EXPECT_EQ(collapsed(profile, bytes), "");
   EXPECT_EQ(json::parse(speedscope(profile))["profiles"].size(), 1U);
   EXPECT_EQ(json::parse(as_firefox(profile))["threads"].size(), 1U);
-  EXPECT_EQ(fields(as_pprof(profile), 2).size(), 0U);
+  EXPECT_EQ(fields(as_pprof(profile, time_of(profile)), 2).size(), 0U);
 }
 
 TEST(exports, text_is_made_well_formed) {
