@@ -59,21 +59,21 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    wanted = parser.parse_args()
-    if wanted.runs < 1:
-        parser.error(f"--runs is {wanted.runs}: at least one run is needed")
-    ratios, lonely = compare(wanted.old, wanted.new, wanted.arguments, wanted.runs)
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error(f"--runs is {options.runs}: at least one run is needed")
+    ratios, lonely = compare(options.old, options.new, options.arguments, options.runs)
     worse = 0
     for (table, row, column), values in sorted(ratios.items(), key=lambda item: -statistics.median(item[1])):
         median = statistics.median(values)
-        is_worse = median > 1 + wanted.limit / 100
+        is_worse = median > 1 + options.limit / 100
         worse += is_worse
         print(f"{'WORSE ' if is_worse else '      '}{median:6.3f} ({min(values):.3f}–{max(values):.3f})  "
               f"{table}: {row}, figure {column}")
     for table, row, column in sorted(lonely):
         print(f"      only one build measures it: {table}: {row}, figure {column}")
-    print(f"{worse} of {len(ratios)} figures are worse by more than {wanted.limit:g} %, "
-          f"by the median of {wanted.runs} runs")
+    print(f"{worse} of {len(ratios)} figures are worse by more than {options.limit:g} %, "
+          f"by the median of {options.runs} runs")
     return 1 if worse else 0
 
 

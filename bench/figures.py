@@ -54,10 +54,10 @@ def digits(ns):
     return f"{ns:,.0f}" if ns >= 100 else f"{ns:.1f}"
 
 
-def line(words, values, last):
+def line(title, values, last):
     best = min(values.values())
     cells = [f"**{digits(values[name])}**" if values[name] == best else digits(values[name]) for name in COLUMNS]
-    return f"| {words} | {' | '.join(cells)} | {last} |"
+    return f"| {title} | {' | '.join(cells)} | {last} |"
 
 
 def inline(rows, by_name):
@@ -79,21 +79,21 @@ def inline(rows, by_name):
 def lines_of_rows(rows, names):
     """A line for each of some rows: ns by allocator, and Tarn's ratio to the best of the others."""
     by_name = {row.name: row for row in rows}
-    for name, words in names:
+    for name, title in names:
         row = by_name[name]
         values = {column: row.results[column].value for column in COLUMNS}
-        yield line(words, values, f"{summary.ratio_to_best(row):.2f}")
+        yield line(title, values, f"{summary.ratio_to_best(row):.2f}")
 
 
 def lines_of_means(rows):
     """A line for time and one for peak memory: the geometric means over glibc's."""
-    counted = sum(not row.baseline for row in rows)
-    for words, ratio in (("time", lambda mine, other: mine.ratio_to(other)),
+    row_count = sum(not row.baseline for row in rows)
+    for title, ratio in (("time", lambda mine, other: mine.ratio_to(other)),
                          ("peak memory", lambda mine, other: mine.peak_over(other))):
         means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
         best = min(means.values())
         cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]
-        yield f"| {words}: geometric mean of {counted} rows, glibc = 1 | {' | '.join(cells)} | |"
+        yield f"| {title}: geometric mean of {row_count} rows, glibc = 1 | {' | '.join(cells)} | |"
 
 
 def header():
@@ -125,9 +125,9 @@ def table():
     worse = {row.name: summary.ratio_to_best(row) for row in rows
              if not row.baseline and "tarn" in row.results and summary.others(row)}
     worse = {name: ratio for name, ratio in sorted(worse.items(), key=lambda pair: -pair[1]) if ratio > WORST}
-    counted = sum(not row.baseline for row in rows)
+    row_count = sum(not row.baseline for row in rows)
     lines += ["", *inline(rows, by_name), "",
-              f"In {len(worse)} of {counted} rows Tarn takes more than {WORST} times the best peer's time:",
+              f"In {len(worse)} of {row_count} rows Tarn takes more than {WORST} times the best peer's time:",
               *(f"- `{name}`: {ratio:.2f} times {summary.best_other(by_name[name])[0]}"
                 for name, ratio in worse.items())]
     return "\n".join(lines)

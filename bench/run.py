@@ -31,7 +31,7 @@ def positive(word):
     return number
 
 
-def parse(words):
+def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the build to measure")
     parser.add_argument("--json", nargs="?", const="-", metavar="FILE",
@@ -52,7 +52,7 @@ def parse(words):
     parser.add_argument("--footprint", action="store_true", help="whether memory goes back, only")
     parser.add_argument("--pools", action="store_true", help="pools and arenas beside each other")
     parser.add_argument("--check", action="store_true", help="every row once and tiny: only compare the checksums")
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
 def chosen_columns(options):
@@ -68,11 +68,11 @@ def chosen_columns(options):
     return columns
 
 
-def check(columns, wanted):
+def check(columns, is_chosen):
     """A handful of repetitions of every row in every form; the checksums must agree."""
     failures, checksums = 0, {}
     for column in columns:
-        for name in filter(wanted, measure.rows_of(column)):
+        for name in filter(is_chosen, measure.rows_of(column)):
             got = column.run("row", name, 3)[0]["checksum"]
             expected = checksums.setdefault(name, got)
             if got != expected:
@@ -145,9 +145,9 @@ def main():
     answer = as_json(facts, rounds, rows, checksums)
     if options.pools:
         having = [column for column in columns if "pair-64" in column_rows[column] and not column.preload]
-        counted = pools.instructions(having, find_nothing(options.build)) if wanted("pair-64") else None
-        answer["instructions of a pair"] = counted
-        emit(options, answer, pools.report(rows, columns, facts, rounds, answer["statistic"], counted))
+        instructions = pools.instructions(having, find_nothing(options.build)) if wanted("pair-64") else None
+        answer["instructions of a pair"] = instructions
+        emit(options, answer, pools.report(rows, columns, facts, rounds, answer["statistic"], instructions))
     else:
         names = [column.name for column in columns if not column.is_inline]
         emit(options, answer, text.report(rows, names, facts, rounds, options.busy))

@@ -74,8 +74,8 @@ class Summary(unittest.TestCase):
 
     def test_slow_rows_are_flagged(self):
         rows = [row("slow", glibc=1.0, tarn=1.2), row("even", glibc=1.0, tarn=1.0)]
-        shown = text.malloc_table(rows, ["glibc", "tarn"]).splitlines()
-        self.assertEqual([line.endswith("!") for line in shown if line.startswith(("slow", "even"))], [True, False])
+        lines = text.malloc_table(rows, ["glibc", "tarn"]).splitlines()
+        self.assertEqual([line.endswith("!") for line in lines if line.startswith(("slow", "even"))], [True, False])
 
     def test_a_line_may_end_early(self):
         table = text.lay_out(["program", "ratio", "memory"], [["plain", "1", "9 MiB"], ["heaptrack", "failed"]])
@@ -88,23 +88,23 @@ class Pools(unittest.TestCase):
                Column("list", ("p",), family="private"), Column("bump", ("p",), family="arena"),
                Column("arena", ("p",), family="arena")]
 
-    def lines(self, rows, counted=None):
-        return [goal.line() for goal in pools.goals(rows, self.COLUMNS, counted)]
+    def lines(self, rows, instructions=None):
+        return [goal.line() for goal in pools.goals(rows, self.COLUMNS, instructions)]
 
     def test_worst_row_decides_and_each_miss_is_told(self):
         rows = [row("pair-16", list=1.0, pool=1.0), row("slots-64", list=1.0, pool=1.3),
                 row("list-1", list=1.0, pool=1.2)]
-        shown = self.lines(rows)
-        self.assertEqual([line.split()[0] for line in shown], ["MISSED", "MISSED"])
-        self.assertIn("slots-64", shown[0])
+        lines = self.lines(rows)
+        self.assertEqual([line.split()[0] for line in lines], ["MISSED", "MISSED"])
+        self.assertIn("slots-64", lines[0])
 
     def test_no_goal_without_its_row(self):
         self.assertEqual(self.lines([row("orphans", glibc=1.0)]), [])
 
     def test_list_against_glibc_and_against_the_best_malloc(self):
-        shown = self.lines([row("list-100", glibc=16.0, peer=1.5, pool=2.0)])
-        self.assertEqual([line.split()[0] for line in shown], ["reached", "MISSED"])
-        self.assertIn("peer", shown[1])
+        lines = self.lines([row("list-100", glibc=16.0, peer=1.5, pool=2.0)])
+        self.assertEqual([line.split()[0] for line in lines], ["reached", "MISSED"])
+        self.assertIn("peer", lines[1])
 
     def test_arena_against_the_pointer(self):
         self.assertEqual([line.split()[0] for line in self.lines([row("drop-200", bump=1.0, arena=1.1)])], ["reached"])
@@ -125,11 +125,11 @@ class Pools(unittest.TestCase):
 
     def test_a_table_for_each_family(self):
         rows = [row("pair-64", glibc=5.0, pool=1.0, list=1.0), row("drop-200", glibc=9.0, arena=1.0, bump=1.0)]
-        shown = pools.report(rows, self.COLUMNS, {}, 1, "median", {"pool": 13.0})
-        self.assertRegex(shown, "pools of one thread +pool +list +glibc +spread")
-        self.assertRegex(shown, "instructions, pair-64 +13 +-")
-        self.assertRegex(shown, "arenas +bump +arena +glibc +spread")
-        self.assertNotIn("pools for all threads", shown)
+        lines = pools.report(rows, self.COLUMNS, {}, 1, "median", {"pool": 13.0})
+        self.assertRegex(lines, "pools of one thread +pool +list +glibc +spread")
+        self.assertRegex(lines, "instructions, pair-64 +13 +-")
+        self.assertRegex(lines, "arenas +bump +arena +glibc +spread")
+        self.assertNotIn("pools for all threads", lines)
 
 
 class Measure(unittest.TestCase):

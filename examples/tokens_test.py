@@ -12,11 +12,11 @@ LEAST_FALL = 0.99
 
 def usage(way, cycles):
     """What the program prints, and the calls that allocate and their bytes in all of its run."""
-    done = subprocess.run(["valgrind", PROGRAM, way, str(cycles)], capture_output=True, text=True, timeout=120,
-                          check=True)
-    match = re.search(r"total heap usage: ([\d,]+) allocs, [\d,]+ frees, ([\d,]+) bytes allocated", done.stderr)
+    result = subprocess.run(["valgrind", PROGRAM, way, str(cycles)], capture_output=True, text=True, timeout=120,
+                            check=True)
+    match = re.search(r"total heap usage: ([\d,]+) allocs, [\d,]+ frees, ([\d,]+) bytes allocated", result.stderr)
     calls, size = (int(number.replace(",", "")) for number in match.groups())
-    return done.stdout, calls, size
+    return result.stdout, calls, size
 
 
 def per_cycle(way):

@@ -142,9 +142,9 @@ def libraries(builds, packages, bundled):
         if package.suffix == ".deb":
             needs = output_of("dpkg-deb", "--field", package, "Depends").split(", ")
             names |= {need.split()[0] for need in needs if "(= " not in need}  # not one of our own
-    shown = output_of("dpkg-query", "--show", "--showformat=${Package} ${Version}\n", *sorted(names))
+    versions = output_of("dpkg-query", "--show", "--showformat=${Package} ${Version}\n", *sorted(names))
     entries = [(name, version, "deb/debian", *debian_licence(name))
-               for name, version in map(str.split, sorted(set(shown.splitlines())))]
+               for name, version in map(str.split, sorted(set(versions.splitlines())))]
     lock = builds[0] / "web/package-lock.json"
     if lock.exists():
         packages = json.loads(lock.read_text(encoding="utf-8"))["packages"]

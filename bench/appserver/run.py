@@ -30,14 +30,14 @@ WAYS = ["const", "read_only", "snapshot", "snapshots", "mutex", "shared_mutex", 
 class Server:
     """A server that prints its address, on an allocator, until the end of the bench."""
 
-    def __init__(self, words, preload=""):
+    def __init__(self, command, preload=""):
         environment = peers.neutral_environment("TARN_")
         if preload:
             environment["LD_PRELOAD"] = preload
-        self.process = subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE)
         output = self.process.stdout.readline()
         if not output:
-            raise process.Failed(f"{' '.join(map(str, words))} did not start")
+            raise process.Failed(f"{' '.join(map(str, command))} did not start")
         self.port = int(re.search(r":(\d+)/", output)[1])
         mappings = pathlib.Path(f"/proc/{self.process.pid}/maps")
         if preload and os.path.realpath(preload) not in mappings.read_text("utf-8"):
@@ -58,14 +58,15 @@ class Server:
 def load(server, path, seconds, connections=16):
     """Requests a second, the server's microseconds a request, the 99th percentile of latency in ms."""
     before = server.busy_ns()
-    done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency",
-                           f"http://127.0.0.1:{server.port}{path}"], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency",
+                             f"http://127.0.0.1:{server.port}{path}"],
+                            capture_output=True, text=True, check=True).stdout
     busy = server.busy_ns() - before
-    if "Socket errors" in done or "Non-2xx" in done:
-        raise process.Failed(f"{path}: {done}")
-    number, unit = re.search(r"\s99%\s+([\d.]+)(us|ms|s)", done).groups()
-    requests = int(re.search(r"(\d+) requests in", done)[1])
-    return {"requests": float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1]), "us": busy / 1000 / requests,
+    if "Socket errors" in output or "Non-2xx" in output:
+        raise process.Failed(f"{path}: {output}")
+    number, unit = re.search(r"\s99%\s+([\d.]+)(us|ms|s)", output).groups()
+    requests = int(re.search(r"(\d+) requests in", output)[1])
+    return {"requests": float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1]), "us": busy / 1000 / requests,
             "p99_ms": float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]}
 
 
@@ -148,24 +149,23 @@ def soak(options):
     try:
         load(server, PAGE, 5)
         load(server, SMALL, 2)
-        start, asked = server.resident_kib(), 0
+        start, request_count = server.resident_kib(), 0
         peak = start
-        while asked < options.soak:
+        while request_count < options.soak:
             for path in PAGE, SMALL:
-                asked += int(load(server, path, 5)["requests"] * 5)
+                request_count += int(load(server, path, 5)["requests"] * 5)
                 peak = max(peak, server.resident_kib())
         end = server.resident_kib()
-        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} at the "
-              f"end "
-              f"({100 * (end - start) / start:+.2f} %)")
-        return {"requests": asked, "start_kib": start, "max_kib": peak, "end_kib": end}
+        print(f"soak: {request_count:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} "
+              f"at the end ({100 * (end - start) / start:+.2f} %)")
+        return {"requests": request_count, "start_kib": start, "max_kib": peak, "end_kib": end}
     finally:
         server.end()
 
 
 def reload(options):
     """SIGHUP twice a second under load, with connections that stay and without."""
-    told = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ends:
         file = pathlib.Path(folder) / "app.toml"
         script = pathlib.Path(folder) / "whole.lua"
@@ -184,8 +184,8 @@ def reload(options):
         write(1)
         server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
         ends.callback(server.process.kill)
-        for words in ["connections that stay"], ["a connection for each request", "-H", "Connection: close"]:
-            with subprocess.Popen(["wrk", "-t1", "-c16", f"-d{options.reload}", "-s", script, *words[1:],
+        for load_options in ["connections that stay"], ["a connection for each request", "-H", "Connection: close"]:
+            with subprocess.Popen(["wrk", "-t1", "-c16", f"-d{options.reload}", "-s", script, *load_options[1:],
                                    f"http://127.0.0.1:{server.port}/page?rows=20"], stdout=subprocess.PIPE,
                                    text=True) as wrk:
                 reloads = 1
@@ -196,16 +196,17 @@ def reload(options):
                     server.process.stdout.readline()
                     time.sleep(0.5)
                 output = wrk.stdout.read()
-            asked = int(re.search(r"(\d+) requests in", output)[1])
+            request_count = int(re.search(r"(\d+) requests in", output)[1])
             errors = re.search(r"Socket errors: (.*)", output)
-            refused = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
-            told.append({"with": words[0], "requests": asked, "reloads": reloads - 1,
-                         "torn": int(re.search(r"torn: (\d+)", output)[1]), "failed": int(refused[1]) if refused else 0,
+            failures = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
+            rows.append({"with": load_options[0], "requests": request_count, "reloads": reloads - 1,
+                         "torn": int(re.search(r"torn: (\d+)", output)[1]),
+                         "failed": int(failures[1]) if failures else 0,
                          "errors": errors[1] if errors else "none"})
             print("reload: {with}: {requests:,} requests, {reloads} reloads, {failed} failed, {torn} torn, socket "
                   "errors: "
-                  "{errors}".format(**told[-1]))
-    return told
+                  "{errors}".format(**rows[-1]))
+    return rows
 
 
 def crowd(options):
@@ -229,33 +230,33 @@ def crowd(options):
         before = server.resident_kib()
         idle = min(10_000, limit - 2_000)
         connect(idle, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        told = {"idle": idle, "bytes_per_idle": (server.resident_kib() - before) * 1024 / idle,
-                "alone": alone, "beside_idle": load(server, SMALL, 3)}
+        figures = {"idle": idle, "bytes_per_idle": (server.resident_kib() - before) * 1024 / idle,
+                   "alone": alone, "beside_idle": load(server, SMALL, 3)}
         connect(1_000, b"GET /small HTTP/1.1\r\nHo")
         connect(50, b"GET /page?rows=100000 HTTP/1.1\r\nHost: x\r\n\r\n")
         busy = 0
         while busy != (busy := server.busy_ns() // 50_000_000):  # until these pages are built
             time.sleep(0.5)
-        told["beside_all"] = load(server, SMALL, 3)
-        print(f"crowd: {idle:,} idle connections take {told['bytes_per_idle']:,.0f} bytes each of the server. p99 of "
-              f"/small: "
-              f"{alone['p99_ms']:.2f} ms alone, {told['beside_idle']['p99_ms']:.2f} beside them, "
-              f"{told['beside_all']['p99_ms']:.2f} beside 1,000 half requests and 50 that do not read 8 MB, too "
-              f"({alone['us']:.2f}, {told['beside_idle']['us']:.2f}, {told['beside_all']['us']:.2f} us a request)")
-        return told
+        figures["beside_all"] = load(server, SMALL, 3)
+        print(f"crowd: {idle:,} idle connections take {figures['bytes_per_idle']:,.0f} bytes each of the server. p99 "
+              f"of /small: {alone['p99_ms']:.2f} ms alone, {figures['beside_idle']['p99_ms']:.2f} beside them, "
+              f"{figures['beside_all']['p99_ms']:.2f} beside 1,000 half requests and 50 that do not read 8 MB, too "
+              f"({alone['us']:.2f}, {figures['beside_idle']['us']:.2f}, {figures['beside_all']['us']:.2f} us a "
+              "request)")
+        return figures
 
 
 def main():
-    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--build", type=pathlib.Path, required=True)
-    words.add_argument("--rounds", type=int, default=5)
-    words.add_argument("--seconds", type=int, default=1, help="of wrk, for each row of a round")
-    words.add_argument("--busy", action="store_true", help="the best of all rounds, where other work runs, too")
-    words.add_argument("--soak", type=int, metavar="REQUESTS", help="instead: memory over so many requests")
-    words.add_argument("--reload", type=int, metavar="SECONDS", help="instead: SIGHUP twice a second under load")
-    words.add_argument("--crowd", action="store_true", help="instead: 10,000 idle connections, and slow ones")
-    words.add_argument("--json", metavar="FILE", help="the results of all rounds, too")
-    options = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=1, help="of wrk, for each row of a round")
+    parser.add_argument("--busy", action="store_true", help="the best of all rounds, where other work runs, too")
+    parser.add_argument("--soak", type=int, metavar="REQUESTS", help="instead: memory over so many requests")
+    parser.add_argument("--reload", type=int, metavar="SECONDS", help="instead: SIGHUP twice a second under load")
+    parser.add_argument("--crowd", action="store_true", help="instead: 10,000 idle connections, and slow ones")
+    parser.add_argument("--json", metavar="FILE", help="the results of all rounds, too")
+    options = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("bench appserver needs wrk (package wrk)")
     if not (options.build / "bin" / "bench-appserver").exists():

@@ -52,8 +52,8 @@ def compiler_words(programs):
     units = json.loads(commands.read_text(encoding="utf-8")) if commands.is_file() else []
     for unit in units:
         if os.path.realpath(unit["file"]) == str(SOURCES / "pages.cpp"):
-            words = shlex.split(unit["command"])
-            return [word for word in words[:words.index("-o")] if word != f"-I{os.path.dirname(unit['file'])}"]
+            command = shlex.split(unit["command"])
+            return [word for word in command[:command.index("-o")] if word != f"-I{os.path.dirname(unit['file'])}"]
     return []
 
 
@@ -71,8 +71,8 @@ class Fixing:
         self.supervisor, self.programs, self.tree = supervisor, programs, Path(folder) / "server"
         self.server = str(self.tree / "tarn-appserver")
 
-    def call(self, *words):
-        return self.supervisor.run(str(words[0]), ["env", "-C", str(self.tree), *map(str, words)],
+    def call(self, *arguments):
+        return self.supervisor.run(str(arguments[0]), ["env", "-C", str(self.tree), *map(str, arguments)],
                                    {**os.environ, "LC_ALL": "C.UTF-8"}, PATIENCE_S).output
 
     def prepare(self, page, clients, config):
@@ -100,9 +100,9 @@ class Fixing:
 
     def fix(self, recording):
         """Returns the sites of `tarn fix --prove`. If it has a patch, the server is now built with it."""
-        words = shlex.join([str(self.programs / "tarn"), "fix", recording, "-p", ".", "--quick", "--json", "--apply",
-                            "--build", "sh build.sh", "--prove", "sh load.sh"])
-        text = self.call("sh", "-c", f"{words} || [ $? -eq {TOO_NOISY} ]")
+        command = shlex.join([str(self.programs / "tarn"), "fix", recording, "-p", ".", "--quick", "--json", "--apply",
+                              "--build", "sh build.sh", "--prove", "sh load.sh"])
+        text = self.call("sh", "-c", f"{command} || [ $? -eq {TOO_NOISY} ]")
         sites = json.loads(text[text.index("{"):text.rindex("}") + 1])["sites"]
         if any(site["patch"] for site in sites):
             self.call("sh", "build.sh")

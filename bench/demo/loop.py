@@ -26,8 +26,8 @@ REPORT_LINES = 12
 class Way:
     """One way to run the server."""
     name: str
-    before: tuple  # words in front of the server's own
-    server: tuple  # words after them
+    before: tuple  # arguments before the server's own
+    server: tuple  # arguments after them
 
 
 def ways(tarn, folder):
@@ -70,8 +70,8 @@ class Loop:
         """One run of the server under load: requests per second, and its processor time for each request."""
         way, port = self.ways[key], free_port()
         config = os.path.join(self.folder, "appserver.toml")
-        words = [*way.before, self.server, "--config", config, "--port", str(port), "--workers", "2", *way.server]
-        child = self.supervisor.start(f"the server, {way.name}", words, dict(os.environ))
+        command = [*way.before, self.server, "--config", config, "--port", str(port), "--workers", "2", *way.server]
+        child = self.supervisor.start(f"the server, {way.name}", command, dict(os.environ))
         child.watch(STARTING_S + LOADING_S + ENDING_S)
         try:
             child.await_listener(port, STARTING_S)
@@ -85,8 +85,8 @@ class Loop:
         ended = child.finish()
         return {"rate": parse_load(load.output), "cpu_us": ended.cpu_s / REQUESTS * 1e6}
 
-    def tarn_says(self, *words):
-        return self.supervisor.run("tarn " + words[0], [self.tarn, *words], dict(os.environ), 120).output
+    def tarn_says(self, *arguments):
+        return self.supervisor.run("tarn " + arguments[0], [self.tarn, *arguments], dict(os.environ), 120).output
 
     def run(self):
         with open(os.path.join(self.folder, "appserver.toml"), "w", encoding="utf-8") as config:

@@ -120,9 +120,9 @@ class Demo:
             self.problem(str(failure))
             return
         self.results.add(workload, allocator.name, outcome.figures)
-        shown = "  ".join(f"{m.name} {table.number(outcome.figures[m.name] * m.scale)} {m.unit}"
-                          for m in workload.metrics)
-        print(f"{time.monotonic() - began:>5.1f} s   {shown}", flush=True)
+        text = "  ".join(f"{m.name} {table.number(outcome.figures[m.name] * m.scale)} {m.unit}"
+                         for m in workload.metrics)
+        print(f"{time.monotonic() - began:>5.1f} s   {text}", flush=True)
         first_name, first = self.expected.setdefault(workload.name, (allocator.name, outcome.result))
         if outcome.result != first:
             self.problem(f"{workload.name}: the result differs\n      on {allocator.name}: {outcome.result}\n"

@@ -41,12 +41,12 @@ PROGRAMS = [
 ]
 
 
-def run(words, **options):
+def run(arguments, **options):
     """Runs a command, and ends with its last words if it fails."""
-    done = subprocess.run(words, check=False, capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, words))}: {(done.stderr or done.stdout)[-1000:]}")
-    return done.stdout
+    result = subprocess.run(arguments, check=False, capture_output=True, text=True, **options)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}: {(result.stderr or result.stdout)[-1000:]}")
+    return result.stdout
 
 
 def write_inputs(folder):
@@ -126,24 +126,24 @@ def row(program, tarn, folder, is_quick):
     recording = folder / program.package / "rec"
     run([tarn, "record", "-o", recording, "--", "sh", "-c", f"exec {load} > /dev/null"], cwd=tree)
 
-    def fix(*words):
-        return subprocess.run([tarn, "fix", recording, "-p", "build", "--json", *words], cwd=tree, check=False,
+    def fix(*arguments):
+        return subprocess.run([tarn, "fix", recording, "-p", "build", "--json", *arguments], cwd=tree, check=False,
                               capture_output=True, text=True)
 
-    done, note = fix(), ""
-    if '"verdict":"proven"' in done.stdout.replace(" ", ""):
-        done = fix("--check", check, *([] if is_quick else ["--prove", f"{load} >/dev/null"]))
-        if done.returncode == 16:  # too noisy to prove any
-            note = done.stderr.strip().removeprefix("tarn: ")
-            done = fix("--check", check)
-    if done.returncode != 0:
-        sys.exit(f"{program.package}: {done.stderr}")
-    (folder / program.package / "fix.json").write_text(done.stdout, encoding="utf-8")
-    sites = json.loads(done.stdout)["sites"]
+    result, note = fix(), ""
+    if '"verdict":"proven"' in result.stdout.replace(" ", ""):
+        result = fix("--check", check, *([] if is_quick else ["--prove", f"{load} >/dev/null"]))
+        if result.returncode == 16:  # too noisy to prove any
+            note = result.stderr.strip().removeprefix("tarn: ")
+            result = fix("--check", check)
+    if result.returncode != 0:
+        sys.exit(f"{program.package}: {result.stderr}")
+    (folder / program.package / "fix.json").write_text(result.stdout, encoding="utf-8")
+    sites = json.loads(result.stdout)["sites"]
     offered = [site for site in sites if site["verdict"] == "proven" and
                not site["problem"].startswith("the same edit as")]
     failed = [site["problem"] for site in offered if site["problem"].startswith(("the build fails", "cmake cannot"))]
-    refused = [site["problem"] for site in offered if site["problem"].startswith("the check fails")]
+    problems = [site["problem"] for site in offered if site["problem"].startswith("the check fails")]
     overlapping = [site["problem"] for site in offered if site["problem"].startswith("the edit overlaps")]
     tried = len(offered) - len(overlapping)
     measured = [site for site in offered if site["measured_share"] is not None]
@@ -152,9 +152,9 @@ def row(program, tarn, folder, is_quick):
         + ("" if site["patch"] else " (not kept)") for site in measured)
     print(f"| {program.package}, {program.description} | {len(sites)} | "
           f"{sum(site['verdict'] == 'review' for site in sites)} | {len(offered)} | {tried - len(failed)} | "
-          f"{tried - len(failed) - len(refused)} | {sum(bool(site['patch']) for site in measured)} | "
+          f"{tried - len(failed) - len(problems)} | {sum(bool(site['patch']) for site in measured)} | "
           f"{figures or note or '–'} |", flush=True)
-    for problem in failed + refused:
+    for problem in failed + problems:
         print(f"{program.package}: {problem}", file=sys.stderr)
 
 

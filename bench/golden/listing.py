@@ -35,8 +35,8 @@ class Bad(Exception):
     """What is wrong, in one line."""
 
 
-def tool(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+def tool(*arguments):
+    return subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
 
 
 def functions(disassembly):
@@ -108,11 +108,11 @@ def listings(object_file):
     rules = RULES.get(platform.machine())
     if rules is None:
         raise Bad(f"no rules for {platform.machine()}")
-    listed = functions(tool("objdump", "-dr", "-C", "--no-show-raw-insn", object_file))
-    missing = [name for name in FUNCTIONS if name not in listed]
+    functions_of_file = functions(tool("objdump", "-dr", "-C", "--no-show-raw-insn", object_file))
+    missing = [name for name in FUNCTIONS if name not in functions_of_file]
     if missing:
         raise Bad(f"{object_file} has no {', '.join(missing)}")
-    paths = {name: fast_path(name, listed[name], rules) for name in FUNCTIONS}
+    paths = {name: fast_path(name, functions_of_file[name], rules) for name in FUNCTIONS}
     for name, path in paths.items():
         for text in path:
             if re.match(rules[3], text):

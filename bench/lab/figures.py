@@ -95,12 +95,12 @@ def table():
              "The last column is the time of Tarn's form over that of the fastest other form, as a geometric mean.", "",
              "| experiment | what is compared | the original | here | the claim | Tarn over the best |",
              "|---|---|--:|--:|---|--:|"]
-    for experiment, words, sweep, dividend, under, measure, original, ours in LINES:
+    for experiment, title, sweep, dividend, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:
             continue
         beside = run.beside_best(experiment, sweep, ours) if ours else []
         mean = geometric_mean(beside)
-        lines.append(f"| {experiment} | {words} | {original} | "
+        lines.append(f"| {experiment} | {title} | {original} | "
                      f"{times(run.ratios(experiment, sweep, dividend, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
     return "\n".join(lines)

@@ -29,52 +29,52 @@ SMALL = {
 FOLDER, NAMES = pathlib.Path(), []
 
 
-def run(name, *words):
-    return subprocess.run([FOLDER / f"lab-{name}", *words], capture_output=True, text=True, timeout=100, check=False,
-                          stdin=subprocess.DEVNULL)
+def run(name, *arguments):
+    return subprocess.run([FOLDER / f"lab-{name}", *arguments], capture_output=True, text=True, timeout=100,
+                          check=False, stdin=subprocess.DEVNULL)
 
 
 class Programs(unittest.TestCase):
     def test_forms_do_the_same_work(self):
         for name in NAMES:
-            words = SMALL.get(name, [])
-            asked = run(name, "--forms")
-            if asked.returncode == 3:  # something that is not ours is missing
-                self.assertEqual(asked.stderr.count("\n"), 1, asked.stderr)
+            arguments = SMALL.get(name, [])
+            listing = run(name, "--forms")
+            if listing.returncode == 3:  # something that is not ours is missing
+                self.assertEqual(listing.stderr.count("\n"), 1, listing.stderr)
                 continue
             if name == "count-a":
                 folder = self.enterContext(tempfile.TemporaryDirectory())
-                words = [*words, f"file={folder}/words"]
-            told = {}
-            for form in asked.stdout.split():
+                arguments = [*arguments, f"file={folder}/words"]
+            results = {}
+            for form in listing.stdout.split():
                 with self.subTest(f"{name} {form}"):
-                    done = run(name, form, *words)
-                    self.assertEqual((done.returncode, done.stderr), (0, ""))
-                    line = json.loads(done.stdout)
+                    result = run(name, form, *arguments)
+                    self.assertEqual((result.returncode, result.stderr), (0, ""))
+                    line = json.loads(result.stdout)
                     self.assertGreater(line["units"], 0)
                     self.assertGreaterEqual(line["ns"], 0)
-                    told[form] = line["checksum"]
-            told.pop("make", None)  # prepares only
+                    results[form] = line["checksum"]
+            results.pop("make", None)  # prepares only
             with self.subTest(name):
-                self.assertEqual(len(set(told.values())), 1, told)
+                self.assertEqual(len(set(results.values())), 1, results)
 
     def test_wrong_arguments_are_refused_in_one_line(self):
         for name in NAMES:
             form = (run(name, "--forms").stdout.split() or [None])[0]
             if form is None:
                 continue
-            for words in ([], ["nothing"], [form, "colour=1"], [form, "word"], [form, "--forms"]):
-                with self.subTest(f"{name} {words}"):
-                    done = run(name, *words)
-                    self.assertEqual(done.returncode, 2)
-                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            for command in ([], ["nothing"], [form, "colour=1"], [form, "word"], [form, "--forms"]):
+                with self.subTest(f"{name} {command}"):
+                    result = run(name, *command)
+                    self.assertEqual(result.returncode, 2)
+                    self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_numbers_outside_of_their_range_are_refused(self):
         for number in ("0", "-1", "1000000000000000000", "many", "", "1e3"):
             with self.subTest(number):
-                done = run("list", "malloc", f"nodes={number}")
-                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
-                self.assertIn("a number from 1 to", done.stderr)
+                result = run("list", "malloc", f"nodes={number}")
+                self.assertEqual((result.returncode, result.stderr.count("\n")), (2, 1))
+                self.assertIn("a number from 1 to", result.stderr)
 
 
 if __name__ == "__main__":

@@ -138,11 +138,11 @@ def compare(options):
             continue
         forecast, got = predicted(options, name, rounds), achieved(options, name, rounds)
         holds = forecast["low"] <= got["gain"] and (forecast["at_least"] or got["gain"] <= forecast["high"])
-        words = milliseconds(forecast["low"], forecast["high"]) + (" or more" if forecast["at_least"] else "")
+        text = milliseconds(forecast["low"], forecast["high"]) + (" or more" if forecast["at_least"] else "")
         table.append({"program": name, "remedy": remedy, "predicted": forecast, "achieved": got, "holds": holds})
         print(f"| {name} | {remedy.replace('|', ', ')} | {forecast['allocations']:,} | {got['before'] / 1e6:.0f} ms | "
               f"{got['after'] / 1e6:.0f} ms "
-              f"| {got['gain'] / 1e6:.0f} ms | {words} "
+              f"| {got['gain'] / 1e6:.0f} ms | {text} "
               f"| {'yes' if holds else 'no'} "
               f"| {of_the_middle(got['gain'], forecast['low'], forecast['high'])} |", flush=True)
         if name not in SYSTEM_CALLS:

@@ -46,7 +46,7 @@ GNUPLOT = ("set terminal svg; set output '/dev/null'; set samples 2000; "
 @dataclass(frozen=True)
 class Program:
     name: str
-    words: list
+    command: list
     recorders: list
     events: int = 0  # what a recorder of every one of them counts
     environment: tuple = ()
@@ -71,16 +71,16 @@ def tools(tarn, folder):
         "dhat": ["valgrind", "--tool=dhat", f"--dhat-out-file={trace}"],
         "strace": ["strace", "-f", "-c", "-o", trace],
     }
-    return {name: words for name, words in recorders.items()
-            if not words or words[0] == str(tarn) or shutil.which(words[0])}
+    return {name: command for name, command in recorders.items()
+            if not command or command[0] == str(tarn) or shutil.which(command[0])}
 
 
-def run(words, program, folder, supervisor):
+def run(arguments, program, folder, supervisor):
     """Processor seconds and the largest resident memory of all its processes, and the bytes of files that it left."""
     for path in folder.iterdir():
         path.unlink()
     environment = peers.neutral_environment("TARN_") | dict(program.environment)
-    child = supervisor.start(program.name, [str(word) for word in [*words, *program.words]], environment)
+    child = supervisor.start(program.name, [str(word) for word in [*arguments, *program.command]], environment)
     child.watch(LONGEST_S)
     try:
         if program.load:
@@ -92,8 +92,8 @@ def run(words, program, folder, supervisor):
     ended = child.finish()
     result = {"seconds": ended.cpu_s, "kib": ended.largest_kib,
               "file": sum(path.stat().st_size for path in folder.iterdir())}
-    if "record" in words[1:2]:
-        result["reported"] = reported_cost(words[0], folder / "recording")
+    if "record" in arguments[1:2]:
+        result["reported"] = reported_cost(arguments[0], folder / "recording")
     return result
 
 
@@ -146,7 +146,7 @@ class Server:
 class Redis(Server):
     REQUESTS = 1_500_000
 
-    def words(self):
+    def command(self):
         return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
 
     def load(self, server):
@@ -163,7 +163,7 @@ class Memcached(Server):
 
     ROUNDS, GETS = 2_000, 49
 
-    def words(self):
+    def command(self):
         return ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0"]
 
     def load(self, server):
@@ -177,7 +177,7 @@ class Memcached(Server):
                 connection.sendall(request)
             for connection in connections:
                 self.receive(connection, answer)
-        server.ask(signal.SIGTERM, self.words()[0])
+        server.ask(signal.SIGTERM, self.command()[0])
 
 
 class Haproxy(Server):
@@ -194,14 +194,14 @@ class Haproxy(Server):
             f"frontend here\n  bind 127.0.0.1:{self.port}\n  http-request set-header x-path %[path,lower]\n"
             '  http-request return status 200 content-type text/plain string "hello"\n', encoding="utf-8")
 
-    def words(self):
+    def command(self):
         return ["haproxy", "-db", "-f", str(self.configuration)]
 
     def load(self, server):
         server.await_listener(self.port, 60)
         subprocess.run(["h2load", "--h1", "-n", str(self.REQUESTS), "-c", "20",
                         f"http://127.0.0.1:{self.port}/Some/Path"], stdout=subprocess.DEVNULL, timeout=300, check=True)
-        server.ask(signal.SIGUSR1, self.words()[0])
+        server.ask(signal.SIGUSR1, self.command()[0])
 
 
 class Mosquitto(Server):
@@ -215,7 +215,7 @@ class Mosquitto(Server):
         self.configuration.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
                                       "user root\n", encoding="utf-8")
 
-    def words(self):
+    def command(self):
         return ["mosquitto", "-c", str(self.configuration)]
 
     def client(self, name):
@@ -236,7 +236,7 @@ class Mosquitto(Server):
             writer.sendall(message * self.AT_ONCE)
             for reader in readers:
                 self.receive(reader, len(message) * self.AT_ONCE)
-        server.ask(signal.SIGTERM, self.words()[0])
+        server.ask(signal.SIGTERM, self.command()[0])
 
 
 def programs(build, folder, small):
@@ -272,10 +272,10 @@ def programs(build, folder, small):
         if all(map(shutil.which, needed)):
             server = kind(*arguments)
             full = ["--full"] if name == "redis" else []
-            programs.append(Program(name, server.words(), [*default, *full], load=server.load, goal=GOAL))
-    for name, words in ("node", ["-e", NODE]), ("gnuplot", ["-e", GNUPLOT]):
+            programs.append(Program(name, server.command(), [*default, *full], load=server.load, goal=GOAL))
+    for name, program_arguments in ("node", ["-e", NODE]), ("gnuplot", ["-e", GNUPLOT]):
         if shutil.which(name):
-            programs.append(Program(name, [name, *words], default, goal=GOAL))
+            programs.append(Program(name, [name, *program_arguments], default, goal=GOAL))
     return [program for program in programs if not small or program.unit]
 
 

@@ -29,18 +29,19 @@ class Column:
         environment = peers.neutral_environment("TARN_")
         if self.preload:
             environment["LD_PRELOAD"] = self.preload
-        words = [*self.command, *map(str, arguments)]
+        command = [*self.command, *map(str, arguments)]
         if prefix:  # the tool in front must not run on the allocator
-            words = [*prefix, "-E", f"LD_PRELOAD={self.preload}", *words] if self.preload else [*prefix, *words]
+            command = [*prefix, "-E", f"LD_PRELOAD={self.preload}", *command] if self.preload else [*prefix, *command]
             environment.pop("LD_PRELOAD", None)
-        shown = f"{self.name}: {' '.join(words[-len(arguments):])}"
+        label = f"{self.name}: {' '.join(command[-len(arguments):])}"
         try:
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
+            result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout,
+                                    check=False)
         except subprocess.TimeoutExpired as slow:
-            raise Failed(f"{shown}: no end after {timeout} s") from slow
-        if done.returncode != 0:
-            raise Failed(f"{shown}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
+            raise Failed(f"{label}: no end after {timeout} s") from slow
+        if result.returncode != 0:
+            raise Failed(f"{label}: exit {result.returncode}: {result.stderr.strip()[-500:]}")
+        answers = [json.loads(line) for line in result.stdout.splitlines()]
         for answer in answers:
             self._check_provider(answer)
         return answers

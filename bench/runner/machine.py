@@ -22,15 +22,15 @@ def processor(missing="unknown"):
 
 def facts(program):
     """program: the glibc column, which knows the compiler and the C library."""
-    told = program.run("facts")[0]
+    facts = program.run("facts")[0]
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": processor() + " " + platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "memory": value_of("/proc/meminfo", r"^MemTotal:\s*(.*)$"),
         "kernel": platform.release(),
-        "libc": told["libc"],
-        "compiler": told["compiler"],
+        "libc": facts["libc"],
+        "compiler": facts["compiler"],
         "transparent huge pages": value_of("/sys/kernel/mm/transparent_hugepage/enabled"),
         "load average at start": " ".join(f"{load:.2f}" for load in os.getloadavg()),
     }

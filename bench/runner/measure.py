@@ -84,14 +84,14 @@ def round_to_two_digits(number):
 
 def calibrate(row, glibc, target_ms):
     """Sets the repetitions so that glibc needs about target_ms (times the row's budget)."""
-    wanted = target_ms * 1e6 * row.budget
+    budget_ns = target_ms * 1e6 * row.budget
     row.repetitions = 16  # fewer are mostly the row's own beginning
     for _ in range(12):
         wall = glibc.run("row", row.name, row.repetitions)[0]["wall_ns"]
-        if wanted / 1.5 <= wall <= wanted * 1.5:
+        if budget_ns / 1.5 <= wall <= budget_ns * 1.5:
             return
         # In steps: what is short is not exact yet.
-        row.repetitions = round_to_two_digits(row.repetitions * min(100, wanted / wall))
+        row.repetitions = round_to_two_digits(row.repetitions * min(100, budget_ns / wall))
 
 
 class Patience:
@@ -165,12 +165,12 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def measure(columns, wanted, rounds, target_ms, patience=None):
+def measure(columns, is_chosen, rounds, target_ms, patience=None):
     """Measures all rows for which wanted(row) holds. Raises Failed when two checksums of a row differ."""
     column_rows = {column.name: rows_of(column) for column in columns}
     glibc = columns[0]
     patience = patience or Patience(0)
-    rows = [row for row in column_rows[glibc.name].values() if wanted(row)]
+    rows = [row for row in column_rows[glibc.name].values() if is_chosen(row)]
     progress = Progress(len(rows) * (rounds + 1))
     for row in rows:
         progress.step(f"calibrating {row.name}")

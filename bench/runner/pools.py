@@ -52,7 +52,7 @@ def instructions(columns, nothing, row="pair-64"):
 
 # --- Goals --------------------------------------------------------------------------------------------------------
 
-def goals(rows, columns, counted=None):
+def goals(rows, columns, instructions=None):
     """Each goal that the measured rows can decide. counted: instructions of a pair by column. The least processor time
     of threads that share something is that of a round in which they did not meet: it decides nothing."""
     if Samples.is_busy:
@@ -94,8 +94,8 @@ def goals(rows, columns, counted=None):
 
     pairs = [name for name in ("pair-16", "pair-64", "pair-256", "pair-1024") if name in by_name]
     at_most("heap as memory_resource: ns a pair", 3, {name: ns(name, "heap-pmr") for name in pairs})
-    if counted:
-        at_most("heap as memory_resource: instructions a pair", 25, {"valgrind": counted.get("heap-pmr")})
+    if instructions:
+        at_most("heap as memory_resource: instructions a pair", 25, {"valgrind": instructions.get("heap-pmr")})
 
     other = best("pair-64-2t", mallocs)
     if other:
@@ -141,20 +141,20 @@ def goals(rows, columns, counted=None):
 
 # --- Tables -------------------------------------------------------------------------------------------------------
 
-def table(title, rows, names, counted):
+def table(title, rows, names, instructions):
     heads = [title, *names, "spread"]
     lines = []
     for row in rows:
-        shown = [row.results[name].spread for name in names if name in row.results]
+        spreads = [row.results[name].spread for name in names if name in row.results]
         lines.append([row.name, *(text.number(value_of(row, name)) for name in names),
-                      f"{100 * max(shown):.0f} %" + ("~" if max(shown) > text.NOISY else "")])
-    if any(name in counted for name in names):
-        cells = (f"{counted[name]:.0f}" if name in counted else "-" for name in names)
+                      f"{100 * max(spreads):.0f} %" + ("~" if max(spreads) > text.NOISY else "")])
+    if any(name in instructions for name in names):
+        cells = (f"{instructions[name]:.0f}" if name in instructions else "-" for name in names)
         lines.append(["instructions, pair-64", *cells, ""])
     return text.lay_out(heads, lines)
 
 
-def report(rows, columns, facts, rounds, statistic, counted):
+def report(rows, columns, facts, rounds, statistic, instructions):
     parts = ["\n".join(f"{key}: {value}" for key, value in facts.items()),
              f"ns, {statistic} of {rounds} interleaved rounds; spread: the widest interquartile range over the median "
              f"(~ above {100 * text.NOISY:.0f} %)"]
@@ -168,8 +168,8 @@ def report(rows, columns, facts, rounds, statistic, counted):
         beside = [column.name for column in columns if column.family in ("malloc", "heap")
                   and any(column.name in row.results for row in having)]
         if names and having:
-            parts.append(table(title, having, [*names, *beside], counted or {}))
-    reached = goals(rows, columns, counted)
+            parts.append(table(title, having, [*names, *beside], instructions or {}))
+    reached = goals(rows, columns, instructions)
     if reached:
         which = "rows measured, of one thread" if Samples.is_busy else "rows measured"
         parts.append(f"goals (of the {which})\n" + "\n".join(goal.line() for goal in reached))

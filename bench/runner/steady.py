@@ -55,9 +55,9 @@ def report(results):
     lines = []
     for name, result in results.items():
         calls = result["system_calls"]
-        shown = "no strace" if calls is None else str(sum(calls.values()))
+        call_text = "no strace" if calls is None else str(sum(calls.values()))
         detail = " ".join(f"{call}:{count}" for call, count in sorted((calls or {}).items()))
-        lines.append([name, f"{result['steps']:,}", str(result["faults"]), str(result["grown_kib"]), shown,
+        lines.append([name, f"{result['steps']:,}", str(result["faults"]), str(result["grown_kib"]), call_text,
                       text.number(result["ns"]), detail])
     heads = ["steady state", "operations", "page faults", "grown KiB", "system calls", "ns", "which"]
     return text.lay_out(heads, lines)

@@ -37,16 +37,16 @@ def ratio_to_best(row, column="tarn"):
 
 def time_means(rows, columns):
     """Geometric mean over the rows of Tarn's time over each other allocator's."""
-    counted = [row for row in rows if not row.baseline and "tarn" in row.results]
-    return {name: geometric_mean(row.results["tarn"].ratio_to(row.results[name]) for row in counted)
-            for name in columns if name != "tarn"} if counted else {}
+    compared_rows = [row for row in rows if not row.baseline and "tarn" in row.results]
+    return {name: geometric_mean(row.results["tarn"].ratio_to(row.results[name]) for row in compared_rows)
+            for name in columns if name != "tarn"} if compared_rows else {}
 
 
 def means_over_glibc(rows, columns, ratio):
     """Geometric mean over the rows of each allocator's ratio (of time or peak memory) to glibc."""
-    counted = [row for row in rows if not row.baseline]
-    return {name: geometric_mean(ratio(row.results[name], row.results["glibc"]) for row in counted)
-            for name in columns if name != "glibc"} if counted else {}
+    compared_rows = [row for row in rows if not row.baseline]
+    return {name: geometric_mean(ratio(row.results[name], row.results["glibc"]) for row in compared_rows)
+            for name in columns if name != "glibc"} if compared_rows else {}
 
 
 def queue_alone(rows):

@@ -18,12 +18,12 @@ def lay_out(heads, lines):
     """Left-aligned first column, the others right-aligned; a line may have fewer cells than there are heads."""
     lines = [[*line, *[""] * (len(heads) - len(line))] for line in lines]
     widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
-    shown = []
+    parts = []
     for line in [heads, *lines]:
         cells = [line[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:])]
-        shown.append("  ".join(cells).rstrip())
-    shown.insert(1, "-" * max(map(len, shown)))
-    return "\n".join(shown)
+        parts.append("  ".join(cells).rstrip())
+    parts.insert(1, "-" * max(map(len, parts)))
+    return "\n".join(parts)
 
 
 def malloc_table(rows, columns):

@@ -125,7 +125,7 @@ class Pages(OneServer):
 class Life(unittest.TestCase):
     def test_reload_under_requests(self):
         with Server() as server:
-            stop, seen, wrong = threading.Event(), set(), []
+            stop, texts, wrong = threading.Event(), set(), []
 
             def client():
                 try:
@@ -137,7 +137,7 @@ class Life(unittest.TestCase):
                             line.request("GET", "/page?rows=20")
                             text = line.getresponse().read().decode()
                             title, footer = re.search(r"<title>(\w+)<", text)[1], text.rsplit("<p>", 1)[1].strip()
-                            seen.add(title)
+                            texts.add(title)
                             if title != footer or line.sock is not first:
                                 wrong.append((title, footer))
                 except Exception as error:  # pylint: disable=broad-except
@@ -150,13 +150,13 @@ class Life(unittest.TestCase):
                 server.reload(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n')
                 self.assertEqual(server.process.stdout.readline(), f"appserver: configuration {number}\n")
                 self.assertEqual(server.ask("GET", "/version").text, f"{number} v{number}\n")
-                while f"v{number}" not in seen and not wrong:
+                while f"v{number}" not in texts and not wrong:
                     time.sleep(0.001)
             stop.set()
             for peer in clients:
                 peer.join()
             self.assertEqual(wrong, [])
-            self.assertGreaterEqual(len(seen), 10)
+            self.assertGreaterEqual(len(texts), 10)
             self.assertEqual(server.end(), 0)
             self.assertEqual(server.output(), "")
 
@@ -230,7 +230,8 @@ class Life(unittest.TestCase):
             self.assertEqual(server.ask("POST", "/login", "user=bob").status, 200)
 
     def test_both_allocators_serve_the_same(self):
-        with Server(words=["--allocator=global", "--workers=1"]) as plain, Server(words=["--allocator=tarn"]) as ours:
+        with Server(arguments=["--allocator=global", "--workers=1"]) as plain, \
+                Server(arguments=["--allocator=tarn"]) as ours:
             for path in "/small", "/page?rows=300", "/nothing":
                 self.assertEqual(plain.ask("GET", path).text, ours.ask("GET", path).text)
             self.assertEqual((plain.end(), ours.end()), (0, 0))
@@ -241,13 +242,13 @@ class Processes(unittest.TestCase):
         """The numbers of the processes, as soon as there are so many and they answer."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            listed = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
-            if len(listed.split()) == wanted:
+            children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
+            if len(children.split()) == wanted:
                 break
             time.sleep(0.01)
         for _ in range(40):
             self.assertEqual(server.ask("GET", "/healthz").status, 200)
-        return [int(word) for word in listed.split()]
+        return [int(word) for word in children.split()]
 
     def test_one_that_dies_is_replaced_and_loses_no_more_than_its_connections(self):
         with Server("processes = 2\nworkers = 1\naccess_log_bytes = 1048576") as server:
@@ -265,9 +266,9 @@ class Processes(unittest.TestCase):
                                        r'signal 9 '
                                        r"\(Killed\), and starts again in 10 ms$")
             # The numbers of all processes, and of those that are dead.
-            shown = server.ask("GET", "/metrics").text
-            self.assertRegex(shown, r"worker=\"0\"")
-            self.assertRegex(shown, r"worker=\"1\"")
+            metrics = server.ask("GET", "/metrics").text
+            self.assertRegex(metrics, r"worker=\"0\"")
+            self.assertRegex(metrics, r"worker=\"1\"")
             self.assertEqual(server.end(), 0)
             self.assertTrue(server.refuses())
 
@@ -280,23 +281,23 @@ class Processes(unittest.TestCase):
             deadline = time.monotonic() + PATIENCE
             while "was stopped" not in server.output() and time.monotonic() < deadline:
                 time.sleep(0.01)
-            seen = {server.ask("GET", "/small").text for _ in range(40)}
-            self.assertEqual(seen, {"<!doctype html><title>two</title>\n<p>A small page.\n<p>two\n"})
+            texts = {server.ask("GET", "/small").text for _ in range(40)}
+            self.assertEqual(texts, {"<!doctype html><title>two</title>\n<p>A small page.\n<p>two\n"})
             self.assertIn(first[1], self.children(server))
             self.assertEqual(server.end(), 0)
 
 
 class Start(unittest.TestCase):
-    def fails(self, text, words=()):
+    def fails(self, text, arguments=()):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "app.toml"
             if text is not None:
                 file.write_text(text, encoding="utf-8")
-            done = subprocess.run([PROGRAM, "--config", str(file), *words], capture_output=True, text=True,
-                                  timeout=PATIENCE, check=False)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertEqual(done.stdout, "")
-            return done.stderr.replace(str(file), "FILE")
+            result = subprocess.run([PROGRAM, "--config", str(file), *arguments], capture_output=True, text=True,
+                                    timeout=PATIENCE, check=False)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertEqual(result.stdout, "")
+            return result.stderr.replace(str(file), "FILE")
 
     def test_broken_configurations(self):
         for text, output in (

@@ -21,13 +21,13 @@ SITE = '[site]\ntitle = "one"\nfooter = "one"\n'
 class Server:
     """A running server, its configuration and what it says."""
 
-    def __init__(self, server="", site=SITE, words=(), under=(), passed=()):
+    def __init__(self, server="", site=SITE, arguments=(), under=(), passed=()):
         self.folder = tempfile.TemporaryDirectory()
         self.file = pathlib.Path(self.folder.name) / "app.toml"
         self.file.write_text(f"[server]\nport = 0\n{server}\n{site}", encoding="utf-8")
         self.errors = open(pathlib.Path(self.folder.name) / "errors", "w+", encoding="utf-8")
-        self.process = subprocess.Popen([*under, PROGRAM, "--config", str(self.file), *words], stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True, pass_fds=passed)
+        self.process = subprocess.Popen([*under, PROGRAM, "--config", str(self.file), *arguments],
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True, pass_fds=passed)
         match = re.search(r":(\d+)/", self.process.stdout.readline())
         self.port = int(match[1]) if match else None
 

@@ -34,12 +34,12 @@ def site(number):
 
 @unittest.skipUnless(shutil.which("wrk"), "wrk is not here")
 class Reload(unittest.TestCase):
-    def under_load(self, *words):
+    def under_load(self, *arguments):
         with Server(site='[site]\ntitle = "v1"\nfooter = "v1"\n') as server:
             script = pathlib.Path(server.folder.name) / "whole.lua"
             script.write_text(WHOLE_PAGES, encoding="utf-8")
             url = f"http://127.0.0.1:{server.port}/page?rows=20"
-            with subprocess.Popen(["wrk", "-t1", "-c8", "-d2", "--timeout", "60", "-s", script, *words, url],
+            with subprocess.Popen(["wrk", "-t1", "-c8", "-d2", "--timeout", "60", "-s", script, *arguments, url],
                                   stdout=subprocess.PIPE,
                                   text=True) as wrk:
                 number = 1
@@ -201,12 +201,12 @@ class Log(unittest.TestCase):
                 server.raw(b"\1\r\n\r\n")
                 server.process.send_signal(signal.SIGKILL)  # nothing is flushed, nothing is closed
                 server.process.wait()
-            shown = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
+            log_text = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
             lines = re.findall(r'^.*127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] (".*") (\d+) \d+ \d+$',
-                               shown, re.MULTILINE)
+                               log_text, re.MULTILINE)
             self.assertEqual(lines, [('"GET /small HTTP/1.1"', "200"), ('"GET /a?b HTTP/1.1"', "404"),
                                      ('"GET /\\ HTTP/1.1"', "404"), ('"GET /' + 1023 * "x" + ' HTTP/1.1"', "404"),
-                                     ('"  HTTP/1.1"', "400")], shown)
+                                     ('"  HTTP/1.1"', "400")], log_text)
 
     def test_a_full_disk_is_said_at_the_start(self):
         """All of the log is allocated then, so that a disk that fills later takes no line."""
@@ -219,10 +219,10 @@ class Log(unittest.TestCase):
                        'mount -t tmpfs -o size=2m tmpfs "$0" && shift && exec "$@"', log.parent, "-"]
             if subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode != 0:
                 self.skipTest("no file system can be mounted here")
-            done = subprocess.run([*mounted, PROGRAM, "--config", file], capture_output=True, text=True,
-                                  timeout=PATIENCE, check=False)
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertEqual(done.stderr, 'tarn: application "appserver": not started: the initialiser threw: '
+            result = subprocess.run([*mounted, PROGRAM, "--config", file], capture_output=True, text=True,
+                                    timeout=PATIENCE, check=False)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertEqual(result.stderr, 'tarn: application "appserver": not started: the initialiser threw: '
                                           f"{log}: has no room for a journal of 67108864 bytes: No space left on "
                                           f"device\n")
 

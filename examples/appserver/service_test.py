@@ -16,7 +16,7 @@ FOLDER = pathlib.Path(SAMPLE).parent
 
 
 class Manager:
-    """The stand-in: its sockets, and the words that start a program with them.
+    """The stand-in: its sockets, and the command that starts a program with them.
 
     A notify socket has room for ten messages here, and the server drops a message when it is full. So a manager that
     asks for signs of life must read all the time, and no test expects another message beside them.
@@ -29,8 +29,8 @@ class Manager:
         self.socket.settimeout(PATIENCE)
         passed = "".join(f" {3 + index}<&{descriptor}" for index, descriptor in enumerate(descriptors))
         listen = f"LISTEN_PID=$$ LISTEN_FDS={len(descriptors)}" if descriptors else ""
-        told = f"NOTIFY_SOCKET={self.folder.name}/notify {environment} {listen}"
-        self.under = ["sh", "-c", f'exec env {told} "$@"{passed}', "sh"]
+        variables = f"NOTIFY_SOCKET={self.folder.name}/notify {environment} {listen}"
+        self.under = ["sh", "-c", f'exec env {variables} "$@"{passed}', "sh"]
 
     def next(self):
         """Waits for the next message of the server."""

@@ -42,8 +42,8 @@ class Greeter(unittest.TestCase):
         process.kill()
         process.communicate(timeout=PATIENCE)
 
-    def expect_notice(self, wanted):
-        while wanted not in self.manager.recv(256).decode().splitlines():
+    def expect_notice(self, notice):
+        while notice not in self.manager.recv(256).decode().splitlines():
             pass
 
     def connect(self):
@@ -134,13 +134,13 @@ class Greeter(unittest.TestCase):
 
     def test_start_that_fails(self):
         self.greeting.unlink()
-        done = subprocess.run([GREETER, self.greeting, self.journal, "0"], capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("greeting.txt: cannot be opened to read: No such file or directory", done.stderr)
-        for words in [[], ["a", "b", "many"], ["a", "b", "70000"], ["a", "b", ""]]:
-            done = subprocess.run([GREETER, *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
-            self.assertEqual((done.returncode, done.stderr), (2, f"Usage: {GREETER} GREETING JOURNAL PORT\n"))
+        result = subprocess.run([GREETER, self.greeting, self.journal, "0"], capture_output=True, text=True,
+                                check=False, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("greeting.txt: cannot be opened to read: No such file or directory", result.stderr)
+        for command in [[], ["a", "b", "many"], ["a", "b", "70000"], ["a", "b", ""]]:
+            result = subprocess.run([GREETER, *command], capture_output=True, text=True, check=False, timeout=PATIENCE)
+            self.assertEqual((result.returncode, result.stderr), (2, f"Usage: {GREETER} GREETING JOURNAL PORT\n"))
 
     def test_journal_survives_a_kill(self):
         process = self.start()
@@ -163,10 +163,10 @@ class Greeter(unittest.TestCase):
         unit = self.folder / "greeter.service"
         text = (HERE / "greeter.service").read_text(encoding="utf-8")
         unit.write_text(text.replace("/opt/greeter/bin/greeter", "/bin/true"), encoding="utf-8")
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
-                              capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
-        self.assertNotIn("greeter.service", done.stderr)
+        result = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
+                                capture_output=True, text=True, check=False,
+                                timeout=PATIENCE)
+        self.assertNotIn("greeter.service", result.stderr)
 
 
 if __name__ == "__main__":

@@ -71,13 +71,13 @@ class Tarn(ConanFile):
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = ["lib/cmake/tarn"]
 
-        def component(name, package, libs=(), requires=(), **words):
+        def component(name, package, libs=(), requires=(), **arguments):
             part = self.cpp_info.components[name]
             part.set_property("pkg_config_name", package)
             part.builddirs = ["lib/cmake/tarn"]
             part.libs = list(libs)
             part.requires = list(requires)
-            for field, value in words.items():
+            for field, value in arguments.items():
                 setattr(part, field, value)
 
         # The same words as in cmake/install.cmake.

@@ -166,11 +166,11 @@ def load(engine, options):
 def check_versions(engine, options):
     """Refuses a comparison without two releases, and names services with too few hosts."""
     releases = engine.rows("select service, version, count(*) from hosts group by service, version order by 1, 2")
-    listed = "; ".join(f"{service} {version} ({count} hosts)" for service, version, count in releases) or "none"
+    release_text = "; ".join(f"{service} {version} ({count} hosts)" for service, version, count in releases) or "none"
     for option, version in ("--before", options.before), ("--after", options.after):
         if version not in {release[1] for release in releases}:
             raise Failure(USAGE, f"{option} {version or 'VERSION'} is not in {options.folder}; the releases there: "
-                          f"{listed}")
+                          f"{release_text}")
     for service in sorted({release[0] for release in releases}):
         counts = {version: count for name, version, count in releases if name == service}
         shortages = [f"{counts.get(version, 0)} hosts with {version}" for version in (options.before, options.after)

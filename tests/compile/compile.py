@@ -41,7 +41,7 @@ def precompile(compiler, head, folder):
     return ["-include", str(header)]
 
 
-def problem(compiler, head, kind, words, code):
+def problem(compiler, head, kind, message, code):
     """What is wrong with a part, as a text; None when it is as it should be."""
     is_clang = "clang" in os.path.basename(compiler)
     if (kind == "clang" and not is_clang) or (kind == "gcc" and is_clang):
@@ -52,7 +52,7 @@ def problem(compiler, head, kind, words, code):
         return f"must compile:\n{result.stderr}" if result.returncode else None
     if result.returncode == 0:
         return "must not compile, and does"
-    return None if words in result.stderr else f'does not say "{words}":\n{result.stderr}'
+    return None if message in result.stderr else f'does not say "{message}":\n{result.stderr}'
 
 
 def main(page, compilers):
@@ -64,8 +64,8 @@ def main(page, compilers):
     with tempfile.TemporaryDirectory(prefix="tarn-compile-") as folder, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:
         heads = {compiler: precompile(compiler, head, pathlib.Path(folder)) for compiler in compilers}
-        jobs = [(compiler, line, pool.submit(problem, compiler, heads[compiler], kind, words, code))
-                for compiler in compilers for kind, words, line, code in all_parts]
+        jobs = [(compiler, line, pool.submit(problem, compiler, heads[compiler], kind, message, code))
+                for compiler in compilers for kind, message, line, code in all_parts]
         wrong = [f"{page}:{line}: {os.path.basename(compiler)}: {job.result()}" for compiler, line, job in jobs
                  if job.result()]
     print("\n".join(wrong) or f"{len(jobs)} parts are as they should be")

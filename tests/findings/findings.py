@@ -54,8 +54,8 @@ def found_in(report):
     }
 
 
-def is_as(wanted, site):
-    for key, value in wanted.items():
+def is_as(expectation, site):
+    for key, value in expectation.items():
         if key == "remedies":
             if not set(value) <= set(site["remedies"]):
                 return False
@@ -72,14 +72,14 @@ def is_as(wanted, site):
 
 def problems(golden, findings, text):
     for kind in "sites", "locks", "syscalls":
-        for wanted in golden.get(kind, []):
-            if not any(is_as(wanted, finding) for finding in findings[kind]):
-                yield f"no {kind[:-1]} {json.dumps(wanted)}"
+        for expectation in golden.get(kind, []):
+            if not any(is_as(expectation, finding) for finding in findings[kind]):
+                yield f"no {kind[:-1]} {json.dumps(expectation)}"
         if golden.get(kind) == [] and findings[kind]:
             yield f"{kind} where there should be none: {findings[kind]}"
-    for words in golden.get("says", []):
-        if words not in text:
-            yield f"does not say \"{words}\""
+    for sentence in golden.get("says", []):
+        if sentence not in text:
+            yield f"does not say \"{sentence}\""
     for name in golden.get("never", []):
         if any(is_called(site["function"], name) for site in findings["sites"]):
             yield f"{name} names a site, and only passes on"
@@ -96,8 +96,8 @@ def look_into(name, options, folder):
         if options.show:
             print(f"--- {part}\n{text}\n{json.dumps(findings, indent=1)}")
             continue
-        for words in problems(golden[part], findings, text):
-            print(f"{part}: {words}\nfound: {json.dumps(findings, indent=1)}\n{text}")
+        for problem in problems(golden[part], findings, text):
+            print(f"{part}: {problem}\nfound: {json.dumps(findings, indent=1)}\n{text}")
             wrong += 1
     return wrong
 

@@ -35,21 +35,21 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def run(words, **settings):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False, **settings)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+def run(arguments, **settings):
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT_S, check=False, **settings)
+    if result.returncode != 0:
+        raise RuntimeError(f"{arguments}: exit code {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
 
 
 class Server:
     """A recorded server: it listens when the block begins, and has ended when that ends."""
 
-    def __init__(self, words, port, **settings):
-        self.words, self.port, self.settings = words, port, settings
+    def __init__(self, arguments, port, **settings):
+        self.command, self.port, self.settings = arguments, port, settings
 
     def __enter__(self):
-        self.running = subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        self.running = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                         start_new_session=True, **self.settings)
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until and self.running.poll() is None:
@@ -59,7 +59,7 @@ class Server:
             except OSError:
                 time.sleep(0.05)
         self.kill()
-        raise RuntimeError(f"{self.words} does not listen:\n{self.running.communicate()[1]}")
+        raise RuntimeError(f"{self.command} does not listen:\n{self.running.communicate()[1]}")
 
     def kill(self):
         """The recorder and what it runs, which are a group of their own."""
@@ -81,12 +81,12 @@ class Programs:
         self.tarn, self.folder, self.appserver = tarn, pathlib.Path(folder), appserver
 
     def record(self, name, *options):
-        """The words before the program's own, and where the recording will be."""
+        """The arguments before the program's own, and where the recording will be."""
         file = self.folder / f"{name}.rec"
         return [self.tarn, "record", *options, "-o", str(file), "--"], file
 
     def child(self, file, is_it):
-        """Of the processes that a recorded one started, the one with most allocations where `is_it(words)`."""
+        """Of the processes that a recorded one started, the one with most allocations where `is_it(arguments)`."""
         def allocations(path):
             text = self.report(path)
             return text["heap"]["allocations"] if is_it(text["program"]["arguments"]) else -1
@@ -99,7 +99,7 @@ class Programs:
 
     def sqlite(self):
         (sqlite,) = need("sqlite3")
-        words, file = self.record("sqlite", "--full")
+        command, file = self.record("sqlite", "--full")
         script = """
             create table t(id integer primary key, name text, value real);
             with recursive n(i) as (select 1 union all select i + 1 from n where i < 40000)
@@ -109,40 +109,40 @@ class Programs:
             select substr(name, 1, 7) as k, count(*) from t group by k order by 2 desc limit 3;
             """
         queries = "".join(f"select value from t where name = 'name {number}';\n" for number in range(300))
-        run([*words, sqlite, str(self.folder / "data.db")], input=textwrap.dedent(script) + queries)
+        run([*command, sqlite, str(self.folder / "data.db")], input=textwrap.dedent(script) + queries)
         return {"sqlite": file}
 
     def python(self):
         if not os.access("/usr/bin/python3", os.X_OK):
             raise Missing("/usr/bin/python3")
-        words, file = self.record("python", "--full")
+        command, file = self.record("python", "--full")
         script = """
             import json, re
             rows = [{"id": i, "name": "name %d" % i, "tags": [str(j) for j in range(5)]} for i in range(15000)]
             text = json.dumps(rows)
             print(len(text), len(json.loads(text)), len(re.findall(r"\\d+", text)))
             """
-        run([*words, "/usr/bin/python3", "-s", "-c", textwrap.dedent(script)],
+        run([*command, "/usr/bin/python3", "-s", "-c", textwrap.dedent(script)],
             env={**os.environ, "PYTHONMALLOC": "malloc"})
         return {"python": file}
 
     def compiler(self):
         (compiler,) = need("g++")
-        words, file = self.record("compiler", "--follow", "--full")
+        command, file = self.record("compiler", "--follow", "--full")
         source = self.folder / "text.cpp"
         source.write_text("#include <map>\n#include <string>\n#include <vector>\n"
                           "std::map<std::string, std::vector<int>> all;\n"
                           "void add(const char* name, int value) { all[name].push_back(value); }\n")
-        run([*words, compiler, "-O1", "-c", str(source), "-o", "/dev/null"])
-        return {"g++": file, "cc1plus": self.child(file, lambda words: words[0].endswith("cc1plus"))}
+        run([*command, compiler, "-O1", "-c", str(source), "-o", "/dev/null"])
+        return {"g++": file, "cc1plus": self.child(file, lambda arguments: arguments[0].endswith("cc1plus"))}
 
     # --- Servers under load ---
 
     def redis(self):
         server, load = need("redis-server", "redis-benchmark")
         port = free_port()
-        words, file = self.record("redis")
-        with Server([*words, server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+        command, file = self.record("redis")
+        with Server([*command, server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
                     port,
                     cwd=self.folder):
             run([load, "-p", str(port), "-n", "40000", "-c", "20", "-r", "10000", "-q", "-t",
@@ -163,12 +163,12 @@ class Programs:
             http {{ access_log {folder}/log; {temporary} gzip on; gzip_types text/html;
                    server {{ listen 127.0.0.1:{port}; root {folder}/www; }} }}
             """)
-        words, file = self.record("nginx", "--follow")
-        with Server([*words, server, "-p", str(folder), "-e", f"{folder}/errors", "-c", str(folder / "nginx.conf")],
+        command, file = self.record("nginx", "--follow")
+        with Server([*command, server, "-p", str(folder), "-e", f"{folder}/errors", "-c", str(folder / "nginx.conf")],
                     port):
             run([load, "--h1", "-n", "40000", "-c", "8", "-H", "accept-encoding: gzip",
                  f"http://127.0.0.1:{port}/page.html"])
-        return {"nginx master": file, "nginx worker": self.child(file, lambda words: True)}
+        return {"nginx master": file, "nginx worker": self.child(file, lambda arguments: True)}
 
     def postgres(self):
         server, make, load = need("postgres", "initdb", "pgbench")
@@ -181,15 +181,14 @@ class Programs:
             shutil.chown(folder, user)
             self.folder.chmod(0o755)
         run([make, "-D", str(folder / "data"), "-U", user, "-A", "trust", "--no-sync"], cwd=folder, **settings)
-        words, _ = self.record("postgres", "--follow")
-        words[words.index("-o") + 1] = str(folder / "server.rec")
+        command, _ = self.record("postgres", "--follow")
+        command[command.index("-o") + 1] = str(folder / "server.rec")
         address = ["-h", "127.0.0.1", "-p", str(port), "-U", user]
-        with Server([*words, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-c", "fsync=off"],
-                    port,
-                    cwd=folder, **settings):
+        with Server([*command, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-c",
+                     "fsync=off"], port, cwd=folder, **settings):
             run([load, *address, "-i", "-q", "postgres"])
             run([load, *address, "-c", "2", "-t", "4000", "-n", "postgres"])
-        return {"postgres backend": self.child(folder / "server.rec", lambda words: True)}
+        return {"postgres backend": self.child(folder / "server.rec", lambda arguments: True)}
 
     def demo(self):
         if not self.appserver or not os.access(self.appserver, os.X_OK):
@@ -197,8 +196,8 @@ class Programs:
         (load,) = need("h2load")
         port = free_port()
         (self.folder / "appserver.toml").write_text("# all defaults\n")
-        words, file = self.record("demo")
-        with Server([*words, self.appserver, "--config", str(self.folder / "appserver.toml"), "--port", str(port),
+        command, file = self.record("demo")
+        with Server([*command, self.appserver, "--config", str(self.folder / "appserver.toml"), "--port", str(port),
                      "--workers", "2", "--allocator=global"], port):
             run([load, "--h1", "-n", "20000", "-c", "16", f"http://127.0.0.1:{port}/page?rows=256"])
         return {"demo": file}

@@ -15,7 +15,7 @@ import unittest
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "tail", "mkdir", "rm", "cksum",
          "grep", "cat", "true", "rmdir"]
-# Each stand-in notes its name and words. `have`, `known` and `broken` are files in the machine's folder.
+# Each stand-in notes its name and arguments. `have`, `known` and `broken` are files in the machine's folder.
 STAND_INS = {
     "id": 'echo "${FAKE_UID:-0}"',
     "dpkg-query": 'grep -qxF "${!#}" "$MACHINE/have" && printf installed',
@@ -67,8 +67,8 @@ class Dev(unittest.TestCase):
     def file(self, name, *lines):
         (self.machine / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    def dev(self, *words, expect=0, **environment):
-        result = subprocess.run([str(self.project / "dev"), *words], capture_output=True, text=True, check=False,
+    def dev(self, *arguments, expect=0, **environment):
+        result = subprocess.run([str(self.project / "dev"), *arguments], capture_output=True, text=True, check=False,
                                 cwd=self.machine, stdin=subprocess.DEVNULL,
                                 env={"PATH": str(self.path), "HOME": "/nowhere", "MACHINE": str(self.machine),
                                      **environment})
@@ -85,9 +85,9 @@ class Dev(unittest.TestCase):
         """The packages of each `apt-get install`, and "update" for each update, in order."""
         problems = []
         for call in self.calls("apt-get"):
-            words = call.split()[1:]
-            problems.append("update" if words[0] == "update" else
-                         [word for word in words[1:] if "=" not in word and not word.startswith("-")])
+            arguments = call.split()[1:]
+            problems.append("update" if arguments[0] == "update" else
+                         [word for word in arguments[1:] if "=" not in word and not word.startswith("-")])
         return problems
 
     def test_complete_machine_is_left_alone(self):
@@ -165,8 +165,8 @@ class Dev(unittest.TestCase):
 
     def builds(self):
         """The builds whose tests the last `./dev test` ran."""
-        listed = (self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8")
-        return re.findall(r'subdirs\("\.\./(\w+)"\)\n', listed)
+        text = (self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8")
+        return re.findall(r'subdirs\("\.\./(\w+)"\)\n', text)
 
     def test_tests_of_both_builds_end_in_one_summary(self):
         output = self.dev("test", "-R", "heap", TARN_JOBS="3")

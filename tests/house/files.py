@@ -60,9 +60,9 @@ def check_built(root):
         if not (pathlib.Path(root) / lists).is_file():
             continue
         code = re.sub(r"#.*", "", tree.read(root, lists))
-        named = set(re.findall(r"[\w./-]+\.(?:cpp|c)\b", code))
+        names = set(re.findall(r"[\w./-]+\.(?:cpp|c)\b", code))
         for path in tree.files(root, {".cpp", ".c"}, [folder]):
-            if str(path.relative_to(folder)) not in named:
+            if str(path.relative_to(folder)) not in names:
                 yield tree.Finding(path, 1, "is not built", f"name it in {lists}, in the list of its level")
 
 

@@ -79,9 +79,10 @@ class Headers(unittest.TestCase):
                           for header in [*self.headers, *self.optional_headers]])
 
     def test_what_a_program_may_ask_of_its_compiler(self):
-        self.find_errors([(compiler, self.text_of_all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
-            [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"],
-            ["-fsanitize=thread"]]])
+        modes = ([], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"],
+                 ["-fsanitize=thread"])
+        self.find_errors([(compiler, self.text_of_all(), *self.flags, *mode)
+                          for compiler in COMPILERS for mode in modes])
 
     def test_headers_in_another_order(self):  # names of one header must not hide those that another one uses
         self.find_errors([(COMPILERS[-1], self.text_of_all(order=-1), *self.flags)])
@@ -97,10 +98,10 @@ class Headers(unittest.TestCase):
             old = (["-U__clang_major__", "-D__clang_major__=14"] if is_clang(compiler)
                    else ["-U__GNUC__", "-D__GNUC__=11"])
             for header in ["tarn/tarn.hpp", "tarn/shared.hpp", "tarn/io.hpp"]:
-                told = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-std=c++17")
-                self.assertIn("Tarn needs C++20: compile with -std=c++20", told)
-                told = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-w", *old)
-                self.assertIn("Tarn needs Clang 16 or GCC 12, or newer", told)
+                errors = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-std=c++17")
+                self.assertIn("Tarn needs C++20: compile with -std=c++20", errors)
+                errors = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-w", *old)
+                self.assertIn("Tarn needs Clang 16 or GCC 12, or newer", errors)
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ class Install(unittest.TestCase):
         cls.libraries = "lib" if cls.flavour == "release" else f"lib/tarn/{cls.flavour}"
         cls.suffix = "" if cls.flavour == "release" else f"-{cls.flavour}"
 
-    def pkg_config(self, *words, package="tarn"):
-        return run("pkg-config", *words, package + self.suffix,
+    def pkg_config(self, *arguments, package="tarn"):
+        return run("pkg-config", *arguments, package + self.suffix,
                    environment={"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")})
 
     def configure(self, name, *options, expect=0):
@@ -188,9 +188,9 @@ class Install(unittest.TestCase):
         other = 0 if "checks" in self.flavour else 1
         flags = shlex.split(self.pkg_config("--cflags", "--libs"))
         for extra in [[], ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]]:
-            words = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *extra]
-            run(*words)
-            self.assertIn(TAG.format(other), run(*words, "-UTARN_CHECKS", f"-DTARN_CHECKS={other}", expect=1))
+            command = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *extra]
+            run(*command)
+            self.assertIn(TAG.format(other), run(*command, "-UTARN_CHECKS", f"-DTARN_CHECKS={other}", expect=1))
 
     def test_find_package_in_lower_case_with_a_version(self):
         version = self.pkg_config("--modversion").strip()
@@ -248,8 +248,8 @@ class Install(unittest.TestCase):
 
     def test_tarn_runs_a_program_on_the_installed_drop_in(self):
         prefix = self.copy_without_spaces()
-        seen = run(prefix / "bin/tarn", "run", "--", "cat", "/proc/self/maps")
-        self.assertIn(str(prefix / "lib/libtarn-malloc.so"), seen)
+        mappings = run(prefix / "bin/tarn", "run", "--", "cat", "/proc/self/maps")
+        self.assertIn(str(prefix / "lib/libtarn-malloc.so"), mappings)
 
     def copy_without_spaces(self):
         """The installed tree where LD_PRELOAD can name it: there a space ends a name."""

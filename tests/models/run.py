@@ -34,17 +34,17 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("mutant", nargs="?")
     parser.add_argument("words", nargs="?", default="errors: 1")
-    wanted = parser.parse_args()
-    mutants = wanted.define + ([wanted.mutant] if wanted.mutant else [])
-    output, trace = search(wanted.model.resolve(), mutants, wanted.spin, wanted.cc)
+    options = parser.parse_args()
+    mutants = options.define + ([options.mutant] if options.mutant else [])
+    output, trace = search(options.model.resolve(), mutants, options.spin, options.cc)
     if "errors: " not in output or "max search depth too small" in output or "out of memory" in output:
         print(output)
         return "the search did not come to an end"
-    if wanted.mutant:
-        if wanted.words in output and "errors: 0" not in output:
+    if options.mutant:
+        if options.words in output and "errors: 0" not in output:
             return 0
         print(output)
-        return f'the mutant {wanted.mutant} should fail with "{wanted.words}"'
+        return f'the mutant {options.mutant} should fail with "{options.words}"'
     if "errors: 0" in output:
         return 0
     print(trace, output, sep="\n")

@@ -22,10 +22,10 @@ class Licences(unittest.TestCase):
             return package.debian_licence("lib+one", documents)
 
     def test_a_licence_with_a_name_of_spdx(self):
-        for stated, named in [("Expat", "MIT"), ("BSD-3-clause or GPL-2", "BSD-3-Clause OR GPL-2.0-only"),
-                              ("BSD-2-Clause and Apache-2.0", "BSD-2-Clause AND Apache-2.0")]:
+        for stated, expected_name in [("Expat", "MIT"), ("BSD-3-clause or GPL-2", "BSD-3-Clause OR GPL-2.0-only"),
+                                      ("BSD-2-Clause and Apache-2.0", "BSD-2-Clause AND Apache-2.0")]:
             text = f"{HEAD}Files: *\nCopyright: 2026 Somebody\n           and others\nLicense: {stated}\n"
-            self.assertEqual(self.licence(text + "\nFiles: debian/*\nLicense: GPL-9\n"), (named, None))
+            self.assertEqual(self.licence(text + "\nFiles: debian/*\nLicense: GPL-9\n"), (expected_name, None))
 
     def test_any_other_licence_is_quoted(self):
         for text in [f"{HEAD}Files: *\nCopyright: 2026 Somebody\nLicense: Expat with embedded exception\n",

@@ -62,8 +62,8 @@ def make(root, names):
         (root / folder).mkdir(parents=True)
     packages = closure([*BASE, *names])
     for package in packages:
-        listed = subprocess.run(["dpkg-query", "--listfiles", package], check=True, capture_output=True, text=True)
-        for line in listed.stdout.splitlines():
+        output = subprocess.run(["dpkg-query", "--listfiles", package], check=True, capture_output=True, text=True)
+        for line in output.stdout.splitlines():
             if line.startswith("/") and line != "/.":
                 copy_file(pathlib.Path(line), root)
         for info in [*INFO.glob(f"{package}.list"), *INFO.glob(f"{package}:*.list")]:

@@ -62,8 +62,8 @@ class Conan(unittest.TestCase):
         self.assertEqual([name for name in names if name.startswith(("bin/", "lib/libtarn-record"))], [])
 
     def reference(self):
-        listed = self.run_tool(CONAN, "list", "tarn/*:*", "--format", "compact").split()
-        return next(word for word in listed if ":" in word and word.startswith("tarn/"))
+        output = self.run_tool(CONAN, "list", "tarn/*:*", "--format", "compact").split()
+        return next(word for word in output if ":" in word and word.startswith("tarn/"))
 
     def test_programs_of_pkg_config_run(self):
         generated = self.folder / "generated"

@@ -93,8 +93,8 @@ class Package(unittest.TestCase):
         tarball = run("tar", "-tf", next(self.results.glob("*.tar.gz"))).split()
         self.assertLessEqual(licences | {"LICENSE"}, {path.rpartition("share/doc/tarn/")[2] for path in tarball})
         [tools] = [path for path in self.packages if field(path, "Package") == "tarn-tools"]
-        listed = [line.split()[5] for line in run("dpkg-deb", "--contents", tools).splitlines()]
-        self.assertLessEqual(licences | {"copyright"}, {path.rpartition("share/doc/tarn-tools/")[2] for path in listed})
+        paths = [line.split()[5] for line in run("dpkg-deb", "--contents", tools).splitlines()]
+        self.assertLessEqual(licences | {"copyright"}, {path.rpartition("share/doc/tarn-tools/")[2] for path in paths})
         with zipfile.ZipFile(next(self.results.glob("*.whl"))) as archive:
             inside = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
         self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, inside)
@@ -118,10 +118,10 @@ class Package(unittest.TestCase):
         manifest = json.loads((self.results / "manifest.json").read_text(encoding="utf-8"))
         for package in self.packages:
             entry = next(entry for entry in manifest["packages"] if entry["name"] == package.name)
-            listed = [line.split(None, 5) for line in run("dpkg-deb", "--contents", package).splitlines()]
+            entries = [line.split(None, 5) for line in run("dpkg-deb", "--contents", package).splitlines()]
             self.assertEqual({(file["path"], file["bytes"]) for file in entry["files"]},
-                             {(words[5].removeprefix("./"), int(words[2])) for words in listed
-                              if words[0].startswith("-")})
+                             {(fields[5].removeprefix("./"), int(fields[2])) for fields in entries
+                              if fields[0].startswith("-")})
 
     def test_bill_of_materials_names_what_the_packages_load(self):
         text = next(self.results.glob("*.spdx.json")).read_text(encoding="utf-8")
@@ -230,14 +230,14 @@ class Package(unittest.TestCase):
                     environment={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
         program = (root / "tmp" if root else self.folder) / "heap"
         run("c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", program, *flags)
-        words = [*clean_root.inside(root), "/tmp/heap"] if root else [program]
-        self.assertEqual(run(*words), "ok\n")
+        command = [*clean_root.inside(root), "/tmp/heap"] if root else [program]
+        self.assertEqual(run(*command), "ok\n")
 
     def test_bad_input_has_one_line(self):
-        for words, environment, expected in [
+        for command, environment, expected in [
                 ([self.folder], {}, "is no build of Tarn"),
                 ([BUILD], {"SOURCE_DATE_EPOCH": "yesterday"}, "set SOURCE_DATE_EPOCH to a number of seconds")]:
-            output = run(sys.executable, "-B", PACKAGE, "--to", self.folder / "none", *words, expect=1,
+            output = run(sys.executable, "-B", PACKAGE, "--to", self.folder / "none", *command, expect=1,
                        environment=environment)
             self.assertIn(expected, output)
             self.assertEqual(output.count("\n"), 1)

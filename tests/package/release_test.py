@@ -36,8 +36,8 @@ class Release(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def git(self, *words):
-        return subprocess.run(["git", *words], cwd=self.checkout, check=True, capture_output=True, text=True,
+    def git(self, *arguments):
+        return subprocess.run(["git", *arguments], cwd=self.checkout, check=True, capture_output=True, text=True,
                               env={**os.environ, **IDENTITY}).stdout.strip()
 
     def commit(self):
@@ -49,9 +49,9 @@ class Release(unittest.TestCase):
         (self.results / "manifest.json").write_text(json.dumps({"commit": commit, "has_changes": has_changes}),
                                                     encoding="utf-8")
 
-    def release(self, *words, version="0.2.1", expect=1):
+    def release(self, *arguments, version="0.2.1", expect=1):
         result = subprocess.run([sys.executable, "-B", self.checkout / "packaging/release.py", version, "--packages",
-                                 self.results, *words], check=False, capture_output=True, text=True)
+                                 self.results, *arguments], check=False, capture_output=True, text=True)
         self.assertEqual(result.returncode, expect, result.stderr)
         return result.stdout + result.stderr
 
@@ -64,10 +64,10 @@ class Release(unittest.TestCase):
         self.write("CHANGELOG.md", "# Changelog\n\n## 0.3.0 (unreleased)\n")
         self.manifest("0123", False)
         output = self.release(version="0.3.0").splitlines()
-        for line, words in zip(output, ["version.hpp says 0.2.1: make it 0.3.0", "no heading '## 0.3.0 (YYYY-MM-DD)'",
+        for line, problem in zip(output, ["version.hpp says 0.2.1: make it 0.3.0", "no heading '## 0.3.0 (YYYY-MM-DD)'",
                                       "has changes: commit or remove CHANGELOG.md", "not the branch main",
                                       "the tag v0.3.0 exists", "the packages are of commit 0123"], strict=True):
-            self.assertIn(words, line)
+            self.assertIn(problem, line)
 
     def test_packages_of_changed_files_are_refused(self):
         self.manifest(self.git("rev-parse", "HEAD"), True)

@@ -58,23 +58,23 @@ class Expectation:
         self.needs, self.arguments, self.broken_by = [], [], []
         self.not_under = {}  # a reason for each command that cannot run it
         self.is_case = False  # of a program that has several
-        words, at_top = [], True
+        conditions, at_top = [], True
         comment = "#" if path.endswith(".sh") else "//"
         for number, line in enumerate(lines_of(path), 1):
             word = re.match(comment + r"@ ([a-z-]+) ?(.*)", line)
             start = CASE.match(line)
             if word:
-                words.append((number, *word.groups()))
+                conditions.append((number, *word.groups()))
             elif at_top and not line.startswith(comment):
-                words, at_top = self.take_all(words), False
+                conditions, at_top = self.take_all(conditions), False
                 self.last_of_all, self.last = self.last, None
             elif start:
                 if start.group(1) == case:
                     self.is_case = True
-                    self.take_all(words)
-                words = []
-        if words:
-            sys.exit(f"{path}:{words[0][0]}: no case follows")
+                    self.take_all(conditions)
+                conditions = []
+        if conditions:
+            sys.exit(f"{path}:{conditions[0][0]}: no case follows")
         last = self.last or (self.last_of_all if self.stderr else None)
         self.stderr += [last] if last else []
 
@@ -83,8 +83,8 @@ class Expectation:
         return any(self.common_environment.get(name) == "1" and name not in self.environment
                    for name in ("TARN_GUARD", "TARN_HARDEN"))
 
-    def take_all(self, words):
-        for number, word, argument in words:
+    def take_all(self, conditions):
+        for number, word, argument in conditions:
             self.take(number, word, argument)
         return []
 
@@ -212,8 +212,8 @@ ADVICE_WITH_PLACES = {
 def complaints(expected, ending):
     """Every way in which ENDING differs from what was expected; empty when it is right."""
     lines = []
-    wanted = -expected.signal if expected.signal else expected.exit
-    if ending.status != wanted:
+    expected_status = -expected.signal if expected.signal else expected.exit
+    if ending.status != expected_status:
         name = f"signal {expected.signal.name}" if expected.signal else f"exit {expected.exit}"
         lines.append(f"{ending.description()} instead of {name}")
     notes = dict(re.findall(r"^(\w+)=(.*)$", ending.stdout, re.MULTILINE))
@@ -314,9 +314,9 @@ class Program:
         for problem in problems:
             print("    " + problem.rstrip("\n"))
         if problems:
-            shown = " ".join(f"{k}={v}" for k, v in self.expected.environment.items())
+            text = " ".join(f"{k}={v}" for k, v in self.expected.environment.items())
             loaded = "" if not preload or self.expected.no_preload else f"LD_PRELOAD={preload} "
-            print(f"    again: {loaded}{shown + ' ' if shown else ''}{' '.join(self.command)}")
+            print(f"    again: {loaded}{text + ' ' if text else ''}{' '.join(self.command)}")
         return not problems
 
     def check_broken(self, broken, environment):
@@ -335,13 +335,13 @@ class Program:
     def check_text(self):
         """The run as it is against expectations that are one letter or one status off."""
         ending = self.run_once(self.options.library)
-        kept = self.expected.exit, self.expected.signal, self.expected.stderr
-        if kept[2]:
-            self.expected.stderr = [line[:-1] + "#" for line in kept[2]]
+        expected_end = self.expected.exit, self.expected.signal, self.expected.stderr
+        if expected_end[2]:
+            self.expected.stderr = [line[:-1] + "#" for line in expected_end[2]]
         else:
-            self.expected.exit, self.expected.signal = kept[0] + 1, None
+            self.expected.exit, self.expected.signal = expected_end[0] + 1, None
         problems = complaints(self.expected, ending)
-        self.expected.exit, self.expected.signal, self.expected.stderr = kept
+        self.expected.exit, self.expected.signal, self.expected.stderr = expected_end
         return problems
 
     def prove(self):

@@ -37,8 +37,8 @@ class Crate(unittest.TestCase):
             raise AssertionError(f"exit {result.returncode}, not {expect}: {command}\n{result.stdout}")
         return result.stdout
 
-    def cargo(self, *words, **settings):
-        return self.run_tool("cargo", *words, **{"LIBTARN_PREFIX": str(self.prefix), **settings})
+    def cargo(self, *arguments, **settings):
+        return self.run_tool("cargo", *arguments, **{"LIBTARN_PREFIX": str(self.prefix), **settings})
 
     def copied(self):
         """The crate outside of a checkout."""

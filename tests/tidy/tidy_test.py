@@ -77,11 +77,11 @@ def differences(check, messages, diagnostics):
     wrong = []
     for line in sorted({*messages, *diagnostics}):
         left = [(name, text) for name, text in diagnostics.get(line, [])]
-        for kind, words in messages.get(line, []):
-            match = next((entry for entry in left if entry[0] == check and words in entry[1] and
+        for kind, message in messages.get(line, []):
+            match = next((entry for entry in left if entry[0] == check and message in entry[1] and
                           next(name for name, prefix in PREFIXES.items() if entry[1].startswith(prefix)) == kind), None)
             if match is None:
-                wrong.append(f"{line}: does not say \"{kind}: {words}\"")
+                wrong.append(f"{line}: does not say \"{kind}: {message}\"")
             else:
                 left.remove(match)
         wrong += [f"{line}: says \"{text}\" [{name}]" for name, text in left]

@@ -55,8 +55,8 @@ def setUpModule():
 
 
 class Attach(FolderTest):
-    def start(self, *words, **settings):
-        running = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    def start(self, *arguments, **settings):
+        running = subprocess.Popen(arguments, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                    **settings)
         self.addCleanup(running.communicate, timeout=HANG_S)
         self.addCleanup(running.kill)
@@ -295,8 +295,8 @@ class Attach(FolderTest):
     def test_two_recorders_at_once(self):
         for _ in range(CYCLES // 6):
             program = self.program(1)
-            words = [PATHS.tarn, "record", "--pid", str(program.pid), "--for", "50ms", "-o"]
-            recorders = [subprocess.Popen([*words, name], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            command = [PATHS.tarn, "record", "--pid", str(program.pid), "--for", "50ms", "-o"]
+            recorders = [subprocess.Popen([*command, name], cwd=self.folder, stderr=subprocess.PIPE, text=True)
                          for name in ("one", "two")]
             results = [(recorder.communicate(timeout=HANG_S)[1], recorder.returncode) for recorder in recorders]
             self.assertIn(0, [code for _, code in results], results)
@@ -452,8 +452,8 @@ class Attach(FolderTest):
         if os.geteuid() != 0 or not may_trace or shutil.which(way[0]) is None:
             self.skipTest("needs setpriv and a user who may give up a right")
         program = self.program()
-        words = [*way, PATHS.tarn, "record", "--for", "10ms", "--pid", str(program.pid), "-o", "/dev/null"]
-        result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=HANG_S)
+        command = [*way, PATHS.tarn, "record", "--for", "10ms", "--pid", str(program.pid), "-o", "/dev/null"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertRegex(result.stderr, r"^tarn: [^\n]*process \d+ [^\n]*try sudo tarn record --pid \d+\n$")
         self.finish(program)

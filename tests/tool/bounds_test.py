@@ -60,10 +60,10 @@ class Bounds(FolderTest):
         self.assertTrue(self.report("rec")["end"]["running"])
 
     def test_a_launcher_is_followed_until_the_time_is_over(self):
-        for words in ["sh", "-c", f"'{PATHS.attached}' 0; true"], ["timeout", "600", PATHS.attached, "0"]:
-            with self.subTest(words=words):
+        for command in ["sh", "-c", f"'{PATHS.attached}' 0; true"], ["timeout", "600", PATHS.attached, "0"]:
+            with self.subTest(command=command):
                 running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", "--for", "2s", "-o", "rec", "--",
-                                            *words], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            *command], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, text=True)
                 self.addCleanup(running.kill)
                 self.assertEqual(running.stdout.readline(), "ready\n")
@@ -84,9 +84,9 @@ class Bounds(FolderTest):
         return lines
 
     def test_files_of_a_launcher_are_refused(self):
-        for words in ["sh", "-c", "true"], ["timeout", "5", "true"]:
-            result = self.tarn("record", "--every", "1s", "-o", "rec", "--", *words, code=2)
-            self.assertRegex(result.stderr, rf"^tarn: --every [^\n]* {words[0]} starts its program [^\n]*\n$")
+        for command in ["sh", "-c", "true"], ["timeout", "5", "true"]:
+            result = self.tarn("record", "--every", "1s", "-o", "rec", "--", *command, code=2)
+            self.assertRegex(result.stderr, rf"^tarn: --every [^\n]* {command[0]} starts its program [^\n]*\n$")
         self.tarn("record", "--every", "1s", "-o", "rec", "--", "env", "true")
         self.assertEqual(self.numbers(), [1])
 
@@ -107,8 +107,8 @@ class Bounds(FolderTest):
         self.finish(running)
         self.assertNotIn("SIGSYS", (self.folder / "trace").read_text(encoding="utf-8").split('"done', 1)[1])
 
-    def command(self, process, *words, code=0):
-        result = self.tarn("record", "--pid", str(process), *words, code=code)
+    def command(self, process, *arguments, code=0):
+        result = self.tarn("record", "--pid", str(process), *arguments, code=code)
         self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$" if code else "^$")
         return result.stderr
@@ -274,14 +274,14 @@ class Bounds(FolderTest):
         self.assertEqual((self.large_blocks("rec"), self.report("rec")["damage"]), (50, ""))
 
     def test_what_cannot_be_is_reported(self):
-        for options, words in ((("--for", "10%"), "a percentage needs"), (("--for", "soon"), "invalid time"),
-                               (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
-                               (("--every", "1s", "--follow"), "exclude each other"),
-                               (("--for", "1s", "--follow"), "exclude each other")):
+        for options, command in ((("--for", "10%"), "a percentage needs"), (("--for", "soon"), "invalid time"),
+                                 (("--for", "0s"), "shorter than 10 ms"), (("--keep", "3"), "requires --every"),
+                                 (("--every", "1s", "--follow"), "exclude each other"),
+                                 (("--for", "1s", "--follow"), "exclude each other")):
             result = subprocess.run([PATHS.tarn, "record", *options, "--", "true"], capture_output=True, text=True,
                                     check=False, cwd=self.folder, timeout=HANG_S, env={**os.environ, "LC_ALL": "C"})
             self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
-            self.assertIn(words, result.stderr)
+            self.assertIn(command, result.stderr)
 
 
 if __name__ == "__main__":

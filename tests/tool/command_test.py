@@ -27,12 +27,12 @@ class CommandTest(FolderTest):
         self.environment = {name: value for name, value in os.environ.items()
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 
-    def tarn(self, *words, **settings):
-        return subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
+    def tarn(self, *arguments, **settings):
+        return subprocess.run([PATHS.tarn, *arguments], capture_output=True, text=True, timeout=HANG_S, check=False,
                               cwd=self.folder, env=self.environment, **settings)
 
-    def run_with_stub(self, *words, **settings):
-        return self.tarn("run", "--lib", PATHS.stub, *words, **settings)
+    def run_with_stub(self, *arguments, **settings):
+        return self.tarn("run", "--lib", PATHS.stub, *arguments, **settings)
 
     def expect_error(self, result, code, message):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (code, "", f"tarn: {message}\n"))
@@ -93,12 +93,12 @@ class CommandLine(CommandTest):
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
 
     def test_the_command_line_is_refused_in_our_own_words(self):
-        for words, message in ((("report", "--nope"), "unknown option --nope"),
-                               (("report", "a", "b"), "unexpected argument b"),
-                               (("report", "--top"), "--top needs a value: --top N"),
-                               (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
+        for command, message in ((("report", "--nope"), "unknown option --nope"),
+                                 (("report", "a", "b"), "unexpected argument b"),
+                                 (("report", "--top"), "--top needs a value: --top N"),
+                                 (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
                                                                      "of them")):
-            self.expect_error(self.tarn(*words), 2, f"{message}; see tarn report --help")
+            self.expect_error(self.tarn(*command), 2, f"{message}; see tarn report --help")
 
     def test_an_unknown_subcommand_is_wrong_usage(self):
         result = self.tarn("rnu")
@@ -151,9 +151,9 @@ class CommandLine(CommandTest):
 
 
 class Generated(CommandTest):
-    def completions(self, *words):
+    def completions(self, *arguments):
         script = 'eval "$(cat)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tarn; printf "%s\\n" "${COMPREPLY[@]}"'
-        result = subprocess.run(["bash", "-c", script, "bash", "tarn", *words], capture_output=True, text=True,
+        result = subprocess.run(["bash", "-c", script, "bash", "tarn", *arguments], capture_output=True, text=True,
                                 check=True,
                                 input=self.tarn("generate", "completion").stdout, env=self.environment)
         self.assertEqual(result.stderr, "")
@@ -163,8 +163,8 @@ class Generated(CommandTest):
         page = self.tarn("generate", "man").stdout
         variables = re.findall(r"`(TARN_[A-Z_]+)`", self.tarn("options", "--markdown").stdout)
         self.assertEqual(len(variables), 11)
-        for words in ["\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", *variables]:
-            self.assertIn(words, page)
+        for text in ["\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", *variables]:
+            self.assertIn(text, page)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
         self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
 
@@ -288,19 +288,19 @@ class HandedThrough(CommandTest):
             self.assertEqual(process.communicate(timeout=HANG_S)[0], f"{process.pid}\n")
 
     def test_no_descriptor_leaks_into_the_program(self):
-        words = ["sh", "-c", "ls /proc/$$/fd"]
-        plain = subprocess.run(words, capture_output=True, text=True, env=self.environment, check=True).stdout
-        self.assertEqual(self.run_with_stub("--stats-file", "s", "--", *words).stdout, plain)
+        command = ["sh", "-c", "ls /proc/$$/fd"]
+        plain = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=True).stdout
+        self.assertEqual(self.run_with_stub("--stats-file", "s", "--", *command).stdout, plain)
 
     def test_standard_input_is_the_programs(self):
         self.assertEqual(self.run_with_stub("--", "cat", input="one\ntwo\n").stdout, "one\ntwo\n")
 
     def test_words_reach_the_program_unchanged(self):
-        words = ["", "a b", "--stats", "--", "-x", "--option", "nonsense", "{1,2}", "[a,b]", "'q'", '"', "@f", "é",
-                 "--help"]
-        expected = "".join(f"<{word}>" for word in words)
+        arguments = ["", "a b", "--stats", "--", "-x", "--option", "nonsense", "{1,2}", "[a,b]", "'q'", '"', "@f", "é",
+                     "--help"]
+        expected = "".join(f"<{word}>" for word in arguments)
         for dashes in (["--"], []):
-            self.assertEqual(self.run_with_stub(*dashes, "printf", "<%s>", *words).stdout, expected)
+            self.assertEqual(self.run_with_stub(*dashes, "printf", "<%s>", *arguments).stdout, expected)
 
     def test_program_is_named_as_the_user_named_it(self):
         (self.folder / "renamed").symlink_to(shutil.which("sh"))
@@ -340,13 +340,13 @@ class ExitCodes(CommandTest):
     """The codes of docs/reference/exit-codes.md that are not of PROGRAM: one example each."""
 
     def test_a_wrong_command_line_is_wrong_usage(self):
-        for words in (["nonsense"], ["gate", "rec"], ["report", "--top", "x", "rec"], ["diff", "a", "b", "--redact"]):
-            self.assertEqual(self.tarn(*words).returncode, 2, words)
+        for command in (["nonsense"], ["gate", "rec"], ["report", "--top", "x", "rec"], ["diff", "a", "b", "--redact"]):
+            self.assertEqual(self.tarn(*command).returncode, 2, command)
 
     def test_a_file_that_cannot_be_read(self):
         for command in "report", "export":
-            words = ["--format", "pprof"] if command == "export" else []
-            self.expect_error(self.tarn(command, "none", *words), 3, "none: No such file or directory")
+            options = ["--format", "pprof"] if command == "export" else []
+            self.expect_error(self.tarn(command, "none", *options), 3, "none: No such file or directory")
         self.file("text", "neither a recording nor limits\n")
         self.assertEqual(self.tarn("report", "text").returncode, 3)
 

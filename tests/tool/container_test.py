@@ -58,8 +58,8 @@ class Container(FolderTest):
                 (self.root / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, self.root / path.lstrip("/"))
 
-    def run_inside(self, *words, volume="", code=0, **variables):
-        return self.run_program(*NAMESPACES, PATHS.container, "as-user", self.root, volume, *words, code=code,
+    def run_inside(self, *arguments, volume="", code=0, **variables):
+        return self.run_program(*NAMESPACES, PATHS.container, "as-user", self.root, volume, *arguments, code=code,
                                 env=variables)
 
     def report(self):

@@ -13,8 +13,8 @@ def setUpModule():
 
 
 class Contents(FolderTest):
-    def memory(self, *words, options=("--contents",)):
-        self.tarn("record", "--heap", *options, "-o", "rec", "--", PATHS.contents, *words)
+    def memory(self, *arguments, options=("--contents",)):
+        self.tarn("record", "--heap", *options, "-o", "rec", "--", PATHS.contents, *arguments)
         return json.loads(self.tarn("report", "--quick", "--json", "rec").stdout)["memory"]
 
     def check(self, case, remedy, function):

@@ -30,9 +30,9 @@ def setUpModule():
     for name, program in ("rec", [PATHS.sites, str(ROUNDS), "0"]), ("locks", [PATHS.locks, "200"]):
         result = subprocess.run([PATHS.tarn, "record", "--full", "-o", name, "--", *program], cwd=FOLDER.name,
                                 timeout=HANG_S, check=False, capture_output=True, text=True)
-        words = re.search(r"([\d,]+) allocations, ([\d,]+) locks taken, ([\d,]+) system calls", result.stderr)
+        counts = re.search(r"([\d,]+) allocations, ([\d,]+) locks taken, ([\d,]+) system calls", result.stderr)
         TOTALS[name] = dict(zip(("allocations", "lock_acquisitions", "calls"),
-                                (int(word.replace(",", "")) for word in words.groups())))
+                                (int(word.replace(",", "")) for word in counts.groups())))
 
 
 def tearDownModule():
@@ -49,15 +49,15 @@ def reader(name, *folders):
 
 
 class ExportTest(FolderTest):
-    def run_in(self, *words, **settings):
-        return self.run_program(*words, cwd=FOLDER.name, **{"text": False, **settings})
+    def run_in(self, *arguments, **settings):
+        return self.run_program(*arguments, cwd=FOLDER.name, **{"text": False, **settings})
 
-    def export(self, form, *words, recording="rec"):
-        return self.run_in(PATHS.tarn, "export", recording, "--format", form, *words).stdout
+    def export(self, form, *arguments, recording="rec"):
+        return self.run_in(PATHS.tarn, "export", recording, "--format", form, *arguments).stdout
 
-    def exported(self, form, *words, recording="rec"):
+    def exported(self, form, *arguments, recording="rec"):
         path = self.folder / f"{recording}.{form}"
-        path.write_bytes(self.export(form, *words, recording=recording))
+        path.write_bytes(self.export(form, *arguments, recording=recording))
         return path
 
     def sums(self, recording="rec"):
@@ -116,20 +116,20 @@ class Speedscope(ExportTest):
 
 
 class Firefox(ExportTest):
-    def pq(self, *words):
+    def pq(self, *arguments):
         session = {**os.environ, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder)}
-        return self.run_in(reader("profiler-cli", "node_modules/.bin"), *words, env=session).stdout.decode()
+        return self.run_in(reader("profiler-cli", "node_modules/.bin"), *arguments, env=session).stdout.decode()
 
     def test_the_profiler_reads_it(self):
         path = self.exported("firefox")
         self.pq("load", str(path))
         self.addCleanup(lambda: self.pq("stop", "--all"))
-        listed = self.pq("thread", "list").splitlines()
-        track = next(line.split()[0].lstrip("*") or line.split()[1] for line in listed if "Blocks allocated" in line)
+        lines = self.pq("thread", "list").splitlines()
+        track = next(line.split()[0].lstrip("*") or line.split()[1] for line in lines if "Blocks allocated" in line)
         self.pq("thread", "select", track)
-        shown = self.pq("thread", "samples", "--limit", "1000")
-        self.assertIn("same-thread", shown)
-        self.assertRegex(shown, rf"tool_sites!grow - .*{9 * ROUNDS}")
+        samples = self.pq("thread", "samples", "--limit", "1000")
+        self.assertIn("same-thread", samples)
+        self.assertRegex(samples, rf"tool_sites!grow - .*{9 * ROUNDS}")
 
     def test_every_thread_has_a_track_of_each_measure(self):
         profile = json.loads(self.export("firefox"))
@@ -142,8 +142,8 @@ class Firefox(ExportTest):
 
 
 class Pprof(ExportTest):
-    def pprof(self, path, *words):
-        return self.run_in(reader("go"), "tool", "pprof", *words, str(path)).stdout.decode()
+    def pprof(self, path, *arguments):
+        return self.run_in(reader("go"), "tool", "pprof", *arguments, str(path)).stdout.decode()
 
     def test_go_reads_every_measure(self):
         for recording in "rec", "locks":
@@ -208,32 +208,32 @@ print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
         self.assertGreater(inner[-2]["line_number"], 0)
 
     def test_slices_are_as_long_as_what_they_stand_for(self):
-        packets, begun, long, counted = self.trace("locks"), {}, 0, 0
+        packets, begun, long, acquisitions = self.trace("locks"), {}, 0, 0
         for packet in packets:
             event = packet.get("track_event", {})
             if event.get("type") == "TYPE_SLICE_BEGIN":
                 begun[event["track_uuid"]] = int(packet["timestamp"])
                 notes = {note["name"]: note for note in event["debug_annotations"]}
-                counted += int(notes.get("lock_acquisitions", {}).get("uint_value", 0))
+                acquisitions += int(notes.get("lock_acquisitions", {}).get("uint_value", 0))
             elif event:
                 long += int(packet["timestamp"]) - begun.pop(event["track_uuid"])
         sums = self.sums("locks")
         self.assertFalse(begun)
-        self.assertEqual(counted, TOTALS["locks"]["lock_acquisitions"])
+        self.assertEqual(acquisitions, TOTALS["locks"]["lock_acquisitions"])
         self.assertEqual(long, sums["lock_wait"] + sums["call_time"])
 
 
 class Rows(ExportTest):
-    def rows(self, recording="rec", *words):
-        return [json.loads(line) for line in self.export("rows", *words, recording=recording).splitlines()]
+    def rows(self, recording="rec", *arguments):
+        return [json.loads(line) for line in self.export("rows", *arguments, recording=recording).splitlines()]
 
     def test_the_page_names_every_column(self):
         page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/fleet.md"
         table = page.read_text().partition("| column | content |")[2].partition("\n\n")[0]
-        named = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
+        column_names = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
         measures = set(self.sums())
         for row in self.rows():
-            self.assertEqual(sorted(row), sorted({*named, *measures}))
+            self.assertEqual(sorted(row), sorted({*column_names, *measures}))
             self.assertEqual(row["schema"], 1)
 
     def test_two_runs_of_a_build_have_the_same_ids(self):
@@ -256,9 +256,10 @@ class Rows(ExportTest):
                              (os.uname().nodename, "tool_sites", row["build"], "", ""))
             self.assertGreater(row["length"], 0)
             self.assertGreater(row["started"], 1_700_000_000)
-        words = [word for label in ("host=h1", "service=shop", "version=1.4=b", "container=c", "zone=a", "region=eu")
-                 for word in ("--label", label)]
-        for row in self.rows("rec", *words):
+        arguments = [word for label in ("host=h1", "service=shop", "version=1.4=b", "container=c", "zone=a",
+                                           "region=eu")
+                     for word in ("--label", label)]
+        for row in self.rows("rec", *arguments):
             self.assertEqual((row["host"], row["service"], row["version"], row["container"], row["labels"]),
                              ("h1", "shop", "1.4=b", "c", "region=eu;zone=a"))
 
@@ -334,8 +335,8 @@ class Push(ExportTest):
 
 class Command(ExportTest):
     def test_wrong_arguments_of_export_are_named(self):
-        def error(*words, code=2):
-            return self.run_in(PATHS.tarn, "export", *words, code=code).stderr.decode()
+        def error(*arguments, code=2):
+            return self.run_in(PATHS.tarn, "export", *arguments, code=code).stderr.decode()
 
         self.assertIn("--format FORMAT or --push URL is required", error("rec"))
         self.assertIn("exclude each other", error("rec", "--format", "pprof", "--push", "http://127.0.0.1"))
@@ -363,9 +364,9 @@ class Command(ExportTest):
         self.assertIn(b"cannot be written to a terminal", result.stderr)
 
     def test_a_damaged_recording_is_exported_up_to_there(self):
-        whole = pathlib.Path(FOLDER.name, "rec").read_bytes()
+        contents = pathlib.Path(FOLDER.name, "rec").read_bytes()
         half = self.folder / "half"
-        half.write_bytes(whole[:-20])
+        half.write_bytes(contents[:-20])
         for form in "collapsed", "firefox", "perfetto", "pprof", "rows", "speedscope":
             result = self.run_in(PATHS.tarn, "export", str(half), "--format", form)
             self.assertIn(b"the report covers the part before the damage", result.stderr)

@@ -161,13 +161,14 @@ int main() {
 }
 
 
-def run(*words, cwd=ROOT, check=True):
-    return subprocess.run(list(map(str, words)), cwd=cwd, check=check, capture_output=True, text=True, timeout=HANG_S)
+def run(*arguments, cwd=ROOT, check=True):
+    return subprocess.run(list(map(str, arguments)), cwd=cwd, check=check, capture_output=True, text=True,
+                          timeout=HANG_S)
 
 
-def git(*words, cwd=ROOT):
+def git(*arguments, cwd=ROOT):
     return run("git", "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "protocol.file.allow=always",
-               *words, cwd=cwd).stdout
+               *arguments, cwd=cwd).stdout
 
 
 def configure(folder):
@@ -204,23 +205,23 @@ class FixTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-fix-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def fix(self, *words, code=0, cwd=ROOT, recording=f"{SHARED.name}/rec", build="build", applies=False):
+    def fix(self, *arguments, code=0, cwd=ROOT, recording=f"{SHARED.name}/rec", build="build", applies=False):
         """Runs `tarn fix`, which must change nothing unless it `applies`, and returns what it printed."""
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
         before = self.state()
-        done = subprocess.run(
-            [PATHS.tarn, "fix", recording, "-p", build, "--quick", *map(str, words)], capture_output=True, text=True,
-            timeout=HANG_S, check=False, cwd=cwd,
+        result = subprocess.run(
+            [PATHS.tarn, "fix", recording, "-p", build, "--quick", *map(str, arguments)],
+            capture_output=True, text=True, timeout=HANG_S, check=False, cwd=cwd,
             env={**os.environ, "XDG_CACHE_HOME": SHARED.name, "TMPDIR": str(scratch)})
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         if not applies:
             self.assertEqual(self.state(), before)
         self.assertEqual(list(scratch.iterdir()), [])
         if code != 0:
-            self.assertEqual((done.stdout != "", done.stderr.count("\n")), (code == NOISY, 1), done.stderr)
-            self.assertTrue(done.stderr.startswith("tarn: "), done.stderr)
-        return done.stderr + done.stdout if code != 0 else done.stdout
+            self.assertEqual((result.stdout != "", result.stderr.count("\n")), (code == NOISY, 1), result.stderr)
+            self.assertTrue(result.stderr.startswith("tarn: "), result.stderr)
+        return result.stderr + result.stdout if code != 0 else result.stdout
 
     @staticmethod
     def state():
@@ -229,9 +230,9 @@ class FixTest(unittest.TestCase):
                  path.name not in ("index", ".ninja_log")}
         return files, git("worktree", "list"), git("for-each-ref")
 
-    def sites(self, *words):
+    def sites(self, *arguments):
         return {(pathlib.Path(site["file"]).name, site["line"], site["remedy"]): site
-                for site in json.loads(self.fix("--json", *words))["sites"]}
+                for site in json.loads(self.fix("--json", *arguments))["sites"]}
 
 
 class Proposals(FixTest):
@@ -451,9 +452,9 @@ class Trials(FixTest):
         self.assertEqual(git("log", "--format=%b", f"{head}..").count("Predicted: saves about"), PATCHES)
         self.assertIn("values.reserve(", (ROOT / "program.cpp").read_text(encoding="utf-8"))
 
-    def problems(self, *words):
+    def problems(self, *options):
         # A line may also have a site for tarn-pooled, which has no patch here.
-        return {site["line"]: site["problem"] for site in json.loads(self.fix("--json", *words))["sites"]
+        return {site["line"]: site["problem"] for site in json.loads(self.fix("--json", *options))["sites"]
                 if site["check"] not in ("", "tarn-pooled") and site["file"].endswith("program.cpp")}
 
     def test_a_patch_that_breaks_the_build_or_the_check_is_not_kept(self):
@@ -467,8 +468,9 @@ class Trials(FixTest):
         self.assertEqual(len(list((self.folder / "out").iterdir())), PATCHES - 3)
 
     def test_a_command_that_fails_without_a_patch(self):
-        for words in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
-            self.assertRegex(self.fix("--build", *words, code=15), r"without a patch, the .* \(false\): exit code 1")
+        for test_options in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
+            error = self.fix("--build", *test_options, code=15)
+            self.assertRegex(error, r"without a patch, the .* \(false\): exit code 1")
         (self.folder / "compile_commands.json").write_bytes((ROOT / "build/compile_commands.json").read_bytes())
         self.assertIn("has no CMakeCache.txt: name the command that builds by --build",
                       self.fix("--check", "true", build=self.folder, code=2))
@@ -476,9 +478,9 @@ class Trials(FixTest):
     def test_only_what_gains_more_than_noise_is_kept(self):
         load = self.burn("grep -q numbers.reserve program.cpp && echo 1 || echo 8")
         sites = json.loads(self.fix("--json", "--build", "true", "--prove", load, "-o", self.folder / "out"))["sites"]
-        kept = [site for site in sites if site["patch"]]
-        self.assertEqual([site["line"] for site in kept], [line_of("rejecting")])
-        self.assertGreater(kept[0]["measured_share"], 0.5)
+        patched_sites = [site for site in sites if site["patch"]]
+        self.assertEqual([site["line"] for site in patched_sites], [line_of("rejecting")])
+        self.assertGreater(patched_sites[0]["measured_share"], 0.5)
         lost = [site["problem"] for site in sites if site["measured_share"] is not None and not site["patch"]]
         self.assertEqual(len(lost), PATCHES)
         for problem in lost:

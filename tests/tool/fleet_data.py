@@ -69,13 +69,13 @@ def main():
     """fleet FOLDER RECORDINGS ROWS HOSTS, or write FILE QUERY, or ask QUERY."""
     import duckdb
     connection = duckdb.connect()
-    task, *words = sys.argv[1:]
+    task, *command = sys.argv[1:]
     if task == "fleet":
-        write_fleet(connection, words[0], *map(int, words[1:]))
+        write_fleet(connection, command[0], *map(int, command[1:]))
     elif task == "write":
-        write(connection, *words)
+        write(connection, *command)
     else:
-        print(json.dumps(connection.execute(words[0]).fetchall(), default=float))
+        print(json.dumps(connection.execute(command[0]).fetchall(), default=float))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def has(module):
                           check=False).returncode == 0
 
 
-def data(*words):
-    return run_program(PYTHON, "-B", str(HERE / "fleet_data.py"), *words).stdout
+def data(*arguments):
+    return run_program(PYTHON, "-B", str(HERE / "fleet_data.py"), *arguments).stdout
 
 
 def setUpModule():
@@ -45,12 +45,12 @@ def tearDownModule():
 
 
 class FleetTest(FolderTest):
-    def fleet(self, *words, folder=FLEET, **settings):
-        return self.run_program(PATHS.tarn, "fleet", str(folder), *words, **{"env": ENVIRONMENT, **settings})
+    def fleet(self, *arguments, folder=FLEET, **settings):
+        return self.run_program(PATHS.tarn, "fleet", str(folder), *arguments, **{"env": ENVIRONMENT, **settings})
 
-    def answer(self, *words, **settings):
+    def answer(self, *arguments, **settings):
         """The rows, and the lines on standard error."""
-        result = self.fleet(*words, "--json", **settings)
+        result = self.fleet(*arguments, "--json", **settings)
         return json.loads(result.stdout), result.stderr.splitlines()
 
     def copy_of_fleet(self):
@@ -201,8 +201,8 @@ class BadInput(FleetTest):
             self.assertIn(text, line)
 
     def test_errors_are_one_line(self):
-        def error(*words, code, **settings):
-            lines = self.fleet(*words, code=code, **settings).stderr.splitlines()
+        def error(*arguments, code, **settings):
+            lines = self.fleet(*arguments, code=code, **settings).stderr.splitlines()
             self.assertEqual(len(lines), 1, lines)
             return lines[0]
 

@@ -28,8 +28,8 @@ READERS = pathlib.Path(os.environ.pop("TARN_READERS", None)
 
 
 class Journal(FolderTest):
-    def tarn(self, *words, text="", **settings):
-        result = super().tarn("journal", *words, input=text, **settings)
+    def tarn(self, *arguments, text="", **settings):
+        result = super().tarn("journal", *arguments, input=text, **settings)
         return result.stdout, result.stderr
 
     def append(self, text):
@@ -78,8 +78,8 @@ class Journal(FolderTest):
             self.assertEqual(self.tarn(word, "log", code=3)[1], f"tarn: {path}: is not a journal\n")
         self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), "text\n")
 
-    def tail(self, *words):
-        out, err = self.tarn("tail", *words, "log")
+    def tail(self, *arguments):
+        out, err = self.tarn("tail", *arguments, "log")
         self.assertEqual(err, "")
         return out.splitlines()
 
@@ -258,9 +258,9 @@ class Journal(FolderTest):
                          "tarn: --other-lines: needs --level or --since\n")
 
     @contextlib.contextmanager
-    def process(self, *words, **streams):
+    def process(self, *arguments, **streams):
         """Runs `tarn journal`, and kills it if the test fails."""
-        with subprocess.Popen([PATHS.tarn, "journal", *words], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+        with subprocess.Popen([PATHS.tarn, "journal", *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True,
                               **streams) as running:
             try:
                 yield running

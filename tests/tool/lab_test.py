@@ -12,14 +12,14 @@ import unittest
 from paths import HANG_S, PATHS, main, run_program
 
 
-def lab(*words, code=0, environment=None):
-    done = run_program(PATHS.tarn, "lab", *words, code=code, stdin=subprocess.DEVNULL, env=environment)
-    return done.stderr if code >= 2 else done.stdout
+def lab(*arguments, code=0, environment=None):
+    result = run_program(PATHS.tarn, "lab", *arguments, code=code, stdin=subprocess.DEVNULL, env=environment)
+    return result.stderr if code >= 2 else result.stdout
 
 
 class Refused(unittest.TestCase):
-    def refused(self, *words, code=2):
-        errors = lab(*words, code=code)
+    def refused(self, *arguments, code=2):
+        errors = lab(*arguments, code=code)
         self.assertEqual(errors.count("\n"), 1, errors)
         self.assertTrue(errors.startswith("tarn: "), errors)
         return errors
@@ -35,18 +35,18 @@ class Refused(unittest.TestCase):
             self.refused("list", "--rounds", rounds)
 
     def test_no_place_to_write(self):
-        words = ["list", "--set", "nodes=1", "--set", "total=1", "--rounds", "1"]
-        self.assertIn("No such file", self.refused(*words, "--json", "/nowhere/at/all", code=3))
-        done = subprocess.run([PATHS.tarn, "lab", *words, "--html", "/nowhere/at/all"], capture_output=True, text=True,
-                              timeout=HANG_S, check=False, stdin=subprocess.DEVNULL)
+        arguments = ["list", "--set", "nodes=1", "--set", "total=1", "--rounds", "1"]
+        self.assertIn("No such file", self.refused(*arguments, "--json", "/nowhere/at/all", code=3))
+        result = subprocess.run([PATHS.tarn, "lab", *arguments, "--html", "/nowhere/at/all"],
+                                capture_output=True, text=True, timeout=HANG_S, check=False, stdin=subprocess.DEVNULL)
         why = {3: "No such file", 5: "cannot write HTML reports"}  # 5: built without npm
-        self.assertIn(why[done.returncode], done.stderr)
+        self.assertIn(why[result.returncode], result.stderr)
 
 
 class Listed(unittest.TestCase):
     def test_names_what_can_be_set(self):
-        listed = lab("--list")
-        self.assertIn("\n    nodes=1,10,100,1000,10000,1000000 ", listed)
+        output = lab("--list")
+        self.assertIn("\n    nodes=1,10,100,1000,10000,1000000 ", output)
 
 
 class Small(unittest.TestCase):
@@ -61,11 +61,11 @@ class Small(unittest.TestCase):
     def test_each_experiment_has_its_results_in_json(self):
         names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]
         names.remove("appserver")  # takes seconds for each form: bench/lab/programs_test.py has it
-        told = json.loads(lab(*names, *self.small, "--json", "-"))
-        self.assertEqual([experiment["name"] for experiment in told["experiments"]], names)
-        self.assertEqual(told["format"], 2)
-        self.assertIn("cpu", told["machine"])
-        for experiment in told["experiments"]:
+        results = json.loads(lab(*names, *self.small, "--json", "-"))
+        self.assertEqual([experiment["name"] for experiment in results["experiments"]], names)
+        self.assertEqual(results["format"], 2)
+        self.assertIn("cpu", results["machine"])
+        for experiment in results["experiments"]:
             with self.subTest(experiment["name"]):
                 self.assertNotIn("failure", experiment)
                 if not experiment["forms"]:
@@ -82,19 +82,19 @@ class Small(unittest.TestCase):
                     self.assertGreater(row["ns"]["median"], 0)
                     self.assertLessEqual(row["ns"]["low"], row["ns"]["high"])
 
-    def check_counts(self, told):
+    def check_counts(self, results):
         """What strace and valgrind count, where they are: as the original's, each of its remedies makes fewer calls."""
-        counts = {row["form"]: row["counts"] for row in told["rows"]
+        counts = {row["form"]: row["counts"] for row in results["rows"]
                   if (row["sweep"], row["x"]) in (("threads", 1), ("requests", 500))}
-        if told["name"] == "count-a" and shutil.which("strace") and not told["skipped"]:
+        if results["name"] == "count-a" and shutil.which("strace") and not results["skipped"]:
             self.assertGreater(counts["read, a byte each"]["system calls"], 2000)
             self.assertLess(counts["fgetc"]["system calls"], 300)
-        if told["name"] == "m-string" and shutil.which("valgrind") and not told["skipped"]:
+        if results["name"] == "m-string" and shutil.which("valgrind") and not results["skipped"]:
             self.assertLess(counts["m_string, cached"]["allocations"], counts["m_string"]["allocations"] / 2)
 
-    def check_aba(self, told):
+    def check_aba(self, results):
         """The list without a tag breaks, both as the text tells and when threads run; the others do not."""
-        broken = {row["form"]: row["counts"] for row in told["rows"] if row["sweep"] == "operations"}
+        broken = {row["form"]: row["counts"] for row in results["rows"] if row["sweep"] == "operations"}
         untagged = broken.pop("untagged list")
         self.assertGreater(untagged["given twice"], 0)
         self.assertEqual(untagged["as told"], 1)
@@ -106,10 +106,10 @@ class Small(unittest.TestCase):
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(before)})
         self.addCleanup(os.sched_setaffinity, 0, before)
-        told = json.loads(lab("lock-cost", *self.quick, "--set", "pairs=1000", "--json", "-"))["experiments"][0]
-        self.assertIn("cores 2 is skipped: this process may use 1", told["skipped"])
-        self.assertEqual({row["x"] for row in told["rows"] if row["sweep"] == "cores"}, {1})
-        self.assertNotIn("failure", told)
+        experiment = json.loads(lab("lock-cost", *self.quick, "--set", "pairs=1000", "--json", "-"))["experiments"][0]
+        self.assertIn("cores 2 is skipped: this process may use 1", experiment["skipped"])
+        self.assertEqual({row["x"] for row in experiment["rows"] if row["sweep"] == "cores"}, {1})
+        self.assertNotIn("failure", experiment)
 
     def test_text_is_narrow(self):
         for line in lab("list", "lock-cost", "growth", *self.quick, "--set", "total=2000", "--set", "pairs=1000",
@@ -123,28 +123,28 @@ class Kept(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def keep(self):
-        told = lab("list", *Small.quick, "--set", "total=2000", "--record", self.folder)
-        return told.rpartition("stored in ")[2].strip()
+        output = lab("list", *Small.quick, "--set", "total=2000", "--record", self.folder)
+        return output.rpartition("stored in ")[2].strip()
 
     def test_two_runs_side_by_side(self):
         before, after = self.keep(), f"{self.folder}/after"
         shutil.copytree(before, after)
-        kept = pathlib.Path(after, "figures.csv")
-        lines = [line.split(",") for line in kept.read_text().splitlines()]
+        figures = pathlib.Path(after, "figures.csv")
+        lines = [line.split(",") for line in figures.read_text().splitlines()]
         for line in lines[1:]:
             if line[3] == "pooled":
                 line[6:] = [str(float(number) * 1000) for number in line[6:]]
-        kept.write_text("".join(",".join(line) + "\n" for line in lines))
-        told = lab("compare", before, after)
-        self.assertTrue(told.startswith("Slower: 1 rows slower, 0 faster, "), told)
-        self.assertRegex(told, r"\n  pooled .* slower\n")
-        self.assertEqual(told.count(" slower\n"), 1)
+        figures.write_text("".join(",".join(line) + "\n" for line in lines))
+        output = lab("compare", before, after)
+        self.assertTrue(output.startswith("Slower: 1 rows slower, 0 faster, "), output)
+        self.assertRegex(output, r"\n  pooled .* slower\n")
+        self.assertEqual(output.count(" slower\n"), 1)
 
     def test_the_same_twice(self):
-        kept = self.keep()
-        told = lab("compare", kept, kept)
-        self.assertTrue(told.startswith("No change: 0 rows slower, 0 faster, "), told)
-        self.assertNotRegex(told, " slower\n| faster\n|→")
+        folder = self.keep()
+        output = lab("compare", folder, folder)
+        self.assertTrue(output.startswith("No change: 0 rows slower, 0 faster, "), output)
+        self.assertNotRegex(output, " slower\n| faster\n|→")
 
     def test_what_is_none(self):
         self.assertIn("machine.csv: No such file", lab("compare", self.folder, self.folder, code=3))
@@ -164,16 +164,16 @@ class Elsewhere(unittest.TestCase):
         shutil.copy(built.parent / "lib" / "libtarn-malloc.so", self.folder / "lib")
         self.built = built
 
-    def run_here(self, *words, path=""):
-        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True,
-                              timeout=HANG_S,
-                              check=False, env={**os.environ, "PATH": path})
-        return done
+    def run_here(self, *arguments, path=""):
+        result = subprocess.run([self.folder / "bin" / "tarn", "lab", *arguments], capture_output=True, text=True,
+                                timeout=HANG_S,
+                                check=False, env={**os.environ, "PATH": path})
+        return result
 
     def test_missing_programs_are_exit_code_5(self):
-        done = self.run_here("list")
-        self.assertEqual(done.returncode, 5)
-        self.assertIn("cannot find lab-list in ", done.stderr)
+        result = self.run_here("list")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("cannot find lab-list in ", result.stderr)
 
     def test_without_peers_their_forms_are_left_out(self):
         """No ldconfig in PATH, nor a cache that it could read: what needs no library runs, and the rest is named."""
@@ -182,43 +182,43 @@ class Elsewhere(unittest.TestCase):
         program.rename(program.with_name("lab-list.all"))
         program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { echo malloc; exit; }\nexec "$0.all" "$@"\n')
         program.chmod(0o755)
-        done = self.run_here("list", *Small.quick, "--set", "total=2000")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("pooled is skipped: this build has it not", done.stdout)
-        self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", done.stdout)
+        result = self.run_here("list", *Small.quick, "--set", "total=2000")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("pooled is skipped: this build has it not", result.stdout)
+        self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", result.stdout)
 
     def test_without_strace_nothing_is_counted(self):
         shutil.copy(self.built / "lab-count-a", self.folder / "bin")
-        done = self.run_here("count-a", *Small.quick, "--set", "bytes=100")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("no strace (Debian package strace): nothing is counted by it", done.stdout)
-        self.assertIn("A call for each byte takes", done.stdout)
+        result = self.run_here("count-a", *Small.quick, "--set", "bytes=100")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("no strace (Debian package strace): nothing is counted by it", result.stdout)
+        self.assertIn("A call for each byte takes", result.stdout)
 
     def test_nobody_asks_the_server(self):
         for name in ("lab-appserver", "tarn-appserver"):
             if not (self.built / name).exists():
                 self.skipTest(f"no {name}")
             shutil.copy(self.built / name, self.folder / "bin")
-        done = self.run_here("appserver", "--quick")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("it is skipped: lab-appserver: no wrk (Debian package wrk)", done.stdout)
+        result = self.run_here("appserver", "--quick")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("it is skipped: lab-appserver: no wrk (Debian package wrk)", result.stdout)
 
     def test_tracing_is_not_permitted(self):
         shutil.copy(self.built / "lab-count-a", self.folder / "bin")
         (self.folder / "strace").write_text("#!/bin/sh\necho strace: Operation not permitted >&2\nexit 1\n")
         (self.folder / "strace").chmod(0o755)
-        done = self.run_here("count-a", *Small.quick, "--set", "bytes=100", path=f"{self.folder}:/usr/bin:/bin")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("strace counts nothing here: strace: Operation not permitted", done.stdout)
+        result = self.run_here("count-a", *Small.quick, "--set", "bytes=100", path=f"{self.folder}:/usr/bin:/bin")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("strace counts nothing here: strace: Operation not permitted", result.stdout)
 
     def test_other_work_is_a_failure(self):
         program = self.folder / "bin" / "lab-list"
         program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { printf "malloc\\npooled\\n"; exit; }\n'
                            'echo "{\\"units\\": 1, \\"ns\\": 1, \\"checksum\\": \\"$1\\"}"\n')
         program.chmod(0o755)
-        done = self.run_here("list", *Small.quick, "--set", "total=2000")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("did other work than", " ".join(done.stdout.split()))
+        result = self.run_here("list", *Small.quick, "--set", "total=2000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("did other work than", " ".join(result.stdout.split()))
 
 
 if __name__ == "__main__":

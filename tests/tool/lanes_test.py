@@ -20,8 +20,8 @@ def setUpModule():
 
 @unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open; cpu_test.py tests what is said then")
 class Lanes(FolderTest):
-    def tarn(self, *words, **settings):
-        return super().tarn(*words, **settings).stdout
+    def tarn(self, *arguments, **settings):
+        return super().tarn(*arguments, **settings).stdout
 
     def record(self, *sources):
         lines = self.tarn("record", "--cpu", *sources, "-o", "rec", "--", PATHS.lanes).splitlines()

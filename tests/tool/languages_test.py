@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import sys
-import unittest
 
 from paths import PATHS, FolderTest, main
 
@@ -15,12 +14,12 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/languages"
 
 
 class Languages(FolderTest):
-    def tarn(self, *words, code=0, **variables):
-        return self.run_program(PATHS.tarn, *words, code=code, env={**os.environ, **variables})
+    def tarn(self, *arguments, code=0, **variables):
+        return self.run_program(PATHS.tarn, *arguments, code=code, env={**os.environ, **variables})
 
-    def recorded(self, *words, **variables):
+    def recorded(self, *arguments, **variables):
         """The standard output of a program, the report on its heap, and the recorder's last line."""
-        result = self.tarn("record", "--full", "-o", "rec", "--", *words, **variables)
+        result = self.tarn("record", "--full", "-o", "rec", "--", *arguments, **variables)
         report = self.tarn("report", "--json", "--quick", "--top", "100000", "rec").stdout
         return result.stdout, json.loads(report), result.stderr.splitlines()[-1]
 
@@ -62,8 +61,8 @@ class Languages(FolderTest):
         (self.folder / "go.mod").write_text("module static\n\ngo 1.19\n", encoding="utf-8")
         (self.folder / "main.go").write_text("package main\n\nfunc main() { println(1) }\n", encoding="utf-8")
         self.build_go(CGO_ENABLED="0")
-        refused = self.tarn("record", "-o", "rec", "--", "./program", code=126)
-        self.assertTrue(re.fullmatch(r"tarn: [^\n]*static[^\n]*\n", refused.stderr), refused.stderr)
+        result = self.tarn("record", "-o", "rec", "--", "./program", code=126)
+        self.assertTrue(re.fullmatch(r"tarn: [^\n]*static[^\n]*\n", result.stderr), result.stderr)
 
 
 if __name__ == "__main__":

@@ -13,21 +13,21 @@ ROUNDS = 1500
 
 
 class Recorded(unittest.TestCase):
-    words, mode = (), ()
+    arguments, mode = (), ()
 
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn locks "))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.run_program(PATHS.locks, *cls.words)  # by itself
+        cls.run_program(PATHS.locks, *cls.arguments)  # by itself
         cls.output = cls.run_program(PATHS.tarn, "record", "--locks", *cls.mode, "-o", "rec", "--", PATHS.locks,
-                                   *cls.words).stderr
+                                   *cls.arguments).stderr
         report = cls.run_program(PATHS.tarn, "report", "--json", "--top", "100000", "rec", code=0).stdout
         cls.report = json.loads(report)
 
     @classmethod
-    def run_program(cls, *words, code=5):
-        return run_program(*words, code=code, cwd=cls.folder)
+    def run_program(cls, *arguments, code=5):
+        return run_program(*arguments, code=code, cwd=cls.folder)
 
     @staticmethod
     def is_in(stack, function):
@@ -50,7 +50,7 @@ class Recorded(unittest.TestCase):
 
 class Locks(Recorded):
     """Each acquisition counts."""
-    words, mode = (str(ROUNDS),), ("--full",)
+    arguments, mode = (str(ROUNDS),), ("--full",)
 
     def test_all_are_counted(self):
         self.assertEqual([lock["error"] for lock in self.report["locks"]], [0] * len(self.report["locks"]))
@@ -141,7 +141,7 @@ class Locks(Recorded):
 class Samples(Recorded):
     """Acquisitions that need not wait count by chance."""
     ROUNDS = 400_000
-    words = ("samples", str(ROUNDS))
+    arguments = ("samples", str(ROUNDS))
 
     def assert_estimated(self, lock, count, counter="acquisitions"):
         """Eight of its standard deviations: what is outside of them is not outside by chance."""
@@ -163,11 +163,11 @@ class Samples(Recorded):
     def test_locks_that_are_released_in_another_order(self):
         locks = self.locks("hand_over_hand")
         self.assertEqual(sum(lock["locks"] for lock in locks), 3)
-        counted = sum(lock["acquisitions"] for lock in locks)
+        acquisitions = sum(lock["acquisitions"] for lock in locks)
         deviation = sum((lock["error"] / 1.96 * lock["acquisitions"]) ** 2 for lock in locks) ** 0.5
-        self.assertLess(abs(counted - self.ROUNDS - 1), 8 * deviation)
+        self.assertLess(abs(acquisitions - self.ROUNDS - 1), 8 * deviation)
         # A hold that was taken for another one would last from the beginning to the end.
-        self.assertEqual(sum(lock["held"] for lock in locks), counted)
+        self.assertEqual(sum(lock["held"] for lock in locks), acquisitions)
 
     def test_who_waits_is_counted_with_the_holder(self):
         lock = self.lock("hold_it")
@@ -198,7 +198,7 @@ class Samples(Recorded):
         self.assertRegex(text, r"one thread: 1 mutex, acquired about [\d,]+ times \(± \d+ %\) by 1 thread\n")
 
     def test_they_differ_by_chance_only(self):
-        self.run_program(PATHS.tarn, "record", "--locks", "-o", "again", "--", PATHS.locks, *self.words)
+        self.run_program(PATHS.tarn, "record", "--locks", "-o", "again", "--", PATHS.locks, *self.arguments)
         difference = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "rec", "again", code=0).stdout)
         changes = [change["after"] or change["before"] for change in difference["locks"]["changes"]]
         functions = {change["function"].split("(")[0].split("::")[-1] for change in changes}
@@ -208,7 +208,7 @@ class Samples(Recorded):
 
 class Kept(Recorded):
     """Waits and holds that never end."""
-    words = ("kept", "1")
+    arguments = ("kept", "1")
 
     def text(self):
         return self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
@@ -250,7 +250,7 @@ class KeptInFull(Kept):
 
 class Convoy(Recorded):
     """Of each wait those are the holders that held the lock in its time, and not the one that released it last."""
-    words = ("convoy", "40000")
+    arguments = ("convoy", "40000")
 
     def test_the_slow_holder_is_named(self):
         lock = self.lock("holds_slowly")

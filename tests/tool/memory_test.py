@@ -18,8 +18,8 @@ def setUpModule():
 
 
 class Memory(FolderTest):
-    def tarn(self, *words, **settings):
-        return super().tarn(*words, **settings).stdout
+    def tarn(self, *arguments, **settings):
+        return super().tarn(*arguments, **settings).stdout
 
     def record(self, case, *options):
         self.tarn("record", "--heap", *options, "-o", "rec", "--", PATHS.memory, case)
@@ -196,10 +196,10 @@ class Memory(FolderTest):
         self.assertIsNone(self.memory()["lost"])
 
     def test_a_search_that_cannot_be_is_said_in_one_line(self):
-        for words, reason in (((PATHS.memory, "abandoned"), "did not end by exit(): let it return from main "
-                                                            "or call exit()"),
-                              (("sh", "-c", "true"), "starts others: name the one to search itself")):
-            command = [PATHS.tarn, "record", "--heap", "--leaks", "-o", "rec", "--", *words]
+        for program, reason in (((PATHS.memory, "abandoned"), "did not end by exit(): let it return from main "
+                                                              "or call exit()"),
+                                (("sh", "-c", "true"), "starts others: name the one to search itself")):
+            command = [PATHS.tarn, "record", "--heap", "--leaks", "-o", "rec", "--", *program]
             result = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=HANG_S,
                                     check=False)
             self.assertIn(f"tarn: lost blocks were not searched for: the program {reason}\n", result.stderr)
@@ -212,8 +212,8 @@ class Memory(FolderTest):
     def await_deep_stack(self):
         """Waits for a snapshot after the program had all of its memory: its stack comes last."""
         def is_deep(report):
-            seen = report["memory"]["last_resident"]
-            return seen is not None and seen["stacks_bytes"] > 6 << 20
+            resident = report["memory"]["last_resident"]
+            return resident is not None and resident["stacks_bytes"] > 6 << 20
         self.await_report(is_deep)
 
     def test_the_sum_explains_the_resident_memory(self):
@@ -226,17 +226,17 @@ class Memory(FolderTest):
                 recorder.stdin.close()
                 self.assertEqual(recorder.wait(HANG_S), 0)
             memory = self.memory()
-            seen, heap = memory["last_resident"], memory["last_resident"]["heap"]
-            sum_of_parts = sum(seen[part] for part in ("heap_bytes", "stacks_bytes", "program_bytes", "files_bytes",
-                                                       "shared_memory_bytes", "recorder_bytes", "other_bytes"))
-            self.assertEqual(sum_of_parts, seen["resident_bytes"])
+            resident, heap = memory["last_resident"], memory["last_resident"]["heap"]
+            sum_of_parts = sum(resident[part] for part in ("heap_bytes", "stacks_bytes", "program_bytes", "files_bytes",
+                                                           "shared_memory_bytes", "recorder_bytes", "other_bytes"))
+            self.assertEqual(sum_of_parts, resident["resident_bytes"])
             # The kernel's own count, which leaves out up to some tens of pages for each processor.
-            allowed = 0.05 * seen["resident_bytes"]
-            self.assertAlmostEqual(seen["resident_bytes"], memory["resident_bytes"], delta=allowed)
+            allowed = 0.05 * resident["resident_bytes"]
+            self.assertAlmostEqual(resident["resident_bytes"], memory["resident_bytes"], delta=allowed)
             error = allowed if "--full" in options else 3 * allowed  # a sampled recording estimates what is in use
             for part, truth in (("heap_bytes", 80), ("files_bytes", 16), ("shared_memory_bytes", 12),
                                 ("other_bytes", 40), ("stacks_bytes", 6)):
-                self.assertAlmostEqual(seen[part], truth * mebibyte, delta=allowed, msg=part)
+                self.assertAlmostEqual(resident[part], truth * mebibyte, delta=allowed, msg=part)
             self.assertAlmostEqual(heap["in_use_bytes"], 50 * mebibyte, delta=error)
             self.assertAlmostEqual(heap["free_bytes"], 30 * mebibyte, delta=error)
             self.assertEqual(heap["untouched_bytes"], 0)

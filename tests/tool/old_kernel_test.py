@@ -18,9 +18,9 @@ class OldKernel(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-old-kernel-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_there(self, *words):
-        return subprocess.run([PATHS.old_kernel, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                              cwd=self.folder)
+    def run_there(self, *arguments):
+        return subprocess.run([PATHS.old_kernel, *arguments], capture_output=True, text=True, timeout=HANG_S,
+                              check=False, cwd=self.folder)
 
     def test_everything_but_system_calls_is_recorded(self):
         result = self.run_there(PATHS.tarn, "record", "--full", "-o", "all.rec", "--", PATHS.threads, "3", "500")

@@ -14,8 +14,8 @@ SHARED = tempfile.TemporaryDirectory(prefix="tarn-orders-")
 ENVIRONMENT = {**os.environ, "XDG_CACHE_HOME": SHARED.name}
 
 
-def tarn(*words, code=0):
-    return run_program(PATHS.tarn, *words, code=code, cwd=SHARED.name, env=ENVIRONMENT)
+def tarn(*arguments, code=0):
+    return run_program(PATHS.tarn, *arguments, code=code, cwd=SHARED.name, env=ENVIRONMENT)
 
 
 def setUpModule():
@@ -94,11 +94,11 @@ class Texts(unittest.TestCase):
     def test_the_text_says_it_in_words(self):
         text = tarn("report", "rec").stdout
         self.assertIn("Locks are taken in 3 orders that could deadlock.", text)
-        for words in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
-                      "; so are 1 more, at the same places", "could deadlock, if a second thread did the same",
-                      "and meanwhile waited", "mutex A is held, from", "and mutex B taken, at",
-                      "one order everywhere"):
-            self.assertIn(words, text)
+        for finding in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
+                        "; so are 1 more, at the same places", "could deadlock, if a second thread did the same",
+                        "and meanwhile waited", "mutex A is held, from", "and mutex B taken, at",
+                        "one order everywhere"):
+            self.assertIn(finding, text)
         self.assertNotIn("orders that could", tarn("report", "--source", "syscalls", "rec").stdout)
 
     def test_a_deadlock_that_happened_is_found(self):

@@ -25,12 +25,12 @@ def polls(interval_s=0.05):
         time.sleep(interval_s)
 
 
-def run_program(*words, code=0, **settings):
+def run_program(*arguments, code=0, **settings):
     """Runs a program to its end, and returns what it wrote; fails where it ends with another exit code."""
-    result = subprocess.run(words, **{"capture_output": True, "text": True, "timeout": HANG_S, "check": False,
-                                      **settings})
+    result = subprocess.run(arguments, **{"capture_output": True, "text": True, "timeout": HANG_S, "check": False,
+                                          **settings})
     if result.returncode != code:
-        raise AssertionError(f"{words}: {result.returncode} instead of {code}\n{result.stdout}{result.stderr}")
+        raise AssertionError(f"{arguments}: {result.returncode} instead of {code}\n{result.stdout}{result.stderr}")
     return result
 
 
@@ -48,11 +48,11 @@ class FolderTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=self.prefix))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_program(self, *words, **settings):
-        return run_program(*words, **{"cwd": self.folder, **settings})
+    def run_program(self, *arguments, **settings):
+        return run_program(*arguments, **{"cwd": self.folder, **settings})
 
-    def tarn(self, *words, **settings):
-        return self.run_program(PATHS.tarn, *words, **settings)
+    def tarn(self, *arguments, **settings):
+        return self.run_program(PATHS.tarn, *arguments, **settings)
 
 
 def main(*names, **numbers):
@@ -62,5 +62,5 @@ def main(*names, **numbers):
         parser.add_argument(f"--{name}", type=os.path.abspath, required=True)
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    words = parser.parse_known_args(namespace=PATHS)[1]
-    unittest.main(argv=[sys.argv[0], *words])
+    arguments = parser.parse_known_args(namespace=PATHS)[1]
+    unittest.main(argv=[sys.argv[0], *arguments])

@@ -22,8 +22,8 @@ def setUpModule():
 
 
 class Places(FolderTest):
-    def run_program(self, *words, **settings):
-        return super().run_program(*words, **settings).stdout
+    def run_program(self, *arguments, **settings):
+        return super().run_program(*arguments, **settings).stdout
 
     def site(self, allocations=100):
         """Of the program: the one with so many."""
@@ -62,8 +62,8 @@ class Places(FolderTest):
             with self.subTest(options=options):
                 outer = self.stack_of(compiler, *options)[-1]
                 self.assertEqual(outer["function"], f"{kind} at {SOURCE.name}:{LINES['main']}")
-                shown = self.run_program(PATHS.tarn, "report", "rec")
-                self.assertNotIn("operator", shown)
+                report = self.run_program(PATHS.tarn, "report", "rec")
+                self.assertNotIn("operator", report)
 
     def test_places_in_programs_of_rust_are_named(self):
         """Names are read, its library is passed, and no C++ is recommended."""
@@ -119,8 +119,8 @@ class Places(FolderTest):
             except OSError:
                 pass
         settings = {**os.environ, "DEBUGINFOD_URLS": address, "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
-        shown = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec", env=settings))["sites"]
-        site = next(site for site in shown if site["allocations"] == 100)
+        sites = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec", env=settings))["sites"]
+        site = next(site for site in sites if site["allocations"] == 100)
         self.assertEqual(site["stack"][site["frame_index"]]["line"], LINES["take"])
 
 

@@ -20,8 +20,8 @@ class Quiet(unittest.TestCase):
         cls.run_program(PATHS.quiet, "2")  # by itself
 
     @classmethod
-    def run_program(cls, *words, code=0):
-        result = run_program(*words, code=code, cwd=cls.folder)
+    def run_program(cls, *arguments, code=0):
+        result = run_program(*arguments, code=code, cwd=cls.folder)
         return result.stdout + result.stderr
 
     def record(self, *options):
@@ -47,10 +47,10 @@ class Quiet(unittest.TestCase):
 
     def test_counts_of_the_heap_are_those_without_regions(self):
         self.record("--heap", "--full")
-        whole = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))["heap"]
+        heap = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))["heap"]
         in_rounds = 2 * ROUNDS * 5 + 38_300  # malloc, malloc, new, realloc, calloc
-        self.assertGreaterEqual(whole["allocations"], in_rounds)
-        self.assertLess(whole["allocations"], in_rounds + 100)
+        self.assertGreaterEqual(heap["allocations"], in_rounds)
+        self.assertLess(heap["allocations"], in_rounds + 100)
 
     def test_calls_and_waits_are_heard_with_their_stack(self):
         heard = self.regions("--syscalls")
@@ -75,10 +75,10 @@ class Quiet(unittest.TestCase):
 
     def test_the_report_names_them(self):
         self.record()
-        words = self.run_program(PATHS.tarn, "report", "rec")
-        self.assertRegex(words, r"\n\d+ quiet regions, \d+ of them not quiet\n")
-        self.assertIn(f"\ncalls: {2 * ROUNDS} system calls in {ROUNDS} times\n", words)
-        self.assertNotIn("\nsilent:", words)
+        report = self.run_program(PATHS.tarn, "report", "rec")
+        self.assertRegex(report, r"\n\d+ quiet regions, \d+ of them not quiet\n")
+        self.assertIn(f"\ncalls: {2 * ROUNDS} system calls in {ROUNDS} times\n", report)
+        self.assertNotIn("\nsilent:", report)
 
     def test_a_gate_holds_them(self):
         self.record()

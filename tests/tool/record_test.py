@@ -42,8 +42,8 @@ def setUpModule():
 
 
 class Record(FolderTest):
-    def record(self, *words, **settings):
-        return self.tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **settings)
+    def record(self, *arguments, **settings):
+        return self.tarn("record", "--heap", "--full", "-o", "rec", "--", *arguments, **settings)
 
     def report(self):
         return json.loads(self.tarn("report", "--json", "--stacks", "--top", "100000", "rec").stdout)
@@ -173,8 +173,8 @@ class Record(FolderTest):
         self.assertIn(f"{unseen}.\n", text)
         self.assertNotIn("othing to gain", text)
         self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
-        refused = self.tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
-        self.assertIn('tarn: "allocations" cannot be checked in rec: the recording has no heap', refused)
+        error = self.tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
+        self.assertIn('tarn: "allocations" cannot be checked in rec: the recording has no heap', error)
 
         partly = (f"{PATHS.own_new} has an operator new of its own: "
                   "of what that serves, only what it takes from malloc was recorded")
@@ -223,13 +223,14 @@ class Record(FolderTest):
             self.assertGreater(report["end"]["user_us"] + report["end"]["system_us"], 0)
             children[path.name] = report
         self.assertEqual(len(children), 3)
-        whole = [child for child in children.values()
-                 if child["program"]["arguments"][1:] == [str(ROUNDS), "fork"]
-                 and child["heap"]["allocations"] > 5 * ROUNDS]
-        self.assertEqual(len(whole), 1)
-        self.check_sites(whole[0])
+        complete_recordings = [child for child in children.values()
+                               if child["program"]["arguments"][1:] == [str(ROUNDS), "fork"]
+                               and child["heap"]["allocations"] > 5 * ROUNDS]
+        self.assertEqual(len(complete_recordings), 1)
+        self.check_sites(complete_recordings[0])
         forked = [child for child in children.values() if child["heap"]["allocations"] == ROUNDS]
-        self.assertEqual([report["program"]["arguments"] for report in forked], [whole[0]["program"]["arguments"]])
+        self.assertEqual([report["program"]["arguments"] for report in forked],
+                         [complete_recordings[0]["program"]["arguments"]])
         self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
 
     def test_how_children_end_is_seen(self):
@@ -237,19 +238,19 @@ class Record(FolderTest):
                       "(exit 7) & (sleep 0.5; kill -KILL $(exec sh -c 'echo $PPID')) & wait", code=0)
         ends = [json.loads(self.tarn("report", "--json", path.name).stdout)["end"]
                 for path in self.folder.glob("rec.*")]
-        seen = [(end["by_signal"], end["status"]) for end in ends if end]
-        self.assertIn((False, 7), seen)
+        endings = [(end["by_signal"], end["status"]) for end in ends if end]
+        self.assertIn((False, 7), endings)
         if SAYS_HOW_OTHERS_END:
-            self.assertIn((True, signal.SIGKILL), seen, "it killed itself")
+            self.assertIn((True, signal.SIGKILL), endings, "it killed itself")
             self.assertNotIn(None, ends)
         else:
             self.assertIn(None, ends, "no older kernel says it")
 
     def test_the_course_of_a_killed_child_ends_with_it(self):
         """Not when its parent asks how it ended, three seconds later."""
-        words = self.tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c",
+        text = self.tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c",
                               KILLS_A_CHILD).stdout.split()
-        child, began, killed = map(int, words)
+        child, began, killed = map(int, text)
         report = json.loads(self.tarn("report", "--json", f"rec.{child}").stdout)
         course = report["timeline"]["to_ns"]
         self.assertGreater(course[-1], killed - began, "all of its life is there")
@@ -282,8 +283,8 @@ class Record(FolderTest):
         report = self.report()
         self.assertIsNone(report["end"])
         self.check_sites(report)
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-1])
+        contents = path.read_bytes()
+        path.write_bytes(contents[:-1])
         self.assertIn("ends inside a block", self.tarn("report", "rec").stderr)
 
     def test_signals_and_streams_pass_through(self):
@@ -299,13 +300,14 @@ class Record(FolderTest):
             self.assertEqual(running.wait(HANG_S), 5)
 
     def test_counts_equal_valgrinds(self):
-        words = ["sqlite3", ":memory:",
-                 "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
-        if shutil.which("valgrind") is None or shutil.which(words[0]) is None:
+        command = ["sqlite3", ":memory:",
+                   "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
+        if shutil.which("valgrind") is None or shutil.which(command[0]) is None:
             self.skipTest("needs valgrind and sqlite3")
-        output = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=HANG_S).stderr
+        output = subprocess.run(["valgrind", *command], capture_output=True, text=True, check=True,
+                                timeout=HANG_S).stderr
         total = re.search(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes", output)
-        self.record(*words)
+        self.record(*command)
         heap = self.report()["heap"]
         self.assertEqual((heap["allocations"], heap["bytes"]),
                          tuple(int(total[number].replace(",", "")) for number in (1, 3)))
@@ -332,11 +334,11 @@ class Record(FolderTest):
         spawns = ("import os, sys; words = sys.argv[1:]; os.waitpid(os.posix_spawn(words[0], words, os.environ), 0)\n"
                   "if os.fork() == 0: os.execv(words[0], words)\n"
                   "os.wait()")
-        for words, mode, times in ((("sh", "-c", f"'{PATHS.static}'; true"), (), ""),
-                                   ((sys.executable, "-c", spawns, PATHS.static), (), " ×2"),
-                                   ((sys.executable, "-c", spawns, PATHS.static), ("--follow",), "")):
-            with self.subTest(words=words[0], mode=mode):
-                output = self.tarn("record", "--heap", *mode, "-o", "rec", "--", *words).stderr
+        for command, mode, times in ((("sh", "-c", f"'{PATHS.static}'; true"), (), ""),
+                                     ((sys.executable, "-c", spawns, PATHS.static), (), " ×2"),
+                                     ((sys.executable, "-c", spawns, PATHS.static), ("--follow",), "")):
+            with self.subTest(command=command[0], mode=mode):
+                output = self.tarn("record", "--heap", *mode, "-o", "rec", "--", *command).stderr
                 self.assertIn(f"tarn: not recorded: {name}{times}: {reason}\n", output)
                 self.assertNotIn("use tarn record --follow", output)
                 self.assertIn(f"not recorded: {name}{times}: {reason}.\n", self.tarn("report", "rec").stdout)

@@ -18,9 +18,9 @@ def setUpModule():
 
 
 class RecordingCost(FolderTest):
-    def record(self, *words, options=(), code=0, **settings):
+    def record(self, *arguments, options=(), code=0, **settings):
         """The line on the cost, and the same as data."""
-        errors = self.tarn("record", *options, "-o", "rec", "--", *words, code=code, **settings).stderr
+        errors = self.tarn("record", *options, "-o", "rec", "--", *arguments, code=code, **settings).stderr
         output = re.findall(r"^tarn: (recording took .*|what recording took .*)$", errors, re.MULTILINE)
         self.assertEqual(len(output), 1, errors)
         overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
@@ -52,10 +52,10 @@ class RecordingCost(FolderTest):
 
     def test_a_recording_of_the_heap_costs_nothing_of_locks(self):
         passed = self.record(PATHS.sites, "3000", "0", options=["--heap"])[1]["kinds_ns"]
-        counted = self.record(PATHS.sites, "3000", "0", options=["--heap", "--full"])[1]["kinds_ns"]
+        cost_by_kind = self.record(PATHS.sites, "3000", "0", options=["--heap", "--full"])[1]["kinds_ns"]
         self.assertGreater(passed["heap"], 0)
-        self.assertGreater(counted["heap"], 0)
-        self.assertEqual((passed["locks"], counted["locks"]), (0, 0))
+        self.assertGreater(cost_by_kind["heap"], 0)
+        self.assertEqual((passed["locks"], cost_by_kind["locks"]), (0, 0))
 
     def test_malloc_costs_little_where_the_heap_is_not_recorded(self):
         """2.9 to 6.8 times before the hooks passed at once. The least of several turns has the least of other work."""
@@ -65,9 +65,9 @@ class RecordingCost(FolderTest):
                 "child": [PATHS.tarn, "record", "--", "/usr/bin/python3", "-c", starts_one]}
         least = dict.fromkeys(ways, 1 << 60)
         for _ in range(5):
-            for name, words in ways.items():
-                words = words if name == "child" else [*words, PATHS.pairs, "5"]
-                output = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=True,
+            for name, command in ways.items():
+                command = command if name == "child" else [*command, PATHS.pairs, "5"]
+                output = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=True,
                                       cwd=self.folder).stdout
                 least[name] = min(least[name], int(output))
         self.assertLess(max(least["locks"], least["child"]), 2 * least["plain"], least)

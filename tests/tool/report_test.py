@@ -30,33 +30,33 @@ class ReportTest(FolderTest):
         self.prices.parent.mkdir()
         shutil.copy(f"{prices.CACHE.name}/tarn/costs.json", self.prices)
 
-    def tarn(self, *words, code=0, cwd=SHARED.name, **environment):
-        return super().tarn(*words, code=code, cwd=cwd,
+    def tarn(self, *arguments, code=0, cwd=SHARED.name, **environment):
+        return super().tarn(*arguments, code=code, cwd=cwd,
                             env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
 
 
 class Report(ReportTest):
-    def report(self, *words, **settings):
-        return self.tarn("report", "--quick", *words, "rec", **settings).stdout
+    def report(self, *arguments, **settings):
+        return self.tarn("report", "--quick", *arguments, "rec", **settings).stdout
 
-    def json(self, *words, **environment):
-        return json.loads(self.report("--json", "--top", "1000", *words, **environment))
+    def json(self, *arguments, **environment):
+        return json.loads(self.report("--json", "--top", "1000", *arguments, **environment))
 
     def test_json_written_in_parts_is_as_if_written_at_once(self):
-        for words in (), ("--stacks", "--top", "100"), ("--top", "0"), ("--source", "locks"):
+        for command in (), ("--stacks", "--top", "100"), ("--top", "0"), ("--source", "locks"):
             # Of a fraction the last digit is each library's own.
-            output = re.sub(r"\d+\.\d+(e[+-]\d+)?", "1", self.report("--json", *words))
-            whole = json.loads(output)
-            self.assertEqual(output, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
-            self.assertEqual(list(whole), sorted(whole))
+            output = re.sub(r"\d+\.\d+(e[+-]\d+)?", "1", self.report("--json", *command))
+            report = json.loads(output)
+            self.assertEqual(output, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+            self.assertEqual(list(report), sorted(report))
 
     def test_json_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full,
-                                  stderr=subprocess.PIPE, text=True,
-                                  timeout=HANG_S, check=False, cwd=SHARED.name,
-                                  env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")})
-        self.assertEqual((done.returncode, done.stderr), (3, "tarn: standard output: No space left on device\n"))
+            result = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full,
+                                    stderr=subprocess.PIPE, text=True,
+                                    timeout=HANG_S, check=False, cwd=SHARED.name,
+                                    env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")})
+        self.assertEqual((result.returncode, result.stderr), (3, "tarn: standard output: No space left on device\n"))
 
     def test_prices_are_measured_once(self):
         before = self.prices.read_bytes()
@@ -64,8 +64,9 @@ class Report(ReportTest):
         self.assertEqual(self.prices.read_bytes(), before)
         self.report("--calibrate")
         self.assertNotEqual(self.prices.read_bytes(), before)
-        kept = {path.name for path in self.prices.parent.iterdir()} - {"recorder-2-full.json"}  # of its own recording
-        self.assertEqual(kept, {self.prices.name})
+        # The other file is of its own recording.
+        file_names = {path.name for path in self.prices.parent.iterdir()} - {"recorder-2-full.json"}
+        self.assertEqual(file_names, {self.prices.name})
 
     def test_prices_of_other_facts_are_measured_again(self):
         measured = json.loads(self.prices.read_text())
@@ -156,15 +157,15 @@ class Report(ReportTest):
 
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
         mostly_heap = ["--cpu-seconds", "0.001"]  # seconds: as if the program did little else
-        whole = self.report(*mostly_heap).splitlines()[2]
-        self.assertRegex(whole, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
+        total_line = self.report(*mostly_heap).splitlines()[2]
+        self.assertRegex(total_line, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
         for choice in (["--top", "1"], ["--category", "kept"]):
-            self.assertEqual(self.report(*mostly_heap, *choice).splitlines()[2], whole)
+            self.assertEqual(self.report(*mostly_heap, *choice).splitlines()[2], total_line)
         report = self.json(*mostly_heap)
         (verdict,), remedies = report["verdicts"], report["heap"]["predicted"]["first_remedies"]
         self.assertEqual((verdict["source"], verdict["judgement"]), ("heap", "worth doing"))
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
-        self.assertIn(f"first remedy of {remedies['sites']} site", whole)
+        self.assertIn(f"first remedy of {remedies['sites']} site", total_line)
         self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNothing to gain")
 
     def test_without_a_name_it_is_the_file_that_record_writes(self):
@@ -195,8 +196,8 @@ class Report(ReportTest):
         self.assertIn(f"note: {risks[0][:60]}", self.report("--cpu-seconds", "0.001", "--alternatives"))
 
     def test_a_site_has_one_remedy_and_the_others_on_request(self):
-        def remedies(*words):
-            text = self.report("--cpu-seconds", "0.001", *words)
+        def remedies(*options):
+            text = self.report("--cpu-seconds", "0.001", *options)
             return [site.count("   → ") for site in re.split(r"\n\n\d+\. ", text)[1:]]
         self.assertEqual(set(remedies()), {1})
         self.assertIn(3, remedies("--alternatives"))
@@ -221,8 +222,8 @@ class Report(ReportTest):
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
 
     def test_a_source_selects_its_findings(self):
-        whole, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
-        self.assertEqual(heap["sites"], whole["sites"])
+        full_report, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
+        self.assertEqual(heap["sites"], full_report["sites"])
         self.assertEqual(heap["recorder"]["sources"], ["heap"])
         self.assertEqual((locks["sites"], locks["heap"]["allocations"], locks["recorder"]["sources"]), ([], 0, []))
         self.assertNotIn("allocations", self.report("--source", "locks"))
@@ -276,9 +277,9 @@ class Replay(ReportTest):
 
 
 class Diff(ReportTest):
-    def diff(self, *words, **settings):
+    def diff(self, *arguments, **settings):
         prices.simplify(self.prices)
-        return self.tarn("diff", *words, **settings).stdout
+        return self.tarn("diff", *arguments, **settings).stdout
 
     def test_a_recording_does_not_differ_from_itself(self):
         self.assertIn("No site changed.", self.diff("rec", "rec"))
@@ -288,19 +289,19 @@ class Diff(ReportTest):
         for name, modes in ("full", ["--full"]), ("one", []), ("two", []):
             self.tarn("record", "--heap", *modes, "-o", str(self.folder / name), "--", PATHS.growing)
         for before, after in ("one", "two"), ("two", "one"), ("one", "full"), ("full", "one"), ("full", "full"):
-            words = [str(self.folder / before), str(self.folder / after)]
-            text = self.diff(*words)
+            recordings = [str(self.folder / before), str(self.folder / after)]
+            text = self.diff(*recordings)
             self.assertIn("No change.", text)
             self.assertNotIn("predicted", text.lower())
-            self.assertEqual(json.loads(self.diff("--json", *words))["changes"], [])
+            self.assertEqual(json.loads(self.diff("--json", *recordings))["changes"], [])
 
     def test_what_changed_is_at_its_place(self):
-        whole = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
+        difference = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
         for side, name in ("before", "rec"), ("after", "half"):
             sites = json.loads(self.tarn("report", "--json", "--top", "9999", name).stdout)["sites"]
-            kept = sum(site["allocations"] for site in sites if site["category"] == "kept")
-            self.assertEqual(whole["allocations"]["kept"][side], kept, "as the report counts")
-        change = next(change for change in whole["changes"]
+            kept_allocations = sum(site["allocations"] for site in sites if site["category"] == "kept")
+            self.assertEqual(difference["allocations"]["kept"][side], kept_allocations, "as the report counts")
+        change = next(change for change in difference["changes"]
                       if change["before"]["function"].endswith("make_temporaries"))
         self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
         self.assertEqual(change["before"]["line"], change["after"]["line"])
@@ -434,12 +435,12 @@ class Gate(ReportTest):
         self.assertEqual(len(self.gate(str(file), code=1).stdout.splitlines()), 3)
 
     def test_wrong_limits_are_reported(self):
-        for text, words in (("[max]\n'apples' = 3", "apples"), ("[max", "limits.toml:1"), ("[most]", "most"),
-                            ("requests = 3", "is missing"), ("[max]\nbytes = true", "is not a number"),
-                            ("[max]\n'bytes per request' = 3", "requests")):
+        for text, problem in (("[max]\n'apples' = 3", "apples"), ("[max", "limits.toml:1"), ("[most]", "most"),
+                              ("requests = 3", "is missing"), ("[max]\nbytes = true", "is not a number"),
+                              ("[max]\n'bytes per request' = 3", "requests")):
             (self.folder / "limits.toml").write_text(text)
-            code = 2 if words == "requests" else 3  # --requests is missing on the command line
-            self.assertIn(words, self.gate(str(self.folder / "limits.toml"), code=code).stderr)
+            code = 2 if problem == "requests" else 3  # --requests is missing on the command line
+            self.assertIn(problem, self.gate(str(self.folder / "limits.toml"), code=code).stderr)
         self.assertIn("is neither a .toml file nor a limit", self.gate("allocations", code=2).stderr)
         self.assertIn("No such file", self.tarn("gate", "nothing", "--max", "bytes <= 1", code=3).stderr)
         self.tarn("gate", "rec", code=2)
@@ -454,8 +455,8 @@ class Gate(ReportTest):
         self.gate("allocations at function __libc_start_call_main <= 0")  # on the stacks, for others
 
     def test_a_part_of_a_program_passes_no_gate(self):
-        whole = pathlib.Path(SHARED.name, "rec").read_bytes()
-        pathlib.Path(SHARED.name, "part").write_bytes(whole[:-3])
+        contents = pathlib.Path(SHARED.name, "rec").read_bytes()
+        pathlib.Path(SHARED.name, "part").write_bytes(contents[:-3])
         self.assertIn("incomplete", self.tarn("gate", "part", "--max", "bytes <= 1G", code=3).stderr)
 
 

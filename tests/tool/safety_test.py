@@ -42,8 +42,8 @@ CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding=
 
 
 class Safety(FolderTest):
-    def record(self, *words, modes=(), **settings):
-        return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *words, **settings)
+    def record(self, *arguments, modes=(), **settings):
+        return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *arguments, **settings)
 
     def test_hooks_call_nothing_that_locks_or_allocates(self):
         for modes in MODES:
@@ -66,10 +66,10 @@ class Safety(FolderTest):
             with self.subTest(modes=modes):
                 text = self.record("/usr/bin/python3", "-c", PRINTS_ITS_MAPPINGS, modes=modes).stdout
                 kib = list(map(int, re.findall(r"(?m)^Size: +(\d+) kB", text)))
-                flags = [words.split() for words in re.findall(r"(?m)^VmFlags: (.*)", text)]
-                large = [(size, words) for size, words in zip(kib, flags, strict=True) if size >= 64 << 10]
+                flags = [line.split() for line in re.findall(r"(?m)^VmFlags: (.*)", text)]
+                large = [(size, flag_names) for size, flag_names in zip(kib, flags, strict=True) if size >= 64 << 10]
                 self.assertTrue(large, "the region is mapped")
-                self.assertEqual([size for size, words in large if "dd" not in words], [])
+                self.assertEqual([size for size, flag_names in large if "dd" not in flag_names], [])
         if CORE_PATTERN.startswith(("|", "/")):
             return
         unlimited = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
@@ -81,12 +81,12 @@ class Safety(FolderTest):
 
     def test_ruby_and_java_run(self):
         (self.folder / "Hello.java").write_text(JAVA)
-        for words, output in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
-            if shutil.which(words[0]) is None:
+        for command, output in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
+            if shutil.which(command[0]) is None:
                 continue
             for modes in ["--heap"], []:
-                with self.subTest(words=words[0], modes=modes):
-                    self.assertEqual(self.record(*words, modes=modes).stdout, output)
+                with self.subTest(command=command[0], modes=modes):
+                    self.assertEqual(self.record(*command, modes=modes).stdout, output)
 
     def test_a_signal_to_the_recorder_alone_reaches_the_program(self):
         """As containers stop PostgreSQL (SIGINT) and nginx (SIGQUIT)."""
@@ -157,11 +157,11 @@ class Safety(FolderTest):
         for way in (["unshare", "-p", "-f", "--mount-proc"], ["unshare", "-rpf"], ["unshare", "-rpf", "--mount-proc"]):
             if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
                 launchers.append(way)
-        for words in launchers:
-            with self.subTest(words=words):
-                if words[0] != "sh":
-                    words = [*words, PATHS.sites, "100", "0"]
-                self.record(*words, modes=["--heap", "--full"])
+        for command in launchers:
+            with self.subTest(command=command):
+                if command[0] != "sh":
+                    command = [*command, PATHS.sites, "100", "0"]
+                self.record(*command, modes=["--heap", "--full"])
                 report = self.report()
                 self.assertTrue(any("sites.cpp" in frame["file"] for site in report["sites"]
                                     for frame in site["stack"]))
@@ -223,9 +223,9 @@ class Safety(FolderTest):
                 self.assertEqual(sum(after), blocks, (mode, kind))
         self.assertNotIn("seccomp", self.record("true").stderr)
 
-    def limited(self, which, bytes_, *words, file_limit=None, modes=(), code=0):
+    def limited(self, which, bytes_, *arguments, file_limit=None, modes=(), code=0):
         limit = lambda: resource.setrlimit(which, (bytes_, file_limit or bytes_))
-        return self.record(*words, modes=modes, code=code, preexec_fn=limit)
+        return self.record(*arguments, modes=modes, code=code, preexec_fn=limit)
 
     def test_limits_leave_room_or_are_named(self):
         gigabyte = 1 << 30

@@ -18,20 +18,20 @@ class DropInTest(FolderTest):
         self.environment = {name: value for name, value in os.environ.items()
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 
-    def run_with(self, options, *words, **settings):
-        return subprocess.run([PATHS.tarn, "run", *options, "--", *words], capture_output=True, text=True,
+    def run_with(self, options, *arguments, **settings):
+        return subprocess.run([PATHS.tarn, "run", *options, "--", *arguments], capture_output=True, text=True,
                               timeout=HANG_S,
                               check=False, cwd=self.folder, env=self.environment, **settings)
 
-    def preloaded(self, *words, **environment):
+    def preloaded(self, *arguments, **environment):
         """Without the command: what the library itself makes of its environment."""
-        return subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
                               env=self.environment | {"LD_PRELOAD": PATHS.library} | environment)
 
 
 class Report(DropInTest):
-    def report(self, *words, options=("--stats=json",)):
-        result = self.run_with(options, *words)
+    def report(self, *arguments, options=("--stats=json",)):
+        result = self.run_with(options, *arguments)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         return result, json.loads(result.stderr)
 
@@ -95,11 +95,11 @@ class Report(DropInTest):
         self.assertRegex(lines[-1], r"^advice: TARN_INITIAL=\d+[KM] TARN_INCREMENT=\d+[KM] TARN_LIMIT=\d+[KM]$")
 
     def test_advice_is_taken_as_it_is_given(self):
-        words = (PATHS.threads, "2", str(BLOCKS))
-        first = self.run_with(["--stats"], *words).stderr.splitlines()[-1]
+        arguments = (PATHS.threads, "2", str(BLOCKS))
+        first = self.run_with(["--stats"], *arguments).stderr.splitlines()[-1]
         options = [word.removeprefix("TARN_") for word in first.split()[1:]]
         options = [option.partition("=")[0].lower() + "=" + option.partition("=")[2] for option in options]
-        again = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)], *words)
+        again = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)], *arguments)
         self.assertEqual((again.returncode, again.stdout), (7, "done\n"))
         self.assertNotIn("beyond", again.stderr)
 

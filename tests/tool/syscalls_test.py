@@ -16,15 +16,15 @@ NOT_COMPARED = {"futex", "sched_yield", "restart_syscall"}
 
 
 class Syscalls(FolderTest):
-    def record(self, *words, code=0, modes=()):
-        self.record_errors = self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *words,
+    def record(self, *arguments, code=0, modes=()):
+        self.record_errors = self.run_program(PATHS.tarn, "record", "--syscalls", *modes, "-o", "rec", "--", *arguments,
                                               code=code).stderr
         report = self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout
         return json.loads(report)
 
-    def counts(self, *words):
+    def counts(self, *arguments):
         """Calls by name, by `tarn record`."""
-        report = self.record(*words)
+        report = self.record(*arguments)
         self.assertEqual(report["recorder"]["dropped"], 0)
         total = collections.Counter()
         for site in report["syscalls"]:
@@ -32,8 +32,8 @@ class Syscalls(FolderTest):
             total[site["name"]] += site["count"]
         return total
 
-    def strace(self, follow, *words):
-        self.run_program("strace", *(["-f"] if follow else []), "-qq", "-o", "trace", "--", *words)
+    def strace(self, follow, *arguments):
+        self.run_program("strace", *(["-f"] if follow else []), "-qq", "-o", "trace", "--", *arguments)
         counts = collections.Counter()
         for line in (self.folder / "trace").read_text(encoding="utf-8", errors="replace").splitlines():
             if match := re.match(r"(?:\d+ +)?(\w+)\(", line):
@@ -72,10 +72,10 @@ class Syscalls(FolderTest):
             recorder.stdin.flush()
             self.assertEqual(recorder.stdout.readline(), "one\n", "cat runs")
             children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(encoding="ascii")
-            words = ["gdb", "-nx", "-batch", "-iex", f"add-auto-load-safe-path {folder}", "-iex",
-                     "set debuginfod enabled off",
-                     "-p", children.split()[0], "-ex", "info signals SIGSYS", "-ex", "continue"]
-            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
+            command = ["gdb", "-nx", "-batch", "-iex", f"add-auto-load-safe-path {folder}", "-iex",
+                       "set debuginfod enabled off",
+                       "-p", children.split()[0], "-ex", "info signals SIGSYS", "-ex", "continue"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
                 output = ""
                 while "Bad system call" not in output:
                     line = gdb.stdout.readline()
@@ -106,9 +106,9 @@ class Syscalls(FolderTest):
                     "thread_ends main_thread_ends_first, exit quick_exit, signals signal_jump, signals signal_timer, "
                     "signals signals_untouched, threads small_stacks, thread_local_destructors, "
                     "children vfork_exec").split(", ")
-        for words in programs:
-            with self.subTest(program=words):
-                program = f"{PATHS.programs}/{words}".split(" ")
+        for command in programs:
+            with self.subTest(program=command):
+                program = f"{PATHS.programs}/{command}".split(" ")
                 plain = subprocess.run(program, capture_output=True, timeout=HANG_S, check=False)
                 self.run_program(PATHS.tarn, "record", "-o", "rec", "--", *program, code=plain.returncode)
 
@@ -138,9 +138,9 @@ class Syscalls(FolderTest):
                 self.assertEqual(report["heap"]["allocations"], 0, "the program allocates nothing")
 
     def test_a_launcher_adds_no_thread(self):
-        for words in [], ["timeout", "100"], ["env"]:
-            with self.subTest(words=words):
-                self.record(*words, PATHS.calls, "threads", "1", modes=["--full"])
+        for prefix in [], ["timeout", "100"], ["env"]:
+            with self.subTest(prefix=prefix):
+                self.record(*prefix, PATHS.calls, "threads", "1", modes=["--full"])
                 self.assertIn(" by 5 threads, in rec ", self.record_errors)
 
     def test_all_threads_are_in_the_last_line(self):
@@ -169,22 +169,22 @@ class Syscalls(FolderTest):
     def test_estimates_lie_within_their_error(self):
         rounds = 100_000
         report = self.record(PATHS.calls, "plain", str(rounds))
-        counted = {name: self.site(report, name, function) for name, function in
-                   (("write", "put"), ("read", "take"), ("getppid", "plain"), ("openat", "plain"), ("close", "plain"))}
+        sites = {name: self.site(report, name, function) for name, function in
+                 (("write", "put"), ("read", "take"), ("getppid", "plain"), ("openat", "plain"), ("close", "plain"))}
         for name in "getppid", "openat", "close":
-            self.assert_estimated(counted[name], rounds)
+            self.assert_estimated(sites[name], rounds)
         for name in "read", "write":
-            self.assert_reconciled(counted[name], rounds)
-        self.assertEqual(counted["write"]["bytes"], counted["write"]["count"], "all figures of a call have its weight")
-        self.assertEqual(counted["write"]["errors"], 0)
+            self.assert_reconciled(sites[name], rounds)
+        self.assertEqual(sites["write"]["bytes"], sites["write"]["count"], "all figures of a call have its weight")
+        self.assertEqual(sites["write"]["errors"], 0)
         stats = [call for call in report["syscalls"] if call["name"] in ("stat", "newfstatat") and call["error"]]
         self.assertEqual(sorted(call["errors"] for call in stats),
                          sorted(call["count"] if call["errors"] else 0 for call in stats),
                          "each fails always, or never")
         # Each call follows another one here, so none is in a row; each asks what the one before did.
-        self.assertEqual(counted["getppid"]["in_a_row"], 0)
-        self.assertGreater(counted["openat"]["same_arguments"], 0.99 * counted["openat"]["count"])
-        self.assertIn("tarn::io::writer", counted["write"]["remedy"])
+        self.assertEqual(sites["getppid"]["in_a_row"], 0)
+        self.assertGreater(sites["openat"]["same_arguments"], 0.99 * sites["openat"]["count"])
+        self.assertIn("tarn::io::writer", sites["write"]["remedy"])
         output = re.search(r"about [\d,]+ system calls \(± \d+ %\) at", self.record_errors)
         text = self.run_program(PATHS.tarn, "report", "rec").stdout
         self.assertIn(output[0], text, "the line after the recording")
@@ -216,8 +216,8 @@ class Syscalls(FolderTest):
             self.assertTrue(sleeps["is_lower_bound"], "there may have been short ones, too")
             polls = self.site(report, "poll", "wait_for")
             self.assertGreater(polls["nanoseconds"], 20 * 3e6, polls)
-            whole = sum(call["nanoseconds"] for call in report["syscalls"])
-            self.assertGreaterEqual(whole, sleeps["nanoseconds"] + polls["nanoseconds"])
+            total_ns = sum(call["nanoseconds"] for call in report["syscalls"])
+            self.assertGreaterEqual(total_ns, sleeps["nanoseconds"] + polls["nanoseconds"])
             self.assertRegex(self.record_errors, r"about [\d,]+ system calls \(± \d+ %\) at")
 
     def test_a_call_that_never_returns_is_shown(self):
@@ -298,8 +298,9 @@ class Syscalls(FolderTest):
         self.run_program("strace", "-qq", "-e", "trace=openat", "-o", "trace", "--", PATHS.tarn, "record", "-o", "rec",
                          "--",
                          PATHS.calls, "threads", str(threads // 4))
-        asked = re.findall(r'"/proc/\d+/task/\d+/comm".* = -1', (self.folder / "trace").read_text(encoding="utf-8"))
-        self.assertLess(len(asked), threads // 10, "only a thread that ends in that moment")
+        failed_opens = re.findall(r'"/proc/\d+/task/\d+/comm".* = -1',
+                                  (self.folder / "trace").read_text(encoding="utf-8"))
+        self.assertLess(len(failed_opens), threads // 10, "only a thread that ends in that moment")
 
     def test_estimates_differ_by_chance_only(self):
         for name in "one", "two":

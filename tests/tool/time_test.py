@@ -30,12 +30,12 @@ def stolen_ns():
 
 @unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open; cpu_test.py tests what is said then")
 class Time(FolderTest):
-    def start(self, *words):
-        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                cwd=self.folder)
+    def start(self, *arguments):
+        return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, cwd=self.folder)
 
-    def tarn(self, *words, **settings):
-        return super().tarn(*words, **settings).stdout
+    def tarn(self, *arguments, **settings):
+        return super().tarn(*arguments, **settings).stdout
 
     def report(self, name="rec"):
         report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", name))
@@ -56,15 +56,15 @@ class Time(FolderTest):
             stolen = stolen_ns() - stolen
             account = json.loads(printed.splitlines()[1])
             report, names = self.report()
-            truth, whole = names["truth"], account["whole"]
+            truth, total = names["truth"], account["whole"]
             waited_ns = sum(account[name]["wall_ns"] - account[name]["cpu_ns"] for name in ("lock", "read", "sleep"))
-            delta = BOUND * whole["wall_ns"] + stolen
+            delta = BOUND * total["wall_ns"] + stolen
             self.assertEqual(truth["threads"], 1)
             self.assertEqual(truth["unknown_ns"], 0, report["cpu"]["lost"])
-            self.assertGreaterEqual(self.lifetime(truth), whole["wall_ns"], "the thread also begins and ends")
-            self.assertAlmostEqual(truth["running_ns"], whole["cpu_ns"], delta=delta)
+            self.assertGreaterEqual(self.lifetime(truth), total["wall_ns"], "the thread also begins and ends")
+            self.assertAlmostEqual(truth["running_ns"], total["cpu_ns"], delta=delta)
             self.assertAlmostEqual(truth["waiting_ns"], waited_ns, delta=delta)
-            self.assertAlmostEqual(truth["runnable_ns"], whole["wall_ns"] - whole["cpu_ns"] - waited_ns, delta=delta)
+            self.assertAlmostEqual(truth["runnable_ns"], total["wall_ns"] - total["cpu_ns"] - waited_ns, delta=delta)
             for function, part in {"wait_for_lock": "lock", "wait_for_byte": "read", "sleep_once": "sleep"}.items():
                 waits = [site for site in report["time"]["sites"]
                          if function in [frame["function"] for frame in site["stack"]]]
@@ -100,11 +100,11 @@ class Time(FolderTest):
         for option, is_redacted in ((), False), (["--redact"], True):
             page = self.folder / "page.html"
             self.tarn("report", "--quick", *option, "--html", str(page), "rec")
-            shown = json.loads(json_in(page))
-            self.assertEqual([named.get("name") for named in shown["time"]["names"]],
+            contents = json.loads(json_in(page))
+            self.assertEqual([named.get("name") for named in contents["time"]["names"]],
                              [None if is_redacted else named["name"] for named in report["time"]["names"]])
-            self.assertEqual(sum(weight[4] for weight in shown["cpu"]["weights"]), report["time"]["waiting_ns"])
-            self.assertNotIn("sites", shown["time"])
+            self.assertEqual(sum(weight[4] for weight in contents["cpu"]["weights"]), report["time"]["waiting_ns"])
+            self.assertNotIn("sites", contents["time"])
         self.assertIsNone(json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec"))["time"])
 
     def test_a_thread_that_never_runs_has_waited_all_the_time(self):
@@ -172,8 +172,8 @@ class Time(FolderTest):
         # A ring that nobody reads is full after 22,000 records. Half of the rounds have 200,000, on at most as many
         # rings as there are processors, of which the two threads use few at a time.
         rounds = 100_000 * max(1, os.cpu_count() // 2)
-        words = ("record", "--cpu", "-o", "rec", "--", PATHS.times, "switch", str(rounds))
-        with self.start(PATHS.tarn, *words) as command:
+        arguments = ("record", "--cpu", "-o", "rec", "--", PATHS.times, "switch", str(rounds))
+        with self.start(PATHS.tarn, *arguments) as command:
             self.assertEqual(command.stdout.readline(), "ready\n")
             command.send_signal(signal.SIGSTOP)
             self.assertEqual(command.stdout.readline(), "half\n")

@@ -21,8 +21,8 @@ def runs(process):
 
 
 class TopTest(FolderTest):
-    def tarn(self, *words, code=3, **settings):
-        return super().tarn(*words, code=code, stdin=subprocess.DEVNULL, **settings).stderr
+    def tarn(self, *arguments, code=3, **settings):
+        return super().tarn(*arguments, code=code, stdin=subprocess.DEVNULL, **settings).stderr
 
 
 class Terminal(TopTest):
@@ -37,14 +37,13 @@ class Terminal(TopTest):
         for number in range(1, self.opened + 1):
             subprocess.run(["tmux", "-S", f"{self.folder}/{number}", "kill-server"], capture_output=True, check=False)
 
-    def tmux(self, *words):
-        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True,
-                              timeout=HANG_S,
-                              check=True).stdout
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *arguments], capture_output=True,
+                              text=True, timeout=HANG_S, check=True).stdout
 
-    def open(self, *words, width=80, height=24, environment=""):
+    def open(self, *arguments, width=80, height=24, environment=""):
         self.opened += 1  # a server each, as one that ends may still hold its socket
-        command = " ".join(f"'{word}'" for word in (PATHS.tarn, "top", "--interval", "0.3", *words))
+        command = " ".join(f"'{word}'" for word in (PATHS.tarn, "top", "--interval", "0.3", *arguments))
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
                   f"{environment} {command}; echo ended with $?; cat")
 
@@ -61,9 +60,9 @@ class Terminal(TopTest):
     def keys(self, *keys):
         self.tmux("send-keys", *keys)
 
-    def begin(self, *words):
+    def begin(self, *arguments):
         """A recorded program, and the process that records it."""
-        recorder = subprocess.Popen([PATHS.tarn, "record", "-o", "/dev/null", *words], stderr=subprocess.DEVNULL)
+        recorder = subprocess.Popen([PATHS.tarn, "record", "-o", "/dev/null", *arguments], stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, recorder)
         return recorder
 
@@ -173,7 +172,7 @@ class Terminal(TopTest):
         self.wait_for("ended with 0")
 
     def test_a_program_on_the_heaps_alone(self):
-        for options, counted in ((), False), (("--stats",), True):
+        for options, has_stats in ((), False), (("--stats",), True):
             program = subprocess.Popen([PATHS.tarn, "run", *options, "--", PATHS.busy], stderr=subprocess.DEVNULL)
             self.addCleanup(program.wait)
             self.addCleanup(program.kill)
@@ -181,10 +180,10 @@ class Terminal(TopTest):
             self.open("--pid", str(program.pid))
             screen = self.wait_for(r"\n +[\d.]+K? .* producer \d+\n")
             self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps: .* in use of .* held\n")
-            self.assertEqual("allocations are not counted" in screen, not counted)
+            self.assertEqual("allocations are not counted" in screen, not has_stats)
             self.keys("s", "s", "s")
             self.wait_for(r"by remote/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
-            if counted:
+            if has_stats:
                 self.keys("s", "s")
                 self.wait_for(r"by allocs/s\n(.|\n)* +[1-9][\d.,k]+ +[\d.]+[KM]?  worker \d+\n")
             program.kill()
@@ -228,22 +227,22 @@ class Errors(TopTest):
         self.assertIn("exclude each other", self.tarn("top", "--pid", "1", "-o", "x", code=2))
         self.tarn("top", code=2)
 
-    def as_nobody(self, pid, *words):
+    def as_nobody(self, pid, *arguments):
         """What tarn top says of a process when it is run by somebody else than root."""
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root, and setpriv")
-        command = ["setpriv", *(words or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
+        command = ["setpriv", *(arguments or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
         if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
             self.skipTest("nobody may run this build")
-        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S,
-                              check=False,
-                              stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 3)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        return done.stderr
+        result = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S,
+                                check=False,
+                                stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        return result.stderr
 
-    def begin_as_nobody(self, *words):
-        program = subprocess.Popen(words, user=65534, group=65534, extra_groups=[], stdin=subprocess.PIPE,
+    def begin_as_nobody(self, *arguments):
+        program = subprocess.Popen(arguments, user=65534, group=65534, extra_groups=[], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE,
                                    text=True)
         self.addCleanup(program.wait)

@@ -21,8 +21,8 @@ class Unwinding(FolderTest):
         if shutil.which("gdb") is None:
             self.skipTest("gdb is not there")
 
-    def run_program(self, *words, **environment):
-        return super().run_program(*words,
+    def run_program(self, *arguments, **environment):
+        return super().run_program(*arguments,
                                    env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment}).stdout
 
     def build(self, compiler, source, *options):
@@ -96,9 +96,9 @@ class Unwinding(FolderTest):
 
     # Beyond here gdb is not asked: it goes through no code made at run time, nor past a fiber's first function.
 
-    def stacks_of(self, innermost, *words):
+    def stacks_of(self, innermost, *arguments):
         """The functions of each stack on which one stands, and how many blocks it allocated."""
-        self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", *map(str, words))
+        self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", *map(str, arguments))
         report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--stacks", "--top", "100000",
                                              "rec"))
         stacks = [([frame["function"].split("(")[0].split("::")[-1] for frame in site["stack"]], site["allocations"])
@@ -138,8 +138,8 @@ class Unwinding(FolderTest):
 
     def test_a_wrapper_is_passed_with_all_that_it_calls(self):
         self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", "-O2"))
-        def deciding(*words):
-            report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words,
+        def deciding(*options):
+            report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *options,
                                                  "rec"))
             return {site["stack"][site["frame_index"]]["function"] for site in report["sites"]}
         self.assertIn("stop", deciding())

@@ -39,7 +39,7 @@ def count_words(text):
 def main():
     draw = random.Random(2)
     digest = hashlib.sha256()
-    kept = []  # survives each round, so that live and dead objects mix
+    survivors = []  # survives each round, so that live and dead objects mix
     for turn in range(ROUNDS):
         records = make_records(draw)
         text = json.dumps(records)
@@ -52,12 +52,12 @@ def main():
         for line in lines:
             joined += line  # grows by realloc
         unique = {record["name"][:6] for record in records} | set(counts)
-        kept.append(records[turn::7])
+        survivors.append(records[turn::7])
         digest.update(text.encode())
         digest.update(joined.encode())
         digest.update(repr(sorted(unique)[:2_000]).encode())
         digest.update(repr(sorted(counts.items())).encode())
-    digest.update(json.dumps(kept, sort_keys=True).encode())
+    digest.update(json.dumps(survivors, sort_keys=True).encode())
     print("result:", digest.hexdigest())
 
 

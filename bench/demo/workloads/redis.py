@@ -103,8 +103,8 @@ class Redis:
         with open(os.path.join(context.folder, "commands"), "wb") as commands:  # one by one: see runner.process.Ended
             commands.writelines(encode(*words) for words in data_set())
         loaded = client(context, socket_path, "-n", 1, "--pipe", input_name="commands")
-        counted = re.search(r"errors: 0, replies: (\d+)", loaded)
-        if not counted:
+        replies = re.search(r"errors: 0, replies: (\d+)", loaded)
+        if not replies:
             raise Failed(f"redis-cli --pipe: {loaded}")
         before = client(context, socket_path, "-n", 1, "DEBUG", "DIGEST")
         rates = self._benchmark(context, socket_path, ["set", "get", "lpush"], REQUESTS)
@@ -118,7 +118,7 @@ class Redis:
         missing = [name for name in TESTS.values() if name not in rates]
         if missing:
             raise Failed("redis-benchmark gave no figure for " + ", ".join(missing))
-        return f"{counted[1]} commands, digest {before}, after the load {after}, list of {length}", rates
+        return f"{replies[1]} commands, digest {before}, after the load {after}, list of {length}", rates
 
     def _benchmark(self, context, socket_path, tests, count):
         ended = context.supervisor.run("redis-benchmark", [
@@ -134,7 +134,7 @@ def encode(*words):
     return b"*%d\r\n%s" % (len(parts), b"".join(parts))
 
 
-def client(context, socket_path, *words, input_name="/dev/null"):
+def client(context, socket_path, *arguments, input_name="/dev/null"):
     """What redis-cli prints; it fails where the server answers with an error."""
-    argv = ["/bin/sh", "-c", 'exec redis-cli -e "$@" < "$0"', input_name, "-s", socket_path, *map(str, words)]
+    argv = ["/bin/sh", "-c", 'exec redis-cli -e "$@" < "$0"', input_name, "-s", socket_path, *map(str, arguments)]
     return context.supervisor.run("redis-cli", argv, neutral_environment(), TIMEOUT_S).output.strip()
