@@ -33,7 +33,7 @@ void load_unwinder();
 void start_actors(const cast_options& options);
 /// Ends all actors, and frees all blocks.
 void end_actors();
-/// Runs `inspect` while all actors rest and no slot has a block.
+/// Runs `inspect` while all actors rest, and neither a slot nor a heap object has a block.
 void inspect_at_rest(void (*inspect)());
 /// Does some rounds of a worker's work in the calling thread.
 void work(random& dice, int steps);
