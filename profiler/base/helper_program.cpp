@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,45 +16,10 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/memory_file.hpp"
 
 namespace tarn::command {
 namespace {
-
-class memory_file {
- public:
-  memory_file() : file_(::memfd_create("tarn", MFD_CLOEXEC)) {
-    if (file_ < 0) fail(exit_code::no_memory, "no memory for a temporary file: {}", system_error_text(errno));
-  }
-  memory_file(const memory_file&) = delete;
-  memory_file& operator=(const memory_file&) = delete;
-  ~memory_file() { ::close(file_); }
-
-  int number() const { return file_; }
-
-  void write(std::string_view content) const {
-    while (!content.empty()) {
-      const ssize_t written = ::write(file_, content.data(), content.size());
-      if (written < 0 && errno != EINTR)
-        fail(exit_code::no_memory, "no memory for a temporary file: {}", system_error_text(errno));
-      if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
-    }
-    ::lseek(file_, 0, SEEK_SET);
-  }
-
-  std::string read() const {
-    ::lseek(file_, 0, SEEK_SET);
-    std::string content;
-    std::vector<char> part(1 << 16);  // not on the stack, which may be small
-    for (ssize_t bytes_read = 0; (bytes_read = ::read(file_, part.data(), part.size())) != 0;) {
-      if (bytes_read > 0) content.append(part.data(), static_cast<std::size_t>(bytes_read));
-      if (bytes_read < 0 && errno != EINTR) break;
-    }
-    return content;
-  }
-
- private:
-  int file_;
-};
 
 std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;

@@ -1,14 +1,10 @@
 #include "profiler/fix/series.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
@@ -50,15 +46,6 @@ bool has_style(const fs::path& root, fs::path folder) {
 }
 
 }  // namespace
-
-scratch_folder::scratch_folder() : path_((fs::temp_directory_path() / "tarn-fix-XXXXXX").string()) {
-  if (::mkdtemp(path_.data()) == nullptr) fail(exit_code::io_error, "{}: {}", path_, command::system_error_text(errno));
-  path_ = fs::canonical(path_);
-}
-scratch_folder::~scratch_folder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 std::string clean_repository() {
   const helper_result root = run_helper({"git", "rev-parse", "--show-toplevel"}, "", false);

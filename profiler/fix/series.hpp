@@ -5,21 +5,18 @@
 #include <vector>
 
 #include "profiler/base/helper_program.hpp"
+#include "profiler/base/temporary_folder.hpp"
 
 namespace tarn::fix {
 
 // A folder of its own, removed with all that is in it, also when a signal ends the programs that work there.
 class scratch_folder {
  public:
-  scratch_folder();
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder();
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_.path(); }
 
  private:
   command::interruptible_helpers interruptible_;
-  std::string path_;
+  command::temporary_folder folder_{"tarn-fix"};
 };
 
 // Returns the root of the repository around the current folder. Throws a failure if there is none, or if it has

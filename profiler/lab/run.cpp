@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "profiler/base/temporary_folder.hpp"
 #include "profiler/lab/count.hpp"
 #include "profiler/lab/machine.hpp"
 #include "profiler/lab/process.hpp"
@@ -33,26 +34,6 @@ struct absent {
   std::string why;
 };
 
-// A folder among the temporary ones, removed with this object.
-class own_folder {
- public:
-  own_folder() {
-    std::error_code error;
-    path_ = (std::filesystem::temp_directory_path(error) / "tarn-lab-XXXXXX").string();
-    if (error || ::mkdtemp(path_.data()) == nullptr) throw broken{fmt::format("no temporary folder {}", path_)};
-  }
-  own_folder(const own_folder&) = delete;
-  own_folder& operator=(const own_folder&) = delete;
-  ~own_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 class experiment_run {
  public:
   experiment_run(const experiment& definition, const request& options, const run_folders& folders,
@@ -73,6 +54,8 @@ class experiment_run {
       if (definition_.judge != nullptr) result_.judgement = definition_.judge(result_);
     } catch (const broken& end) {
       result_.failure = end.why;
+    } catch (const command::failure& error) {
+      result_.failure = error.what();
     } catch (const absent& error) {
       skip("it is skipped: {}", error.why);
       result_.judgement.text = "It was not run.";
@@ -273,7 +256,7 @@ class experiment_run {
   }
 
   void make_file() {
-    folder_.emplace();
+    folder_.emplace("tarn-lab");
     std::vector<std::string> arguments = {path_of(definition_.program), "make", "file=" + folder_->path() + "/file"};
     for (const auto& [key, number] : result_.parameters) arguments.push_back(fmt::format("{}={}", key, number));
     const process_result process = run_program(arguments, {}, longest_program);
@@ -285,7 +268,7 @@ class experiment_run {
   const run_folders& folders_;
   const std::function<void(const std::string&)>& say_;
   result result_;
-  std::optional<own_folder> folder_;
+  std::optional<command::temporary_folder> folder_;
   std::map<std::string, std::set<std::string>> built_;                      // forms, by program
   std::set<std::tuple<std::string, std::size_t, std::uint64_t>> left_out_;  // form, sweep, x
   std::map<std::pair<std::size_t, std::uint64_t>, std::pair<std::string, std::string>> checksums_;

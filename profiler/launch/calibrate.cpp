@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
+#include "profiler/base/memory_file.hpp"
 #include "profiler/launch/library.hpp"
 #include "profiler/launch/machine_cache.hpp"
 #include "profiler/predict/measure_calls.hpp"
@@ -44,9 +44,13 @@ std::vector<std::string> plain_environment(const std::string& preloaded) {
 std::string output_of(const std::vector<std::string>& command, const std::string& preloaded = {},
                       std::string_view input = {}) {
   helper_result result = run_helper(command, input, false, plain_environment(preloaded));
-  if (result.code != 0)
-    fail(exit_code::io_error, "cannot measure the cost model: tarn measure {} ended with exit code {}", command.back(),
-         result.code);
+  if (result.code != 0) {
+    std::string_view reason = result.errors;
+    if (reason.starts_with("tarn: ")) reason.remove_prefix(std::string_view("tarn: ").size());
+    reason = reason.substr(0, reason.find('\n'));
+    fail(exit_code::io_error, "cannot measure the cost model: tarn measure {} ended with exit code {}{}{}",
+         command.back(), result.code, reason.empty() ? "" : ": ", reason);
+  }
   return std::move(result.output);
 }
 
@@ -76,32 +80,16 @@ analyse::call_ns median_of(const std::array<analyse::call_ns, 3>& calls) {
           median(&analyse::call_ns::hidden)};
 }
 
-class temporary_file {
- public:
-  temporary_file() : path_(fs::temp_directory_path() / "tarn-XXXXXX") {
-    const int file = ::mkstemp(path_.data());
-    if (file < 0) fail(exit_code::io_error, "{}: {}", path_, system_error_text(errno));
-    ::close(file);
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  ~temporary_file() { ::unlink(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 cost_model measured(const analyse::cost_facts& today) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
   cost_model model = measured_by({self, "measure", "parts"});
   model.facts = today;
   take(model, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
-  const temporary_file recording;
+  const memory_file recording(true);
   model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
     output_of({self, "record", "--syscalls", "--full", "-o", recording.path(), "--", self, "measure", "calls"});
-    model.calls.slowdown = stretch_of(read_recording(recording.path()), model.calls);
+    model.calls.slowdown = stretch_of(parse_recording(recording.path(), recording.read()), model.calls);
   } catch (const failure&) {  // system calls cannot be recorded here
   }
   return model;

@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <string>
 #include <string_view>
 #include <tarn/io/memo.hpp>
 #include <tarn/io/reader.hpp>
 #include <tarn/io/writer.hpp>
 
+#include "profiler/base/memory_file.hpp"
 #include "profiler/predict/pairs.hpp"
 
 namespace tarn::command {
@@ -39,13 +41,18 @@ template <class Call>
 constexpr std::string_view text = "sixty-four bytes, which is what a line of a log or a field takes";
 static_assert(text.size() == 64);
 
+constexpr off_t zero_bytes = 1 << 30;  // more than min_ns() reads; none of it takes memory
+
 double buffered_ns() {
   io::writer output("/dev/null", {});
   const double writing = min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) output.write(text);
     return batches;
   });
-  io::reader input("/dev/zero");
+  const memory_file zeros;
+  std::signal(SIGXFSZ, SIG_IGN);  // the limit of a file's size (ulimit -f) may be lower
+  if (::ftruncate(zeros.number(), zero_bytes) != 0) return writing;
+  io::reader input(zeros.path());
   const double reading = min_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
       const std::string_view block = input.block(text.size());

@@ -75,6 +75,13 @@ class Container(FolderTest):
                 report = self.report()
                 self.assertGreaterEqual(report["heap"]["allocations"], 3 * 500)
 
+    def test_a_report_needs_no_folder_that_can_be_written(self):
+        self.run_inside("/opt/bin/tarn", "record", "--full", "-o", "/data/rec", "--", "/app/threads", "3", "500",
+                        volume=self.volume, code=7)
+        report = self.run_inside("/opt/bin/tarn", "report", "--json", "/data/rec", volume=self.volume)
+        self.assertEqual(report.stderr, "")
+        self.assertNotEqual(json.loads(report.stdout)["cost_model"]["date"], "")
+
     def test_a_recording_that_can_be_written_nowhere_is_one_line(self):
         result = self.run_inside("/opt/bin/tarn", "record", "--", "/app/threads", "3", "500", code=3)
         self.assertEqual((result.stdout, result.stderr), ("", "tarn: tarn.rec: Read-only file system\n"))
