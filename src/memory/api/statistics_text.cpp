@@ -89,7 +89,8 @@ void append_advice(base::text& report, const advice& next) noexcept {
   report.append(" TARN_LIMIT=");
   append_size(report, next.limit);
   if (next.excess_heaps != 0) {
-    report.append("; beyond this run's initial: ").decimal(next.excess_heaps).append(" heaps, ");
+    report.append("; beyond this run's initial: ").decimal(next.excess_heaps);
+    report.append(next.excess_heaps == 1 ? " heap, " : " heaps, ");
     report.decimal(next.excess_bytes).append(" bytes");
   }
   report.append('\n');
@@ -120,7 +121,9 @@ void append_table(base::text& report, const report_subject& subject, const proce
   report.append("footprint: ").decimal(process.footprint_bytes).append(" bytes, peak ");
   report.decimal(process.peak_footprint_bytes).append(" bytes\n");
   report.append("heaps: ").decimal(process.heaps).append(" now, for ").decimal(process.threads_started);
-  report.append(" threads started; ").decimal(process.abandoned).append(" abandoned, ");
+  report.append(process.threads_started == 1 ? " thread started; " : " threads started; ")
+      .decimal(process.abandoned)
+      .append(" abandoned, ");
   report.decimal(process.adopted).append(" adopted\n");
   report.append("purges: ").decimal(process.purges).append(", ").decimal(process.purged_bytes).append(" bytes\n");
   report.append("system calls: ").decimal(process.system_calls.sum()).append(" (");

@@ -110,6 +110,16 @@ TEST(statistics_text, table_has_a_line_for_each_heap_and_the_sums) {
             "system calls: 215 (mmap 41, munmap 42, mremap 43, madvise 44, mprotect 45)\n");
 }
 
+TEST(statistics_text, one_thread_and_one_heap_are_singular) {
+  process_statistics process = numbered_process();
+  process.threads_started = 1;
+  advice next = some_advice;
+  next.excess_heaps = 1;
+  const std::string report = table(process, {}, "app", next);
+  EXPECT_NE(report.find(" for 1 thread started; "), std::string::npos) << report;
+  EXPECT_NE(report.find("initial: 1 heap, 52 bytes"), std::string::npos) << report;
+}
+
 TEST(statistics_text, json_has_every_field) {
   const heap_row heaps[] = {{"main", 77, numbered_heap(1'000)}, {"", 0, numbered_heap(2'000)}};
   const std::string line = json_line(numbered_process(), heaps);
