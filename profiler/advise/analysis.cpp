@@ -56,6 +56,11 @@ struct common_change {
     return job;
   }
 };
+void set_growth(site& site, const allocation_info& allocation) {
+  site.has_grown = allocation.has_grown;
+  site.element_bytes = static_cast<std::uint32_t>(allocation.element_bytes);
+}
+
 std::string key_of(const site_view& view) {
   const code_location& location = *view.location();
   std::string key = location.module + '\n' + location.function + '\n';
@@ -76,6 +81,7 @@ analysis::analysis(format::recording recording, cost_model costs, analysis_optio
       predictor_(recording_, costs_),
       whole_(predictor_.program_costs_of(heap_, options.measured_cpu_ns)) {
   sort_by_cost(heap_.sites);
+  separates_stacks_ = options.separates_stacks;
   blocks_.resize(recording_.sites.size());
   for (const site& site : heap_.sites) blocks_[site.number] = site.sums[format::blocks];
 }
@@ -83,8 +89,13 @@ analysis::analysis(format::recording recording, cost_model costs, analysis_optio
 void analysis::set_costs(cost_model costs) {
   costs_ = std::move(costs);  // the predictor reads them here
   whole_ = predictor_.program_costs_of(heap_, measured_cpu_ns_);
-  sort_by_cost(heap_.sites);
-  if (grouped_sites_) sort_by_cost(*grouped_sites_);
+  sort_sites();
+}
+
+void analysis::sort_sites() {
+  const range separate_ns = sort_by_cost(heap_.sites);
+  const range grouped_ns = grouped_sites_ ? sort_by_cost(*grouped_sites_) : separate_ns;
+  whole_.heap_ns = separates_stacks_ ? separate_ns : grouped_ns;
   memory_.reset();  // it points to sites
 }
 
@@ -93,9 +104,38 @@ const deciding_frames& analysis::deciding() {
   return *deciding_frames_;
 }
 
+// Sets what view() sets, so that all sites together include the copying of containers that grow.
+void analysis::mark_growth(std::vector<site>& sites) {
+  for (site& site : sites) {
+    const format::site_facts& facts = recording_.sites[site.number];
+    const std::size_t deciding_frame = deciding().frame_of(site.number);
+    std::vector<code_location> frames;  // without the callers, whose names may cost time
+    std::size_t skipped = 0;
+    for (std::size_t index = 0; index < facts.frames.size(); ++index) {
+      const std::vector<code_location>& locations = symbols_.resolve(facts.image, facts.frames[index]);
+      frames.insert(frames.end(), locations.begin(), locations.end());
+      if (index < deciding_frame) skipped = frames.size();
+      if (index >= deciding_frame && !std::all_of(locations.begin(), locations.end(), is_wrapper)) break;
+    }
+    set_growth(site, allocation_at(frames, skipped));
+  }
+}
+
 const std::vector<site>& analysis::grouped_sites() {
-  if (!grouped_sites_) sort_by_cost(grouped_sites_.emplace(grouped(recording_, heap_.sites, deciding())));
+  if (grouped_sites_) return *grouped_sites_;
+  mark_growth(grouped_sites_.emplace(grouped(recording_, heap_.sites, deciding())));
+  const range grouped_ns = sort_by_cost(*grouped_sites_);
+  if (!separates_stacks_) whole_.heap_ns = grouped_ns;
   return *grouped_sites_;
+}
+
+const std::vector<site>& analysis::sites() {
+  if (!separates_stacks_) return grouped_sites();
+  if (!std::exchange(has_marked_stacks_, true)) {
+    mark_growth(heap_.sites);
+    whole_.heap_ns = sort_by_cost(heap_.sites);
+  }
+  return heap_.sites;
 }
 
 const memory_findings& analysis::memory() {
@@ -140,11 +180,15 @@ range analysis::now_ns_of(const site& site) const {
   return predicted.now_ns;
 }
 
-void analysis::sort_by_cost(std::vector<site>& sites) const {
+range analysis::sort_by_cost(std::vector<site>& sites) const {
   // The sort moves small indexes and then permutes the sites in place, because a site is large.
   std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // current ns, negated
-  for (std::size_t index = 0; index < sites.size(); ++index)
-    order[index] = {-now_ns_of(sites[index]).middle(), static_cast<std::uint32_t>(index)};
+  range sum_ns;
+  for (std::size_t index = 0; index < sites.size(); ++index) {
+    const range now_ns = now_ns_of(sites[index]);
+    sum_ns += now_ns;
+    order[index] = {-now_ns.middle(), static_cast<std::uint32_t>(index)};
+  }
   std::sort(order.begin(), order.end());
   for (std::uint32_t start = 0; start < order.size(); ++start) {
     if (order[start].second == start) continue;
@@ -157,6 +201,7 @@ void analysis::sort_by_cost(std::vector<site>& sites) const {
     }
     sites[index] = std::move(first);
   }
+  return sum_ns;
 }
 
 std::vector<caller> analysis::callers_of(const site& site) {
@@ -199,8 +244,7 @@ site_view analysis::view(const site& site) {
     skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
   view.allocation = allocation_at(frames, skipped);
   read_source(view.allocation, frames, recording_.program.started);
-  view.facts.has_grown = view.allocation.has_grown;
-  view.facts.element_bytes = static_cast<std::uint32_t>(view.allocation.element_bytes);
+  set_growth(view.facts, view.allocation);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   view.grown = predictor_.growth_of(view.facts);
   if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) view.grown = replayed->second.buffers;
@@ -295,15 +339,11 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     // A pair of calls has a cost above 0. Where the replay shows none, the cost model's estimate stands.
     if (!is_above_noise(results[index].now, misprediction_rate_of(recording_))) continue;
     const combined_replay result = {results[index], predictor_.growth_of(replayed_changes[index]->sums)};
-    for (const site* const site : replayed_changes[index]->sites) {
+    for (const site* const site : replayed_changes[index]->sites)
       replayed_[{site->number, site->merged_sites.size()}] = result;
-      correct_heap_cost(*site, result.result.now);
-    }
   }
+  sort_sites();
   if (is_complete) correct_drop_in(images, std::span(results).subspan(changed));
-  sort_by_cost(heap_.sites);
-  if (grouped_sites_) sort_by_cost(*grouped_sites_);
-  memory_.reset();  // it points to sites
 }
 
 std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& jobs) const {
@@ -321,14 +361,6 @@ std::vector<std::uint32_t> analysis::add_whole_jobs(std::vector<replay_job>& job
     images.push_back(image);
   }
   return images;
-}
-
-void analysis::correct_heap_cost(const site& site, const call_ns& now) {
-  const range before = predictor_.predict(site).now_ns;
-  const range after = cost_of(now, as_double(site.sums[format::blocks]), site.error, misprediction_rate_of(recording_));
-  range& heap_ns = whole_.heap_ns;
-  heap_ns.low = std::max(heap_ns.low + after.low - before.low, 0.0);
-  heap_ns.high = std::max(heap_ns.high + after.high - before.high, heap_ns.low);
 }
 
 void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results) {
@@ -351,8 +383,14 @@ void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::sp
 }
 
 range analysis::share(const range& ns) const {
-  const range part = ratio(ns);
-  return {std::min(part.low, 1.0), std::min(part.high, 1.0)};
+  // The heap takes at most all of the time. Where its range reaches further, every range is narrowed in the same way,
+  // so that sites still add up to the heap.
+  const range heap = ratio(whole_.heap_ns), part = ratio(ns);
+  const double certain = std::max(heap.low, 1.0);
+  const double possible = heap.high > 1 ? std::max(1 - heap.low, 0.0) / std::max(heap.high - heap.low, 1e-9) : 1;
+  const double base = std::max(part.low, 0.0);
+  const double high = part.high <= 0 ? part.high / certain : base / certain + (part.high - base) * possible;
+  return {std::min(part.low / certain, 1.0), std::min(high, 1.0)};
 }
 
 range analysis::ratio(const range& ns) const {

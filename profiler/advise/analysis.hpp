@@ -76,6 +76,7 @@ struct analysis_options {
   double measured_cpu_ns = 0;                // see predictor
   const format::recording* whole = nullptr;  // see find(); used only in the constructor
   std::vector<std::string> wrappers;         // see deciding_frames
+  bool separates_stacks = false;             // sites() are those of heap()
 };
 
 // Computes the sites of the heap at once, and everything else when it is first asked for, once. Only one thread at a
@@ -91,6 +92,9 @@ class analysis {
   // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
   // expensive first.
   const std::vector<site>& grouped_sites();
+  // Returns the sites that a report shows: those of grouped_sites(), or of heap() if stacks are separate. From then on
+  // whole().heap_ns is the sum of their costs.
+  const std::vector<site>& sites();
   const lock_findings& locks();
   const order_findings& orders() { return find_once(orders_, find_orders); }
   const call_findings& calls() { return find_once(calls_, find_calls); }
@@ -125,7 +129,8 @@ class analysis {
   symbols& names() { return symbols_; }
   // Returns the present cost of the site, corrected by its replay.
   range now_ns_of(const site& site) const;
-  // Returns a range of nanoseconds as a share of the processor time.
+  // Returns a range of nanoseconds as a share of the processor time, at most 1. The shares of sites() add up to that of
+  // the heap.
   range share(const range& ns) const;
   // Returns the share of nanoseconds of another recording, which may be more than all of the processor time here.
   range ratio(const range& ns) const;
@@ -138,7 +143,9 @@ class analysis {
     if (!findings) findings = find_in(recording_);
     return *findings;
   }
-  void sort_by_cost(std::vector<site>& sites) const;
+  range sort_by_cost(std::vector<site>& sites) const;  // returns the sum of the costs
+  void sort_sites();
+  void mark_growth(std::vector<site>& sites);
   // Returns whether excerpts can predict the drop-in's saving. They are those of single threads, so that blocks that
   // another thread frees are left to the cost model.
   bool is_replayed_whole(const site& site) const {
@@ -146,7 +153,6 @@ class analysis {
   }
   // Adds a job for each image that has enough excerpts, and returns these images.
   std::vector<std::uint32_t> add_whole_jobs(std::vector<replay_job>& jobs) const;
-  void correct_heap_cost(const site& site, const call_ns& now);
   void correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results);
   const deciding_frames& deciding();
   std::vector<caller> callers_of(const site& site);
@@ -156,6 +162,7 @@ class analysis {
   std::vector<std::string> wrappers_;
   cost_model costs_;
   double measured_cpu_ns_;
+  bool separates_stacks_ = false, has_marked_stacks_ = false;
   heap_findings heap_;
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording

@@ -90,9 +90,10 @@ void report(const report_request& request) {
                              {.bytes = std::move(bytes),
                               .measured_cpu_ns = request.cpu_seconds * 1e9,
                               .whole = whole ? &*whole : nullptr,
-                              .wrappers = request.wrappers});
+                              .wrappers = request.wrappers,
+                              .separates_stacks = request.separates_stacks});
   whole.reset();
-  if (!request.is_quick) replay_dearest(analysis, request.sites(analysis));
+  if (!request.is_quick) replay_dearest(analysis, analysis.sites());
   if (!request.page.empty()) return write_html(analysis, request);
   request.as_json ? print_json(analysis, request) : print_text(analysis, request);
 }

@@ -249,7 +249,7 @@ void print_json(analyse::analysis& analysis, const report_request& request) {
   site_printer sites(analysis, output);
   output.object(document, 0, "sites", [&] {
     std::size_t count = 0;
-    for (const analyse::site& site : request.sites(analysis)) {
+    for (const analyse::site& site : analysis.sites()) {
       if (count == request.top) break;
       if (!request.wants(site)) continue;
       output.begin_element(count++, 2);

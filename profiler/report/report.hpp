@@ -29,9 +29,6 @@ struct report_request {
   double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& site) const { return !only || site.category == *only; }
-  const std::vector<analyse::site>& sites(analyse::analysis& analysis) const {
-    return separates_stacks ? analysis.heap().sites : analysis.grouped_sites();
-  }
 };
 
 // Replays the excerpts of the most expensive of `sites` (half a second), and says so if that is impossible.

@@ -292,7 +292,7 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
 void print_text(analyse::analysis& analysis, const report_request& request) {
   const paint style;
   std::vector<analyse::site_view> top;
-  for (const analyse::site& site : request.sites(analysis)) {
+  for (const analyse::site& site : analysis.sites()) {
     if (top.size() == request.top) break;
     if (request.wants(site)) top.push_back(analysis.view(site));
   }
@@ -334,7 +334,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     const std::string& title = titles[printed_sites];
     print_site(analysis, site, title, ++printed_sites, request.has_alternatives, style);
   }
-  const std::size_t others = has_heap ? request.sites(analysis).size() - printed_sites : 0;
+  const std::size_t others = has_heap ? analysis.sites().size() - printed_sites : 0;
   if (others != 0)
     fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", count_text(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tarn report`: where prices come from, what is predicted from them, and how it looks on a terminal."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -135,6 +136,17 @@ class Report(ReportTest):
     def test_a_measured_time_replaces_the_estimate(self):
         report = self.json("--cpu-seconds", "0.25")
         self.assertEqual(report["recorder"]["overhead"]["program_cpu_ns"], [0.25e9, 0.25e9])
+
+    def test_the_shares_of_sites_add_up_to_that_of_the_heap(self):
+        for words in itertools.product(((), ("--cpu-seconds", "0.001")), ((), ("--stacks",)), (("--quick",), ())):
+            report = json.loads(self.tarn("report", "--json", "--top", "1000", *sum(words, ()), "rec").stdout)
+            heap = report["heap"]["predicted"]
+            for field in "now_ns", "share":
+                for end in 0, 1:
+                    with self.subTest(words=words, field=field, end=end):
+                        sites = sum(site["predicted"][field][end] for site in report["sites"])
+                        self.assertAlmostEqual(sites / heap[field][end], 1, places=6)
+            self.assertLessEqual(heap["share"][1], 1)
 
     def test_stacks_of_one_function_are_one_site(self):
         def leaves(report):

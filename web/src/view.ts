@@ -34,11 +34,18 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const cpu = data.recorder?.overhead?.program_cpu_ns ?? [0, 0];
   const is_share = cpu[1] > 0;
   const unit = is_share ? '% of CPU' : 'CPU-ms';
+  const ratio = ([low, high]: Range): Range => [low / Math.max(cpu[1], 1), high / Math.max(cpu[0], 1)];
+  // The heap takes at most all of the time, and its sites add up to it: analysis::share() computes the same.
+  const heap = ratio(data.heap?.predicted?.now_ns ?? [0, 0]);
+  const certain = Math.max(heap[0], 1);
+  const possible = heap[1] > 1 ? Math.max(1 - heap[0], 0) / Math.max(heap[1] - heap[0], 1e-9) : 1;
   const timed = (ns: Range | number): Range => {
-    const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
-    if (!is_share) return [low * 1e-6, high * 1e-6];
-    // The kernel's processor time of a brief program may be less than the cost of its heap.
-    return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
+    const range: Range = typeof ns === 'number' ? [ns, ns] : ns;
+    if (!is_share) return [range[0] * 1e-6, range[1] * 1e-6];
+    const [low, high] = ratio(range);
+    const base = Math.max(low, 0);
+    const end = high <= 0 ? high / certain : base / certain + Math.max(high - base, 0) * possible;
+    return [Math.min(100, (100 * low) / certain), Math.min(100, 100 * end)];
   };
   const ends = is_share ? ' %' : '';
   const format_cost = (ns: Range | number, suffix = '') => format_guess(timed(ns), ` ${unit}${suffix}`, ends);
@@ -55,6 +62,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
       const verb = low > 0 ? 'saves' : low + high > 0 ? 'may save' : 'no gain expected:';
       return `${verb} ${format_cost(saved_ns, at_least ? ' or more' : '')}`;
     },
-    wait_share: (ns) => (wall_s > 0 ? `${format_number(ns / 1e7 / wall_s)} % of one thread` : ''),
+    // Several threads wait at once: their sum is no share.
+    wait_share: (ns) => (wall_s <= 0 ? '' : ns / 1e9 > wall_s ? `as ${format_number(ns / 1e9 / wall_s)} threads that wait all the time` : `${format_number(ns / 1e7 / wall_s)} % of one thread`),
   };
 }

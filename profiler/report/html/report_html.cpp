@@ -94,8 +94,8 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   const bool is_sampled = analysis.recorded().program.interval != 0;
   progress progress_line("writing the HTML report");
   std::size_t written_sites = 0;
-  for (const analyse::site& facts : request.sites(analysis)) {
-    progress_line.update(written_sites++, request.sites(analysis).size());
+  for (const analyse::site& facts : analysis.sites()) {
+    progress_line.update(written_sites++, analysis.sites().size());
     if (!request.wants(facts)) continue;
     analyse::site_view view = analysis.view(facts);
     // The stack goes into the table directly: as JSON it would be most of the work for a large recording.

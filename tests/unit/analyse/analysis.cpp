@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {
@@ -92,6 +94,75 @@ TEST(analysis, offers_no_remedy_that_saves_more_than_the_site_costs) {
   for (const offer& offer : view.offers) {
     EXPECT_LE(offer.predicted.saved_ns.low, view.predicted.now_ns.low);
     EXPECT_LE(offer.predicted.saved_ns.high, view.predicted.now_ns.high);
+  }
+}
+
+// Expects that the shares of the sites add up to that of the heap, and no saving of a site to more than the site.
+void expect_consistent_shares(analysis& analysis) {
+  constexpr double rounding = 1e-9;
+  const range heap = analysis.share(analysis.whole().heap_ns);
+  range sites;
+  for (const site& site : analysis.sites()) {
+    const site_view view = analysis.view(site);
+    const range share = analysis.share(view.predicted.now_ns);
+    EXPECT_LE(share.low, share.high);
+    sites += share;
+    for (const offer& offer : view.offers) {
+      const range saved = analysis.share(offer.predicted.saved_ns);
+      EXPECT_LE(saved.low, saved.high);
+      EXPECT_LE(saved.low, share.low + rounding);
+      EXPECT_LE(saved.high, share.high + rounding);
+    }
+  }
+  EXPECT_LE(heap.high, 1 + rounding);
+  EXPECT_NEAR(sites.low, heap.low, rounding);
+  EXPECT_NEAR(sites.high, heap.high, rounding);
+}
+
+// Each of the sites alone may have taken all of the program's time, if that was as short as it may have been.
+TEST(analysis, sites_add_up_to_no_more_than_the_heap) {
+  const made_site site = {.blocks = 5'000'000, .own_frees = 5'000'000, .lifetime = 1000};
+  format::recording recording = recording_of({site, site, site});
+  recording.work.amounts[format::lock_work] = 1'000'000;
+  recording.work.prices[format::lock_work] = 320;
+  cost_model costs = simple_costs();
+  for (cost_model::by_size& prices : costs.pairs[static_cast<std::size_t>(allocator_kind::malloc)]) prices.fill(6);
+  costs.pairs[static_cast<std::size_t>(allocator_kind::malloc)][static_cast<std::size_t>(lifetime_pattern::cold)].fill(
+      28);
+  analysis analysis(recording, costs);
+  ASSERT_GT(analysis.ratio(analysis.now_ns_of(analysis.sites().front())).high, 1);
+  expect_consistent_shares(analysis);
+  EXPECT_LT(3 * analysis.share(analysis.now_ns_of(analysis.sites().front())).middle(), 1);
+}
+
+TEST(analysis, shares_of_any_recording_are_consistent) {
+  std::minstd_rand random(1);
+  const auto up_to = [&](std::uint64_t limit) {
+    return std::uniform_int_distribution<std::uint64_t>(0, limit)(random);
+  };
+  for (int round = 0; round < 500; ++round) {
+    const auto any_site = [&] {
+      const std::uint64_t blocks = 1 + up_to(1U << up_to(24)), freed = up_to(blocks);
+      return made_site{.blocks = blocks,
+                       .size = 1 + up_to(1U << up_to(16)),
+                       .own_frees = up_to(1) == 0 ? freed : 0,
+                       .lifetime = up_to(1U << up_to(20)),
+                       .other_frees = up_to(1) == 0 ? blocks - freed : 0};
+    };
+    format::recording recording = recording_of({any_site(), any_site(), any_site(), any_site(), any_site()});
+    if (up_to(1) == 0) {
+      recording.program.mode = "sampled";
+      for (auto& [key, value] : recording.cells) value[format::spread] = value[format::blocks] * up_to(1000);
+    }
+    recording.end.user_us = 1 + up_to(1U << up_to(24));
+    recording.work.amounts[format::lock_work] = up_to(1U << up_to(24));
+    recording.work.prices[format::lock_work] = 1 + up_to(500);
+    const bool is_measured = up_to(3) == 0;
+    analysis analysis(recording, simple_costs(),
+                      {.measured_cpu_ns = is_measured ? static_cast<double>(up_to(1U << up_to(30))) : 0,
+                       .separates_stacks = up_to(1) == 0});
+    expect_consistent_shares(analysis);
+    if (HasFailure()) FAIL() << "in round " << round;
   }
 }
 
