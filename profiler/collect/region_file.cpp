@@ -390,6 +390,7 @@ void region_file::read_open_uses(recording& target, const std::map<lock_key, loc
   for (std::uint32_t number = 0; number < std::min<std::size_t>(target.threads.size(), max_threads); ++number) {
     const offset position = header_->thread_at[number].load(std::memory_order_acquire);
     if (position == 0) continue;
+    if (number < target.settled_threads.size() && target.settled_threads[number]) continue;
     const auto& record = *record_at<thread_record>(position);
     if (record.image != newest) continue;
     read_use(record.wait, true, number);
@@ -447,8 +448,17 @@ std::string name_in(const thread_record& record) {
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
+// Returns true if a thread is gone and neither time nor a new peak changes what is read of it.
+bool changes_no_more(const thread_record& record) {
+  return record.is_gone.load(std::memory_order_acquire) != 0 &&
+         record.cells[heap_kind].load(std::memory_order_relaxed) == 0 &&
+         std::all_of(std::begin(record.holds), std::end(record.holds),
+                     [](const open_use& hold) { return hold.since.load(std::memory_order_relaxed) == 0; });
+}
+
 void region_file::read_threads(recording& target) const {
   for (std::uint32_t number = 0; number <= max_threads; ++number) {
+    if (number < target.settled_threads.size() && target.settled_threads[number]) continue;
     const offset position = header_->thread_at[number].load(std::memory_order_acquire);
     if (position == 0) {
       if (number >= header_->threads.load(std::memory_order_relaxed)) break;
@@ -456,6 +466,7 @@ void region_file::read_threads(recording& target) const {
       continue;  // the thread has its number, but no record yet
     }
     const auto& record = *record_at<thread_record>(position);
+    const bool is_settled = changes_no_more(record);  // before it is read
     if (number >= target.threads.size()) target.threads.resize(number + 1);
     thread_facts& facts = target.threads[number];
     std::string name = name_in(record);
@@ -476,6 +487,10 @@ void region_file::read_threads(recording& target) const {
     }
     read_cells(target, record, number);
     read_excerpts(target, record, number);
+    if (is_settled) {
+      if (number >= target.settled_threads.size()) target.settled_threads.resize(number + 1);
+      target.settled_threads[number] = true;
+    }
   }
 }
 

@@ -309,6 +309,7 @@ struct recording {
   std::uint32_t images = 0;  // program starts: 1, plus one for each exec
   std::vector<module_facts> modules;
   std::vector<thread_facts> threads;
+  std::vector<bool> settled_threads;      // only while it is recorded: those that change no more, so far
   std::vector<site_facts> sites;          // site 0 has no frames: it stands for all sites beyond the limit
   std::map<heap_key, heap_counts> cells;  // heap cells
   std::map<call_key, call_counts> calls;

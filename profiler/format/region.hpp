@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 9;
+constexpr std::uint32_t region_version = 10;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -139,7 +139,8 @@ struct thread_record {
   // The thread's name in the kernel when the thread ended, zero-terminated; 0 until then. The second half is stored
   // first.
   std::atomic<std::uint64_t> name[2];
-  std::atomic<offset> excerpts;  // the first excerpt
+  std::atomic<std::uint32_t> is_gone;  // 1: the kernel no longer knows the thread, so nothing here changes
+  std::atomic<offset> excerpts;        // the first excerpt
   open_use wait, holds[max_open_holds];
   open_use call;  // in which the thread is; of a nested one in a signal's handler, only that one
 };

@@ -99,6 +99,7 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 
 bool start_late(long file) noexcept {
   detail::is_heap_off.store(false, std::memory_order_relaxed);
+  note_thread_name();  // threads may have set one before
   return next() != nullptr && attach_to(file) && start();
 }
 

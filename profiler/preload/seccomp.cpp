@@ -19,6 +19,7 @@
 #include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/records/region.hpp"
+#include "profiler/preload/threads.hpp"
 #include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
@@ -38,7 +39,7 @@ restriction restriction_by(long number, const long* arguments) noexcept {
   };
   if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
   if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
-  keep_memory_of_ended_threads();
+  ask_for_no_thread();
   // The handler of SIGSYS makes a call to find readable memory, and one to return; a new thread turns its dispatch on.
   if (!filter_allows(arguments[2],
                      {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
@@ -134,6 +135,7 @@ TARN_EXPORT int prctl(int option, ...) noexcept {
   va_end(list);
   const auto call = [&] { return next_prctl()(option, arguments[1], arguments[2], arguments[3], arguments[4]); };
   take_step();
+  if (option == PR_SET_NAME) note_thread_name();
   if (option == PR_SET_SYSCALL_USER_DISPATCH) [[unlikely]] {
     const dispatched_calls dispatched;
     return call();
@@ -149,6 +151,7 @@ TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long 
   if (number == SYS_seccomp || number == SYS_prctl || number == SYS_rt_sigaction || number == SYS_sigaltstack)
       [[unlikely]] {
     const long arguments[6] = {a, b, c, d, e, f};
+    if (number == SYS_prctl && a == PR_SET_NAME) note_thread_name();
     if (number != SYS_seccomp && (number != SYS_prctl || a == PR_SET_SYSCALL_USER_DISPATCH)) {
       return dispatch_syscall(number, arguments);
     }

@@ -27,15 +27,40 @@ constinit lock sharing;
 constinit thread* shared = nullptr;  // shared by the threads beyond the limit
 
 // The threads that have ended. A new thread gets the memory of one only when the kernel no longer knows that thread,
-// because until then it may have further events.
+// because until then it may have further events. That is known without a question where the new thread has the same
+// thread pointer: the C library gives a stack to another thread only when the kernel has cleared the number of the one
+// before.
 constinit lock keeping_ended;
 constinit thread* first_ended = nullptr;
 constinit thread* last_ended = nullptr;
-constinit std::atomic<bool> reuses_memory = true;
+constinit std::atomic<bool> may_ask = true;
 
 // Returns true if the kernel knows no such thread. If a new thread has got the number, the memory is not reused, which
 // is harmless.
 bool has_gone(std::uint32_t id) noexcept { return id != 0 && own_call(SYS_tgkill, process_number(), id, 0) == -ESRCH; }
+
+// Until a thread sets a name, all threads have the name of the process, and the kernel is asked for one in 64 only: a
+// name may also be set by an instruction of the program's own, or through /proc.
+constexpr std::uint32_t threads_between_names = 64;
+constinit std::atomic<bool> names_differ = false;
+constinit std::atomic<std::uint32_t> ended_threads = 0;
+constinit std::array<std::atomic<std::uint64_t>, 2> common_name = {};
+
+std::array<std::uint64_t, 2> own_name() noexcept {
+  const bool is_asked = ended_threads.fetch_add(1, std::memory_order_relaxed) % threads_between_names == 0;
+  std::array<std::uint64_t, 2> name = {common_name[0].load(std::memory_order_acquire),
+                                       common_name[1].load(std::memory_order_relaxed)};
+  if (!is_asked && name[0] != 0 && !names_differ.load(std::memory_order_relaxed)) return name;
+  const std::array<std::uint64_t, 2> known_name = std::exchange(name, {});
+  own_call(SYS_prctl, PR_GET_NAME, name.data());
+  if (known_name[0] == 0) {
+    common_name[1].store(name[1], std::memory_order_relaxed);
+    common_name[0].store(name[0], std::memory_order_release);
+  } else if (name != known_name) {
+    note_thread_name();
+  }
+  return name;
+}
 
 constinit std::atomic<std::uint32_t> so_far = 0;
 constinit std::atomic<std::uint32_t> running = 0;
@@ -98,8 +123,7 @@ void thread::end() noexcept {
   if (this != shared) {
     record_->wait.since.store(0, std::memory_order_relaxed);  // the wait was cancelled
     record_->call.since.store(0, std::memory_order_relaxed);
-    std::array<std::uint64_t, 2> name = {};
-    own_call(SYS_prctl, PR_GET_NAME, name.data());
+    const std::array<std::uint64_t, 2> name = own_name();
     record_->name[1].store(name[1], std::memory_order_relaxed);
     record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
   }
@@ -135,25 +159,36 @@ void thread::clear() noexcept {
   orders_.begin_anew();
 }
 
-thread* thread::take_memory() noexcept {
-  if (!reuses_memory.load(std::memory_order_relaxed)) return static_cast<thread*>(take(sizeof(thread)));
-  thread* ended_thread = nullptr;
-  {
-    const holding guard(keeping_ended);
-    if ((ended_thread = first_ended) != nullptr) {
-      first_ended = ended_thread->next_ended_;
-      if (first_ended == nullptr) last_ended = nullptr;
-      if (!has_gone(ended_thread->record_->id)) {
-        std::exchange(ended_thread, nullptr)->keep_ended();  // behind the others: it may take long to go
-      }
-    }
+thread* thread::take_gone() noexcept {
+  constexpr int max_looks = 8;
+  const holding guard(keeping_ended);
+  thread* before = nullptr;
+  thread* ended_thread = first_ended;
+  for (int looks = 1; ended_thread != nullptr && ended_thread->pointer_ != __builtin_thread_pointer(); ++looks)
+    before = std::exchange(ended_thread, looks < max_looks ? ended_thread->next_ended_ : nullptr);
+  if (ended_thread != nullptr) {
+    (before == nullptr ? first_ended : before->next_ended_) = ended_thread->next_ended_;
+    if (last_ended == ended_thread) last_ended = before;
+    return ended_thread;
   }
-  if (ended_thread == nullptr) return static_cast<thread*>(take(sizeof(thread)));
-  ended_thread->clear();
-  return ended_thread;
+  if (first_ended == nullptr || !may_ask.load(std::memory_order_relaxed)) return nullptr;
+  ended_thread = std::exchange(first_ended, first_ended->next_ended_);
+  if (first_ended == nullptr) last_ended = nullptr;
+  if (has_gone(ended_thread->record_->id)) return ended_thread;
+  ended_thread->keep_ended();  // behind the others: it may take long to go
+  return nullptr;
 }
 
-void keep_memory_of_ended_threads() noexcept { reuses_memory.store(false, std::memory_order_relaxed); }
+thread* thread::take_memory() noexcept {
+  thread* const gone_thread = take_gone();
+  if (gone_thread == nullptr) return static_cast<thread*>(take(sizeof(thread)));
+  gone_thread->record_->is_gone.store(1, std::memory_order_release);  // release: a reader finds its last counts
+  gone_thread->clear();
+  return gone_thread;
+}
+
+void ask_for_no_thread() noexcept { may_ask.store(false, std::memory_order_relaxed); }
+void note_thread_name() noexcept { names_differ.store(true, std::memory_order_relaxed); }
 
 void prepare_threads() noexcept {
   find_id();
@@ -274,6 +309,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
   const format::offset made_at = hand_out(sizeof(format::thread_record));
   if (made_at == 0) return false;
   number_ = number;
+  pointer_ = __builtin_thread_pointer();
   record_ = record_at<format::thread_record>(made_at);
   record_->image = image();
   // Each thread draws its first distance, so that many threads that allocate little are sampled as often as one that

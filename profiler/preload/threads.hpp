@@ -84,6 +84,8 @@ class thread {
   static thread* make_numbered() noexcept;
   // Returns memory for a thread, all zeroes; null when there is none.
   static thread* take_memory() noexcept;
+  // Takes an ended thread that the kernel no longer knows; null when none is known to be gone.
+  static thread* take_gone() noexcept;
   void end() noexcept;
   void keep_ended() noexcept;
   void clear() noexcept;
@@ -100,6 +102,7 @@ class thread {
   cell_table<format::order_cell> orders_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
+  const void* pointer_ = nullptr;  // the thread pointer
   stack_limits stack_;
   stack_cache* stacks_ = nullptr;
   std::uint32_t walks_ = 0;    // until there are `stacks_`
@@ -138,8 +141,10 @@ void prepare_threads() noexcept;
 void begin_threads_anew() noexcept;
 void begin_thread_starts_anew() noexcept;
 
-// Stops reusing the memory of ended threads: the program may have forbidden the call that tells whether they are gone.
-void keep_memory_of_ended_threads() noexcept;
+// Stops asking the kernel whether an ended thread is gone: the program may have forbidden that call.
+void ask_for_no_thread() noexcept;
+// Notes that a thread has set a name: from now on, each thread that ends asks for its own.
+void note_thread_name() noexcept;
 
 // These return the number of threads of this image that had an event, and how many of these have not ended.
 std::uint32_t threads_so_far() noexcept;

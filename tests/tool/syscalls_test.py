@@ -275,6 +275,21 @@ class Syscalls(FolderTest):
         for name in "allocations", "frees":  # the first thread reads a file now and then
             self.assertIn(report["heap"][name], range(8000, 8100))
 
+    def test_the_end_of_a_thread_asks_the_kernel_for_nothing(self):
+        """Neither whether another thread has gone, nor for its name, as no thread has set one."""
+        if shutil.which("strace") is None:
+            self.skipTest("needs strace")
+        self.run_program("strace", "-f", "-qq", "-e", "trace=tgkill,prctl", "-o", "trace", "--", PATHS.tarn, "record",
+                         "--heap", "-o", "rec", "--", PATHS.calls, "late_names", "100")
+        trace = (self.folder / "trace").read_text(encoding="utf-8")
+        self.assertLess(len(re.findall(r" (?:tgkill\(|prctl\(PR_GET_NAME)", trace)), 20)
+
+    def test_threads_that_set_a_name_late_have_it(self):
+        self.run_program(PATHS.tarn, "record", "--heap", "-o", "rec", "--", PATHS.calls, "late_names", "300")
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec").stdout)
+        expected = ["late" if number >= 100 and number % 2 != 0 else "tool_calls" for number in range(300)]
+        self.assertEqual([thread["name"] for thread in report["threads"][1:]], expected)
+
     def test_few_calls_of_brief_threads_are_dispatched(self):
         """Their calls count, too, before those of all threads become estimates."""
         if shutil.which("strace") is None:

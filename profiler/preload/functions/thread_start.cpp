@@ -1,5 +1,5 @@
 // Wraps pthread_create() and thrd_create(): a new thread notes the limits of its stack before the program's function
-// begins.
+// begins. Wraps pthread_setname_np(), too.
 //
 // A thread cannot ask for them later, in the middle of an allocation: pthread_getattr_np() holds the thread's lock
 // while it allocates, so a hook of realloc() that calls it would wait for itself. This file is compiled with tail
@@ -17,6 +17,7 @@
 
 TARN_NEXT_FUNCTION(pthread_create)
 TARN_NEXT_FUNCTION(thrd_create)
+TARN_NEXT_FUNCTION(pthread_setname_np)
 
 namespace tarn::preload {
 namespace {
@@ -110,6 +111,12 @@ TARN_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attribut
   return create(routine, argument, attributes, [&](void* (*first)(void*), void* start) {
     return next_pthread_create()(thread, attributes, first, start);
   });
+}
+
+TARN_EXPORT int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  take_step();
+  note_thread_name();
+  return next_pthread_setname_np()(thread, name);
 }
 
 TARN_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {

@@ -236,6 +236,20 @@ static void ended_threads(void) {
   if (round % 1000 == 0) CHECK(mapped_kib() - first_kib < 8 << 10);
 }
 
+// A thread is called "late" from the hundredth on where its number is odd.
+static void* names_itself(void* of_round) {
+  if (*(int*)of_round >= 100 && *(int*)of_round % 2 != 0) CHECK(pthread_setname_np(pthread_self(), "late") == 0);
+  void* volatile block = malloc(100);
+  free(block);
+  return NULL;
+}
+static void late_names(void) {
+  static int round;
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, names_itself, &round) == 0 && pthread_join(thread, NULL) == 0);
+  ++round;
+}
+
 // Jumps out of the recorder, where a signal interrupts it, onto another stack that is far from the one before.
 static ucontext_t stacks[2];
 static volatile sig_atomic_t jumps_left;
@@ -522,7 +536,8 @@ int main(int count, char** arguments) {
                {"late_waits", late_waits},
                {"endless", endless},
                {"turns", turns},
-               {"ended_threads", ended_threads}};
+               {"ended_threads", ended_threads},
+               {"late_names", late_names}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(arguments[1], "exec") == 0) {
     execl("/proc/self/exe", arguments[0], "plain", arguments[2], NULL);
