@@ -29,7 +29,7 @@ namespace tarn::drop_in {
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
 /// Does free for any pointer, null included. `difference` is the key of its address ⊕ the thread's heap. `stated_bytes`
 /// is the size that the program states.
-[[gnu::noinline]] void deallocate_slow(void* block, std::uintptr_t difference, std::size_t stated_bytes,
+[[gnu::noinline]] void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t difference,
                                        const void* site) noexcept;
 /// Does free for a block of class `index` of the calling thread's heap. It is not marked, and its magazine is full.
 [[gnu::noinline]] void deallocate_full(void* block, std::size_t stated_bytes, const void* site,
@@ -77,9 +77,8 @@ template <class Slow>
 [[gnu::always_inline]] inline void deallocate(void* block, std::size_t stated_bytes = guard::no_stated_size) noexcept {
   detail::heap_front* const front = detail::local;
   const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
-  if (index >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(index)))
-      [[unlikely]] {
-    return deallocate_slow(block, index, stated_bytes, __builtin_return_address(0));
+  if (index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
+    return deallocate_slow(block, stated_bytes, index, __builtin_return_address(0));
   }
   if (heaps::is_marked(block)) [[unlikely]] {
     return deallocate_again(block, stated_bytes, __builtin_return_address(0));

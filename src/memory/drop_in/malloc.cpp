@@ -292,7 +292,7 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void
   return allocate_aligned_plain(bytes, alignment, site);
 }
 
-void deallocate_slow(void* block, std::uintptr_t difference, std::size_t stated_bytes, const void* site) noexcept {
+void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t difference, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
     return deallocate_watched(block, stated_bytes, site);
   }

@@ -110,7 +110,7 @@ struct start_table {
   }
 };
 inline constexpr start_table starts;
-[[gnu::always_inline]] inline bool may_start_at(const void* block, detail::size_class index) noexcept {
+[[gnu::always_inline]] inline bool may_start_at(const void* block, std::size_t index) noexcept {
   const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
   return offset * starts.classes[index].factor < starts.classes[index].limit;
 }
