@@ -119,6 +119,7 @@ class magazine_stock {
   static void discard(magazine* array) noexcept;
   /// Returns all arrays to the process's pool.
   void clear() noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
 
  private:
   static constexpr std::uint32_t max_arrays = 32;

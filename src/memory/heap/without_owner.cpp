@@ -233,6 +233,7 @@ bool heap::visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noe
       purged_bytes += slab->purge_free_pages();
     }
   }
+  stock.clear();  // the arrays of the depots
   return true;
 }
 

@@ -249,6 +249,7 @@ TEST_F(visit_test, depots_of_an_owner_that_sleeps_are_emptied) {
   EXPECT_GT(tested.depot_bytes.get(), 0u) << "the owner may be at work";
   EXPECT_FALSE(tested.visit(never));
   EXPECT_EQ(tested.depot_bytes.get(), 0u);
+  EXPECT_TRUE(tested.stock.empty()) << "other heaps may use the arrays of the depots, or their pages go back";
   EXPECT_TRUE(tested.is_valid());
   EXPECT_LT(heaps::central().used_bytes(), before);
   EXPECT_FALSE(tested.visit(never)) << "nothing is left to do";
