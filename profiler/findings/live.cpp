@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "profiler/findings/heap/findings.hpp"
+#include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/locks.hpp"
 #include "profiler/findings/waits/system_calls.hpp"
 
@@ -26,7 +27,8 @@ constexpr std::array lock_columns = {
     live_column{"taken/s", live_unit::count, true}, live_column{"held ms/s", live_unit::milliseconds, true}};
 constexpr std::array call_columns = {
     live_column{"calls/s", live_unit::count, true}, live_column{"call ms/s", live_unit::milliseconds, true},
-    live_column{"bytes/s", live_unit::bytes, true}, live_column{"errors/s", live_unit::count, true}};
+    live_column{"bytes/s", live_unit::bytes, true}, live_column{"errors/s", live_unit::count, true},
+    live_column{"open ms", live_unit::milliseconds, false}};
 
 // Passes on the counts of `now` minus those of `before`. An estimate may decrease a little: then the difference is 0.
 template <class Key, class Counts, class Take>
@@ -137,6 +139,16 @@ std::vector<live_row> call_rows(const recording& before, const recording& now) {
     values[2] += static_cast<double>(change[format::returned_bytes]);
     values[3] += static_cast<double>(change[format::errors]);
   });
+  for (const auto& [key, since] : now.open_calls) {
+    const auto [position, is_new] = row_index.try_emplace({key.site, key.number}, rows.size());
+    if (is_new) {
+      live_row& row = rows.emplace_back();
+      row.subject = call_name(key.number);
+      row.site = key.site;
+    }
+    double& open_ms = rows[position->second].values[4];
+    open_ms = std::max(open_ms, milliseconds(now, now.clock.ticks - std::min(since, now.clock.ticks)));
+  }
   return rows;
 }
 

@@ -59,6 +59,20 @@ TEST(live, locks_and_calls_have_theirs) {
   EXPECT_EQ(calls[0].values, (std::array<double, 7>{100, 2, 2000, 1}));
 }
 
+TEST(live, a_call_that_has_not_returned_is_there_with_its_time_so_far) {
+  two_looks input;
+  constexpr std::uint64_t second = 2'000'000'000;  // in ticks
+  input.now.clock = {10 * second, 10'000'000'000};
+  input.now.open_calls = {{{1, 0, 1}, 9 * second}, {{2, 0, 35}, 4 * second}, {{2, 1, 35}, 3 * second}};
+  const auto calls = live_rows(live_view::calls, input.before, input.now, 2);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].subject, "write");
+  EXPECT_EQ(calls[0].values[4], 1000);
+  EXPECT_EQ(calls[1].subject, "nanosleep");
+  EXPECT_EQ(calls[1].site, 2U);
+  EXPECT_EQ(calls[1].values, (std::array<double, 7>{0, 0, 0, 0, 7000})) << "the longest of the two";
+}
+
 TEST(live, totals_are_those_of_all_threads) {
   const two_looks input;
   const live_totals totals = totals_of(input.before, input.now, 2);
