@@ -170,7 +170,8 @@ class pprof {
     if (time_.until_ns > time_.from_ns)
       writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(time_.until_ns - time_.from_ns));
     std::vector<std::int64_t> comments = {add_string(program_name(recording)), add_string(recording.program.machine)};
-    if (profile_.is_estimate()) comments.push_back(add_string("sampled: what is counted of the heap is an estimate"));
+    if (profile_.is_heap_estimated())
+      comments.push_back(add_string("sampled: what is counted of the heap is an estimate"));
     writer_.add_packed_int64(profile_field::comment, comments.begin(), comments.end());
     const measure first = profile_.used_measures().front() == allocations && profile_.used_measures().size() > 1
                               ? bytes

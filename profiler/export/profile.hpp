@@ -52,7 +52,9 @@ class profile {
   // The measures that are not zero everywhere; `bytes` alone for a recording without any.
   const std::vector<measure>& used_measures() const { return used_measures_; }
   std::uint64_t length_ns() const;
-  bool is_estimate() const { return recording_.program.mode == "sampled"; }
+  bool is_heap_estimated() const {
+    return recording_.program.mode == "sampled" && recording_.program.has_source("heap");
+  }
 
  private:
   void add_stacks(analyse::symbols& symbols);

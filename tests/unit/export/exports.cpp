@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <protozero/pbf_reader.hpp>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "profiler/export/formats.hpp"
 #include "profiler/export/text.hpp"
@@ -163,6 +166,21 @@ TEST(exports, pprof_samples_name_locations_and_have_all_values) {
       }
     }
     EXPECT_EQ(values, profile.used_measures().size());
+  }
+}
+
+TEST(exports, pprof_says_only_of_a_sampled_heap_that_it_is_an_estimate) {
+  for (const auto& [mode, source, is_estimate] :
+       {std::tuple("sampled", "heap", true), std::tuple("full", "heap", false), std::tuple("sampled", "cpu", false)}) {
+    format::recording recording = example_recording();
+    recording.program.mode = mode;
+    recording.program.sources = {source};
+    analyse::analysis analysis(recording);
+    const profile profile(analysis);
+    const std::vector<std::string> strings = fields(as_pprof(profile, time_of(profile)), 6);
+    EXPECT_EQ(std::count(strings.begin(), strings.end(), "sampled: what is counted of the heap is an estimate") != 0,
+              is_estimate)
+        << mode << ' ' << source;
   }
 }
 
