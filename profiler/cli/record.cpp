@@ -294,7 +294,7 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   }
   if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
     fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
-  if (!recording.is_whole()) return;
+  if (!recording.is_whole() || !recording.is_at_path()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
   fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",

@@ -251,6 +251,12 @@ void process_recording::remove() {
   std::filesystem::remove(path_, ignored);
 }
 
+bool process_recording::is_at_path() const {
+  if (writer_ == nullptr || writer_->is_at(path_)) return true;
+  fmt::print(stderr, "tarn: {} was deleted, moved or replaced while it was written; it is not the recording\n", path_);
+  return false;
+}
+
 void process_recording::write_work(recorder_prices& prices) {
   now_.work.prices = prices.get();
   now_.work.amounts = analyse::amounts_of(in_file());

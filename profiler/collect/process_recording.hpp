@@ -77,6 +77,8 @@ class process_recording {
   // Returns how many threads the process had while it was recorded; 0 if the file began later than the process.
   std::uint64_t all_threads() const { return begun_ns_ == 0 ? region_.started_threads() + 1 : 0; }
   bool is_whole() const { return writer_ != nullptr; }
+  // Returns whether the path still leads to the file, and prints a line if not: somebody deleted or replaced it.
+  bool is_at_path() const;
 
  private:
   void search_leaks();

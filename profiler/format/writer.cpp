@@ -77,6 +77,13 @@ writer::writer(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | 
 
 writer::~writer() { ::close(file_); }
 
+bool writer::is_at(const std::string& path) const {
+  struct stat own_status {
+  }, named{};
+  if (::fstat(file_, &own_status) != 0 || !S_ISREG(own_status.st_mode)) return true;
+  return ::stat(path.c_str(), &named) == 0 && own_status.st_ino == named.st_ino && own_status.st_dev == named.st_dev;
+}
+
 void writer::write(const void* bytes, std::size_t size) {
   const char* position = static_cast<const char*>(bytes);
   while (size > 0) {

@@ -28,6 +28,8 @@ class writer {
   void work(const work_facts& facts);
 
   std::uint64_t bytes() const { return bytes_; }
+  // Returns whether `path` leads to the file; false where it was deleted or replaced. A device or a pipe always counts.
+  bool is_at(const std::string& path) const;
 
  private:
   void put(block_kind kind, std::string_view content);

@@ -359,6 +359,12 @@ class Record(FolderTest):
             self.skipTest("no /dev/full")
         self.assertIn("No space left", self.tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
+    def test_a_file_that_is_deleted_or_replaced_meanwhile_is_named(self):
+        for change in "os.remove('rec')", "os.remove('rec'); open('rec', 'w')", "os.rename('rec', 'other')":
+            output = self.record(sys.executable, "-c", f"import os; {change}").stderr
+            self.assertIn("tarn: rec was deleted, moved or replaced while it was written", output)
+            self.assertNotIn("see it with", output)
+
     def test_nothing_to_gain_is_reported(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
         self.record(*busy)
