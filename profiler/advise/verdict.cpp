@@ -1,6 +1,7 @@
 #include "profiler/advise/verdict.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "profiler/predict/call_savings.hpp"
@@ -27,6 +28,24 @@ verdict verdict_of_heap(analysis& analysis) {
   return result;
 }
 
+// Returns how many threads waited for the contended locks that have a remedy.
+std::size_t waiters_of(analysis& analysis) {
+  const lock_findings& locks = analysis.locks();
+  const auto counts = [](const lock_group& group) {
+    return !group.remedy.empty() && group.category == lock_category::contended;
+  };
+  std::set<std::uint32_t> threads;
+  for (const auto& [key, value] : analysis.recorded().waits) {
+    const lock_group* const group = locks.group_of(analysis.recorded(), key.lock);
+    if (group != nullptr && counts(*group)) threads.insert(key.thread);
+  }
+  for (const lock_group& group : locks.groups) {
+    if (!counts(group)) continue;
+    for (const unfinished_wait& wait : group.still_waiting) threads.insert(wait.thread);
+  }
+  return threads.size();
+}
+
 verdict verdict_of_locks(analysis& analysis) {
   verdict result;
   result.source = judged_source::locks;
@@ -48,6 +67,7 @@ verdict verdict_of_locks(analysis& analysis) {
     result.site = group.sites.front().site;
   }
   if (result.remedies != 0) {
+    result.waiters = waiters_of(analysis);
     const double wall_ns = analysis.whole().wall_ns;
     const bool is_little =
         result.in_deadlock == 0 && wall_ns > 0 && as_double(result.waited_ns) < little_share * wall_ns;

@@ -27,6 +27,7 @@ struct verdict {
   range saved_ns;               // processor time, of heap and calls
   bool is_at_least = false;     // the remedies also save work that no recording shows
   std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
+  std::size_t waiters = 0;      // threads that waited for them
   std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
   // Threads that still waited for these locks when the recording ended, and those of them in a deadlock.
   std::size_t still_waiting = 0, in_deadlock = 0;

@@ -248,8 +248,9 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
     } else if (verdict.still_waiting != 0) {
       unfinished = fmt::format("{} still waited at the end. ", count_text(verdict.still_waiting, "thread"));
     }
-    return fmt::format("{}Threads waited {} for them{}{}.", unfinished, duration_text(verdict.waited_ns),
-                       wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
+    const std::string waiters = verdict.waiters == 0 ? "Threads" : count_text(verdict.waiters, "thread");
+    return fmt::format("{}{}{} waited {} for them{}{}.", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
+                       duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
                        stack.empty() ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32));
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",

@@ -87,7 +87,8 @@ class Locks(Recorded):
         self.assertNotRegex(text, r"libc-start|invoke\.h|libc_start_call_main|\b0 gave up")
         self.assertEqual(lock["calls_inside"], [], "no calls were recorded")
         self.assertIn("hold_it", text)
-        self.assertRegex(text, r"(?m)^(Worth doing|Little to gain): locks\. Threads waited [\d.]+ (s|ms|µs) for them "
+        self.assertRegex(text, r"(?m)^(Worth doing|Little to gain): locks\. (1 thread|[\d,]+ threads together) waited "
+                               r"[\d.]+ (s|ms|µs) for them "
                                r"in a run of [\d.]+ (s|ms), most at locks\.cpp:\d+ ")
 
     def test_a_gate_limits_the_waits(self):

@@ -57,6 +57,19 @@ TEST(verdict, long_waits_come_before_a_site_that_saves_less) {
   EXPECT_EQ(locks.site, 1U);
 }
 
+TEST(verdict, a_thread_that_waits_for_several_locks_counts_once) {
+  format::recording recording = heap_alone();
+  add_lock(recording, 100'000, 12'000'000'000);
+  recording.locks.push_back({0, format::lock_type::mutex, 1, 0x2000});
+  recording.threads.resize(3);
+  for (const auto& [thread, lock] : {std::pair(0U, 1U), std::pair(2U, 1U), std::pair(2U, 2U)}) {
+    format::wait_counts& counts = recording.waits[{1, thread, lock, 1, 1}];
+    counts[format::waits] = 10, counts[format::waited_ticks] = 1000;
+  }
+  analysis analysis(recording, simple_costs());
+  EXPECT_EQ(verdicts_of(analysis).front().waiters, 2U);
+}
+
 TEST(verdict, short_waits_come_after_what_is_worth_doing) {
   format::recording recording = heap_alone();
   add_lock(recording, 100'000, 1'000'000);
