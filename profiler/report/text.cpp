@@ -258,6 +258,12 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
                      style.good(gain_text(analysis, verdict.saved_ns, verdict.is_at_least)));
 }
 
+// Returns true for a recording that was cut before its first event.
+bool has_lost_all(const format::recording& recording) {
+  return (!recording.damage.empty() || !recording.has_ended) && recording.cells.empty() &&
+         recording.acquisitions.empty() && recording.calls.empty() && recording.cpu.cells.empty();
+}
+
 // Returns what to say where no source has a remedy.
 const char* nothing_text(analyse::analysis& analysis, bool is_complete) {
   const analyse::time_findings& time = analysis.time();
@@ -310,7 +316,12 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   const bool has_records = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
                              return source != "heap" && source != "cpu";
                            });
-  print_verdict(analysis, has_records, unrecorded.empty(), style);
+  if (has_lost_all(analysis.recorded())) {
+    fmt::print("{}\n", style.bold("No events could be read, so there is nothing to judge."));
+    return;
+  }
+  const bool is_complete = unrecorded.empty() && analysis.recorded().damage.empty() && analysis.recorded().has_ended;
+  print_verdict(analysis, has_records, is_complete, style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);
   if (analysis.recorded().images > 1)

@@ -466,6 +466,14 @@ class Gate(ReportTest):
         self.gate("allocations at function operator new <= 0", code=2)  # two words are no name
         self.gate("allocations at function __libc_start_call_main <= 0")  # on the stacks, for others
 
+    def test_a_recording_that_is_cut_before_its_events_gets_no_verdict(self):
+        whole = pathlib.Path(SHARED.name, "rec").read_bytes()
+        pathlib.Path(SHARED.name, "start").write_bytes(whole[:300])
+        result = self.tarn("report", "--quick", "start")
+        self.assertIn("the report covers the part before the damage", result.stderr)
+        self.assertTrue(result.stdout.endswith("\nNo events could be read, so there is nothing to judge.\n"),
+                        result.stdout)
+
     def test_a_part_of_a_program_passes_no_gate(self):
         contents = pathlib.Path(SHARED.name, "rec").read_bytes()
         pathlib.Path(SHARED.name, "part").write_bytes(contents[:-3])
