@@ -100,9 +100,7 @@ struct list_pool {
   void* chunks = nullptr;  // linked by their first word
 
   ~list_pool() {
-    while (chunks != nullptr) {
-      std::free(std::exchange(chunks, *static_cast<void**>(chunks)));
-    }
+    while (chunks != nullptr) std::free(std::exchange(chunks, *static_cast<void**>(chunks)));
   }
   [[gnu::noinline]] void* take_fresh() {
     if (unused == end) {

@@ -86,9 +86,7 @@ class arena : public std::pmr::memory_resource {
   explicit arena(std::span<std::byte> first, const arena_options& options = {}) noexcept;
   /// Runs the registered destructors, and returns all chunks to the upstream.
   ~arena() override {
-    if (!is_untouched()) {
-      leave();
-    }
+    if (!is_untouched()) leave();
     detail::mark_allocated(first_begin_, static_cast<std::size_t>(first_end_ - first_begin_));
   }
   arena(const arena&) = delete;
@@ -299,9 +297,7 @@ inline arena::arena(std::span<std::byte> first, const arena_options& options) no
   // A span is trimmed to multiples of 16, like each chunk. A span that is too small for that is not used.
   first_begin_ += -reinterpret_cast<std::uintptr_t>(first_begin_) % detail::block_alignment;
   first_end_ -= reinterpret_cast<std::uintptr_t>(first_end_) % detail::block_alignment;
-  if (first_end_ <= first_begin_) {
-    first_begin_ = first_end_ = reinterpret_cast<char*>(detail::arena_nothing);
-  }
+  if (first_end_ <= first_begin_) first_begin_ = first_end_ = reinterpret_cast<char*>(detail::arena_nothing);
   start();
   detail::mark_free(first_begin_, static_cast<std::size_t>(first_end_ - first_begin_));
 }
@@ -323,14 +319,10 @@ inline void arena::deallocate(void* block, std::size_t bytes, std::size_t) noexc
 
 inline std::size_t arena::extend(void* block, std::size_t old_bytes, std::size_t min_bytes,
                                  std::size_t max_bytes) noexcept {
-  if (!is_newest(block, old_bytes)) {
-    return old_bytes;
-  }
+  if (!is_newest(block, old_bytes)) return old_bytes;
   const std::size_t room = static_cast<std::size_t>(end_ - static_cast<char*>(block)) - gap;
   const std::size_t bytes = std::min(max_bytes, room);
-  if (bytes < min_bytes) {
-    return old_bytes;
-  }
+  if (bytes < min_bytes) return old_bytes;
   if (bytes < old_bytes) {
     note_peak();
     detail::mark_free(static_cast<char*>(block) + bytes, old_bytes - bytes);
@@ -380,9 +372,7 @@ std::span<T> arena::create_array(std::size_t count) {
 
 inline std::string_view arena::copy(std::string_view text) {
   char* const block = static_cast<char*>(allocate(text.size(), 1));
-  if (!text.empty()) {
-    std::memcpy(block, text.data(), text.size());
-  }
+  if (!text.empty()) std::memcpy(block, text.data(), text.size());
   return {block, text.size()};
 }
 

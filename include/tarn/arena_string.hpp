@@ -43,9 +43,7 @@ class arena_string {
     if (text.size() > capacity_ - size_) [[unlikely]] {
       grow(text.size());
     }
-    if (!text.empty()) {
-      std::memcpy(data_ + size_, text.data(), text.size());
-    }
+    if (!text.empty()) std::memcpy(data_ + size_, text.data(), text.size());
     size_ += text.size();
     return *this;
   }
@@ -53,9 +51,7 @@ class arena_string {
     if (count > capacity_ - size_) [[unlikely]] {
       grow(count);
     }
-    if (count != 0) {
-      std::memset(data_ + size_, character, count);
-    }
+    if (count != 0) std::memset(data_ + size_, character, count);
     size_ += count;
     return *this;
   }
@@ -74,9 +70,7 @@ class arena_string {
 
   /// Makes room for `bytes` bytes in total. Throws like arena::allocate.
   void reserve(std::size_t bytes) {
-    if (bytes > capacity_) {
-      grow(bytes - size_);
-    }
+    if (bytes > capacity_) grow(bytes - size_);
   }
   /// Makes the text empty, and keeps its room.
   void clear() noexcept { size_ = 0; }
@@ -99,9 +93,7 @@ class arena_string {
   }
   /// Returns the text, and gives the unused room behind it back to the arena if the text is still the newest block.
   std::string_view finish() noexcept {
-    if (data_ != nullptr && owner_->extend(data_, capacity_, size_)) {
-      capacity_ = size_;
-    }
+    if (data_ != nullptr && owner_->extend(data_, capacity_, size_)) capacity_ = size_;
     return view();
   }
 
@@ -110,16 +102,12 @@ class arena_string {
 
   /// Makes room for `extra` bytes.
   [[gnu::noinline]] void grow(std::size_t extra) {
-    if (extra > std::numeric_limits<std::ptrdiff_t>::max() - size_) {
-      detail::throw_bad_alloc();
-    }
+    if (extra > std::numeric_limits<std::ptrdiff_t>::max() - size_) detail::throw_bad_alloc();
     const std::size_t needed = size_ + extra;
     const std::size_t new_capacity = std::max({needed, 2 * capacity_, min_capacity});
     if (data_ != nullptr) {
       capacity_ = owner_->extend(data_, capacity_, needed, new_capacity);
-      if (capacity_ >= needed) {
-        return;
-      }
+      if (capacity_ >= needed) return;
     }
     std::size_t now = new_capacity;
     void* memory = owner_->bump(new_capacity, 1,

@@ -64,17 +64,13 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
   /// Resumes the coroutine that has waited longest: in this call, unless an executor resumes it.
   void unlock() noexcept {
     leave_coroutine();
-    if (auto* const owner = std::exchange(owner_, nullptr)) {
-      owner->lock_.unlock();
-    }
+    if (auto* const owner = std::exchange(owner_, nullptr)) owner->lock_.unlock();
   }
 
  private:
   friend class async_shared<T>;
   void leave_coroutine() noexcept {
-    if (TARN_CHECKS && owner_ != nullptr) {
-      owner_->watch_.left_coroutine();
-    }
+    if (TARN_CHECKS && owner_ != nullptr) owner_->watch_.left_coroutine();
   }
   explicit async_handle(async_shared<T>* owner) noexcept : owner_(owner) {}
   async_shared<T>* owner_ = nullptr;
@@ -120,9 +116,7 @@ class async_shared {
     // Handles a coroutine that is destroyed while it waits, or before an executor has resumed it.
     ~waiting() {
       cancel_.reset();
-      if (coroutine_ && !is_resumed_ && !owner_.lock_.cancel(*this) && has_lock()) {
-        owner_.lock_.unlock();
-      }
+      if (coroutine_ && !is_resumed_ && !owner_.lock_.cancel(*this) && has_lock()) owner_.lock_.unlock();
     }
 
     // With checks, await_suspend takes the lock in all cases, because it is told which coroutine waits.
@@ -148,9 +142,7 @@ class async_shared {
       is_resumed_ = true;
       cancel_.reset();
       const bool is_held = has_at_once_ || has_lock();
-      if (TARN_CHECKS && is_held) {
-        owner_.watch_.acquired_in_coroutine(root_, &owner_, location_);
-      }
+      if (TARN_CHECKS && is_held) owner_.watch_.acquired_in_coroutine(root_, &owner_, location_);
       return async_handle<T>(is_held ? &owner_ : nullptr);
     }
 
@@ -158,9 +150,7 @@ class async_shared {
     struct canceller {
       waiting* wait;
       void operator()() const noexcept {
-        if (wait->owner_.lock_.cancel(*wait)) {
-          wait->go_on();
-        }
+        if (wait->owner_.lock_.cancel(*wait)) wait->go_on();
       }
     };
     // Resuming the coroutine may destroy this object, so nothing of it is used while the coroutine runs.
@@ -201,9 +191,7 @@ class async_shared {
     using calling<Function>::calling;
     bool await_resume() {
       const async_handle<T> handle = waiting<at_once>::await_resume();
-      if (handle) {
-        std::invoke(std::forward<Function>(this->function_), *handle);
-      }
+      if (handle) std::invoke(std::forward<Function>(this->function_), *handle);
       return bool(handle);
     }
   };
@@ -225,9 +213,7 @@ class async_shared {
       : watch_(level.level, level.name), value_(std::forward<Arguments>(arguments)...) {}
   ~async_shared() {
     if constexpr (TARN_CHECKS) {
-      if (lock_.is_locked()) {
-        detail::fault_async_destroyed(this);
-      }
+      if (lock_.is_locked()) detail::fault_async_destroyed(this);
     }
   }
   async_shared(const async_shared&) = delete;

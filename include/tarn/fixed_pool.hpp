@@ -259,9 +259,7 @@ class typed_pool {
  private:
   struct unused {
     ~unused() {
-      if (block != nullptr) {
-        owner.deallocate(block);
-      }
+      if (block != nullptr) owner.deallocate(block);
     }
     Pool& owner;
     void* block;

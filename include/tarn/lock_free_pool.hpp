@@ -125,13 +125,9 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
         }
       }
       for (std::size_t distance = 1; distance < detail::lock_free_store::stacks; ++distance) {
-        if (void* const block = pop(store_.free[(first + distance) % detail::lock_free_store::stacks])) {
-          return block;
-        }
+        if (void* const block = pop(store_.free[(first + distance) % detail::lock_free_store::stacks])) return block;
       }
-      if (!store_.grow(chunks)) {
-        return store_.take_elsewhere();
-      }
+      if (!store_.grow(chunks)) return store_.take_elsewhere();
     }
   }
   /// Frees a block of this pool, which must not be null. Any thread may call it.
@@ -150,9 +146,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   void reserve(std::size_t objects) {
     while (capacity() < objects) {
       if (!store_.grow(store_.chunk_count.load(std::memory_order_acquire))) {
-        if (store_.has_elsewhere(objects)) {
-          return;
-        }
+        if (store_.has_elsewhere(objects)) return;
         store_.refuse();
       }
     }
@@ -231,9 +225,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
     std::uint64_t top = stack.top.load(std::memory_order_acquire);
     for (unsigned failures = 0;; back_off(failures)) {
       const auto number_and_one = static_cast<std::uint32_t>(top);
-      if (number_and_one == 0) {
-        return nullptr;
-      }
+      if (number_and_one == 0) return nullptr;
       const location slot = place_of(number_and_one - 1);
       // Another thread may have the block by now, and the link may be old: then the exchange below fails.
       const std::uint32_t next = link_of(slot).load(std::memory_order_relaxed);

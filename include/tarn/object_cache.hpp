@@ -79,9 +79,7 @@ struct warm_objects {
   }
   /// Takes the objects out one at a time, because a destructor may itself use this cache.
   void clear() noexcept {
-    while (T* const object = take()) {
-      delete_object(object);
-    }
+    while (T* const object = take()) delete_object(object);
   }
 
   // This uses the global new even where T has its own, because a current heap may be released before the cache ends.
@@ -117,9 +115,7 @@ class object_cache {
       return *this;
     }
     ~handle() {
-      if (object_ != nullptr) {
-        home_->give(object_);
-      }
+      if (object_ != nullptr) home_->give(object_);
     }
 
     /// Must not be called after a move from this handle.
@@ -139,9 +135,7 @@ class object_cache {
 
   object_cache() noexcept { objects_.room = Policy::max_objects; }
   ~object_cache() {
-    if (objects_in_use_ != 0) {
-      detail::fault_cache_in_use(this, objects_in_use_);
-    }
+    if (objects_in_use_ != 0) detail::fault_cache_in_use(this, objects_in_use_);
     objects_.room = 0;
     objects_.clear();
   }

@@ -70,9 +70,7 @@ class read_only {
 
   constexpr read_only() noexcept : nothing_() {}
   ~read_only() {
-    if (mark_.is_built()) {
-      std::destroy_at(&value_);
-    }
+    if (mark_.is_built()) std::destroy_at(&value_);
   }
   read_only(const read_only&) = delete;
   read_only& operator=(const read_only&) = delete;

@@ -26,9 +26,7 @@ class recycled {
     return *this;
   }
   ~recycled() {
-    if (object_ != nullptr) {
-      recycler<T, Policy>::give(object_);
-    }
+    if (object_ != nullptr) recycler<T, Policy>::give(object_);
   }
 
   /// Must not be called after a move from this handle.
@@ -90,9 +88,7 @@ class recycler {
         if (detail::at_thread_end(*cache)) {
           cache->objects.room = Policy::max_objects;
           local_ = &cache->objects;
-          if (local_->keep(object)) {
-            return;
-          }
+          if (local_->keep(object)) return;
         } else {
           ::delete cache;
           local_ = &after_end_;

@@ -63,9 +63,7 @@ template <class T>
 class [[nodiscard("the version may end with the snapshot: give it a name")]] snapshot {
  public:
   ~snapshot() {
-    if (slot_ != nullptr) {
-      detail::unpin(slot_);
-    }
+    if (slot_ != nullptr) detail::unpin(slot_);
   }
   /// Leaves the other one fit only for destruction.
   snapshot(snapshot&& source) noexcept
@@ -161,18 +159,14 @@ class reloadable {
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   void publish(Arguments&&... arguments) {
-    if (!try_publish(std::forward<Arguments>(arguments)...)) {
-      versions_.refuse();
-    }
+    if (!try_publish(std::forward<Arguments>(arguments)...)) versions_.refuse();
   }
   /// Does the same, but returns false when the publish is refused.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard]] bool try_publish(Arguments&&... arguments) {
     auto next = std::make_unique<version>(std::forward<Arguments>(arguments)...);
-    if (versions_.publish(next.get()) != detail::versions::outcome::published) {
-      return false;
-    }
+    if (versions_.publish(next.get()) != detail::versions::outcome::published) return false;
     static_cast<void>(next.release());
     listeners_.notify([this] { return snapshot(); });
     return true;

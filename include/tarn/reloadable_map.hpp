@@ -60,18 +60,14 @@ class reloadable_map {
   reloadable_map& operator=(const reloadable_map&) = delete;
   ~reloadable_map() {
     const auto keys = index_.snapshot();
-    for (const auto& [key, source] : *keys) {
-      values_.retire(source->current);
-    }
+    for (const auto& [key, source] : *keys) values_.retire(source->current);
   }
 
   /// Returns a snapshot of the key's value; nothing if there is none. See reloadable::snapshot().
   std::optional<tarn::snapshot<T>> find(const Key& key) const {
     const auto keys = index_.snapshot();
     const auto position = keys->find(key);
-    if (position == keys->end()) {
-      return std::nullopt;
-    }
+    if (position == keys->end()) return std::nullopt;
     return value_of(*position->second);
   }
   /// Calls `function(value)`, with a const T&, if the key has a value. Returns what the function returns, in a
@@ -83,9 +79,7 @@ class reloadable_map {
     using result = std::invoke_result_t<Function, const T&>;
     const std::optional<tarn::snapshot<T>> now = find(key);
     if constexpr (std::is_void_v<result>) {
-      if (now) {
-        std::invoke(std::forward<Function>(function), **now);
-      }
+      if (now) std::invoke(std::forward<Function>(function), **now);
       return now.has_value();
     } else {
       return now ? std::optional<result>(std::invoke(std::forward<Function>(function), **now)) : std::nullopt;
@@ -121,9 +115,7 @@ class reloadable_map {
     auto next = std::make_unique<version>(std::forward<Arguments>(arguments)...);
     for (;;) {
       if (const auto existing = holder_of(key)) {
-        if (replace(*existing, next, 0)) {
-          return;
-        }
+        if (replace(*existing, next, 0)) return;
         continue;  // it was erased at this moment
       }
       auto added = std::make_shared<holder>();
@@ -132,9 +124,7 @@ class reloadable_map {
       static_cast<void>(next.release());
       bool is_added = false;
       index_.update([&](index& keys) { is_added = keys.try_emplace(key, added).second; });
-      if (is_added) {
-        return;
-      }
+      if (is_added) return;
       next.reset(static_cast<version*>(added->current.exchange(nullptr, std::memory_order_relaxed)));
     }
   }
@@ -155,31 +145,21 @@ class reloadable_map {
           next = std::make_unique<version>(**now);
         }
       }
-      if (next == nullptr) {
-        return false;
-      }
+      if (next == nullptr) return false;
       std::invoke(change, next->value);
-      if (replace(*existing, next, before)) {
-        return true;
-      }
+      if (replace(*existing, next, before)) return true;
     }
   }
   /// Removes the key and its value. Returns false if there was none. Throws std::bad_alloc or publish_refused.
   bool erase(const Key& key) {
     std::shared_ptr<holder> removed_holder;
-    if (holder_of(key) == nullptr) {
-      return false;
-    }
+    if (holder_of(key) == nullptr) return false;
     index_.update([&](index& keys) {
       const auto position = keys.find(key);
       removed_holder = position == keys.end() ? nullptr : position->second;
-      if (removed_holder != nullptr) {
-        keys.erase(position);
-      }
+      if (removed_holder != nullptr) keys.erase(position);
     });
-    if (removed_holder == nullptr) {
-      return false;
-    }
+    if (removed_holder == nullptr) return false;
     // From here on, a reader that found the key in the previous table finds no value.
     values_.retire(removed_holder->current);
     values_.collect();
@@ -208,9 +188,7 @@ class reloadable_map {
     holder(const holder&) = delete;
     holder& operator=(const holder&) = delete;
     ~holder() {  // a value that never became visible
-      if (detail::version_base* const unused = current.load(std::memory_order_relaxed)) {
-        unused->destroy(unused);
-      }
+      if (detail::version_base* const unused = current.load(std::memory_order_relaxed)) unused->destroy(unused);
     }
     detail::current_version current{nullptr};
   };

@@ -26,9 +26,7 @@ template <class Function, class... T>
 auto call_if(bool is_wanted, Function&& function, T&... values) {
   using result = std::invoke_result_t<Function, T&...>;
   if constexpr (std::is_void_v<result>) {
-    if (is_wanted) {
-      std::invoke(std::forward<Function>(function), values...);
-    }
+    if (is_wanted) std::invoke(std::forward<Function>(function), values...);
     return is_wanted;
   } else {
     return is_wanted ? std::optional<result>(std::invoke(std::forward<Function>(function), values...)) : std::nullopt;
@@ -171,9 +169,7 @@ class TARN_CAPABILITY("shared") shared {
       const reader lock(*this, location);
       is_wanted = holds(std::as_const(value_));
     }
-    if (!is_wanted) {
-      return detail::call_if(false, std::forward<Function>(function), value_);
-    }
+    if (!is_wanted) return detail::call_if(false, std::forward<Function>(function), value_);
     const handle lock(*this, location);
     return detail::call_if(holds(std::as_const(value_)), std::forward<Function>(function), value_);
   }
@@ -269,9 +265,7 @@ class TARN_CAPABILITY("shared") shared {
   template <class Predicate>
   bool wait(Predicate& holds, const std::chrono::steady_clock::time_point* deadline,
             const std::source_location& location) const {
-    if (holds(std::as_const(value_))) {
-      return true;
-    }
+    if (holds(std::as_const(value_))) return true;
     waiters_.wake(value_);  // other threads see the changes so far from here on
     watch_.released(this);
     watch_.before(this, location);

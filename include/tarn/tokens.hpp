@@ -41,9 +41,7 @@ class tokens {
   for (;;) {
     const std::size_t end = text.find(separator);
     result.parts_->push_back(text.substr(0, end));
-    if (end == std::string_view::npos) {
-      return result;
-    }
+    if (end == std::string_view::npos) return result;
     text.remove_prefix(end + 1);
   }
 }
@@ -54,15 +52,11 @@ class tokens {
   tokens result;
   for (;;) {
     const std::size_t begin = text.find_first_not_of(separators);
-    if (begin == std::string_view::npos) {
-      return result;
-    }
+    if (begin == std::string_view::npos) return result;
     text.remove_prefix(begin);
     const std::size_t end = text.find_first_of(separators);
     result.parts_->push_back(text.substr(0, end));
-    if (end == std::string_view::npos) {
-      return result;
-    }
+    if (end == std::string_view::npos) return result;
     text.remove_prefix(end);
   }
 }

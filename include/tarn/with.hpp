@@ -112,9 +112,7 @@ template <class Deadline>
 bool lock_together(std::span<any_lock> locks, const std::source_location& location, Deadline deadline) {
   constexpr bool is_timed = !std::is_same_v<Deadline, no_deadline>;
   const std::size_t count = locks.size();
-  if (count == 0) {
-    return true;
-  }
+  if (count == 0) return true;
   // Most calls have two or three locks, for which the general sort takes longer than the locks' own checks.
   const auto is_before = [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); };
   if (count > 4) {
@@ -127,33 +125,21 @@ bool lock_together(std::span<any_lock> locks, const std::source_location& locati
     }
   }
   for (std::size_t index = 1; index < count; ++index) {
-    if (locks[index - 1].object == locks[index].object) {
-      fault_same_twice(locks[index].object, location);
-    }
+    if (locks[index - 1].object == locks[index].object) fault_same_twice(locks[index].object, location);
   }
   for (std::size_t first = 0;;) {
     if constexpr (is_timed) {
-      if (!locks[first].lock_for(deadline - std::chrono::steady_clock::now())) {
-        return false;
-      }
+      if (!locks[first].lock_for(deadline - std::chrono::steady_clock::now())) return false;
     } else {
       locks[first].lock();
     }
     std::size_t tried = 1;
-    while (tried < count && locks[(first + tried) % count].try_lock()) {
-      ++tried;
-    }
-    if (tried == count) {
-      return true;
-    }
+    while (tried < count && locks[(first + tried) % count].try_lock()) ++tried;
+    if (tried == count) return true;
     const std::size_t missing = (first + tried) % count;
-    for (std::size_t offset = 0; offset < tried; ++offset) {
-      locks[(first + offset) % count].unlock();
-    }
+    for (std::size_t offset = 0; offset < tried; ++offset) locks[(first + offset) % count].unlock();
     if constexpr (is_timed) {
-      if (std::chrono::steady_clock::now() >= deadline) {
-        return false;
-      }
+      if (std::chrono::steady_clock::now() >= deadline) return false;
     }
     first = missing;
   }
@@ -234,28 +220,20 @@ class locked_range {
   locked_range& operator=(const locked_range&) = delete;
   ~locked_range() {
     if (is_locked_) {
-      for (Object* const element : objects_) {
-        shared_access::end(*element);
-      }
+      for (Object* const element : objects_) shared_access::end(*element);
     }
   }
 
   void lock(const std::source_location& location) {
-    for (Object* const element : objects_) {
-      shared_access::watch(*element).before(element, location);
-    }
+    for (Object* const element : objects_) shared_access::watch(*element).before(element, location);
     is_locked_ = lock_together(locks_, location, no_deadline());
-    for (Object* const element : objects_) {
-      shared_access::watch(*element).acquired(element, location);
-    }
+    for (Object* const element : objects_) shared_access::watch(*element).acquired(element, location);
   }
   bool try_lock_for(std::chrono::steady_clock::duration longest, const std::source_location& location) {
     const auto deadline = std::chrono::steady_clock::now() + longest;
     is_locked_ = lock_together(locks_, location, deadline);
     if (is_locked_) {
-      for (Object* const element : objects_) {
-        shared_access::watch(*element).acquired_at_once(element, location);
-      }
+      for (Object* const element : objects_) shared_access::watch(*element).acquired_at_once(element, location);
     }
     return is_locked_;
   }

@@ -413,9 +413,7 @@ std::string take_block(std::string_view& bytes, block_kind& kind) {
   if (header.mark != block_mark) throw unreadable("no block where one should begin");
   if (header.packed > bytes.size() - sizeof header) throw unreadable("the file ends inside a block");
   const std::string_view packed = bytes.substr(sizeof header, header.packed);
-  if (header.checksum != checksum_of(header, packed)) {
-    throw unreadable("a block with a wrong checksum");
-  }
+  if (header.checksum != checksum_of(header, packed)) throw unreadable("a block with a wrong checksum");
   if (header.unpacked > largest_block) throw unreadable("a block above the limit");
   std::string content(header.unpacked, '\0');
   const std::size_t size = ZSTD_decompress(content.data(), content.size(), packed.data(), packed.size());

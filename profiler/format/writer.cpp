@@ -100,9 +100,7 @@ void writer::put(block_kind kind, std::string_view content) {
   std::string block(sizeof(block_header) + ZSTD_compressBound(content.size()), '\0');
   const std::size_t packed = ZSTD_compress(block.data() + sizeof(block_header), block.size() - sizeof(block_header),
                                            content.data(), content.size(), compression_level);
-  if (ZSTD_isError(packed) != 0) {
-    throw std::system_error(ENOMEM, std::generic_category(), ZSTD_getErrorName(packed));
-  }
+  if (ZSTD_isError(packed) != 0) throw std::system_error(ENOMEM, std::generic_category(), ZSTD_getErrorName(packed));
   block.resize(sizeof(block_header) + packed);
   block_header header{block_mark, static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(packed),
                       static_cast<std::uint32_t>(content.size()), 0};

@@ -156,9 +156,7 @@ void print_locks_summary(analyse::analysis& analysis) {
              findings.still_waiting == 0
                  ? ""
                  : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
-  if (!findings.has_remedy()) {
-    fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
-  }
+  if (!findings.has_remedy()) fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
 }
 
 void print_locks(analyse::analysis& analysis, std::size_t top) {

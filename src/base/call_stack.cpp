@@ -17,12 +17,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* state) noexcept {
   auto& now = *static_cast<walk*>(state);
   const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
   call_stack& noted = *now.noted;
-  if (address == nullptr) {
-    return _URC_END_OF_STACK;
-  }
-  if (noted.count != 0 || address == now.first) {
-    noted.frames[noted.count++] = address;
-  }
+  if (address == nullptr) return _URC_END_OF_STACK;
+  if (noted.count != 0 || address == now.first) noted.frames[noted.count++] = address;
   return noted.count == call_stack::max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
@@ -36,9 +32,7 @@ void call_stack::note(const void* first) noexcept {
     walk now{this, first};
     _Unwind_Backtrace(visit, &now);
   }
-  if (count == 0) {
-    frames[count++] = first;
-  }
+  if (count == 0) frames[count++] = first;
 }
 
 void call_stack::write_to(int descriptor) const noexcept {

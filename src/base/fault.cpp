@@ -101,9 +101,7 @@ void fault_overrun(const char* entry, const void* pointer, const block_record& b
   append_call(message, entry, pointer);
   message.append("overrun: ").decimal(last - block.bytes).append(may_be_longer ? " or more" : "");
   append_block(message.append(" bytes written past the end of the "), block.bytes);
-  if (block.block != pointer) {
-    message.append(" at ").pointer(block.block);
-  }
+  if (block.block != pointer) message.append(" at ").pointer(block.block);
   append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
   message.append("; the first is byte ").decimal(first);
   die(message, next_step::mend_the_writer);
@@ -175,9 +173,7 @@ void fault_use_after_free(const hardened_record& block, std::size_t offset) noex
   append_block(message.append(" of the "), block.bytes);
   message.append(block.is_exact ? "" : " or fewer").append(" at ").pointer(block.block);
   message.append(" was written after it was freed");
-  if (block.freed_at != nullptr) {
-    append_site(message.append(" at "), block.freed_at);
-  }
+  if (block.freed_at != nullptr) append_site(message.append(" at "), block.freed_at);
   die(message, end_the_use);
 }
 

@@ -7,9 +7,7 @@ namespace tarn::base {
 
 void leak_report::add(std::size_t bytes, const void* site, std::uint32_t thread) noexcept {
   source* entry = sources_;
-  while (entry != sources_ + count_ && (entry->site != site || entry->thread != thread)) {
-    ++entry;
-  }
+  while (entry != sources_ + count_ && (entry->site != site || entry->thread != thread)) ++entry;
   if (entry == sources_ + count_) {
     if (count_ == max_places) {
       entry = &others_;
@@ -25,16 +23,12 @@ void leak_report::add(std::size_t bytes, const void* site, std::uint32_t thread)
 }
 
 void leak_report::print(const char* kind, const char* name, const void* address) noexcept {
-  if (total_.blocks == 0) {
-    return;
-  }
+  if (total_.blocks == 0) return;
   // The places are few, so an insertion sort suffices. It needs neither exceptions nor the C++ runtime.
   for (std::size_t index = 1; index < count_; ++index) {
     const source moved = sources_[index];
     std::size_t target = index;
-    for (; target != 0 && sources_[target - 1].bytes < moved.bytes; --target) {
-      sources_[target] = sources_[target - 1];
-    }
+    for (; target != 0 && sources_[target - 1].bytes < moved.bytes; --target) sources_[target] = sources_[target - 1];
     sources_[target] = moved;
   }
   const auto count = [](text& line, const source& counts) -> text& {
@@ -47,9 +41,7 @@ void leak_report::print(const char* kind, const char* name, const void* address)
     count(message.append("tarn:   "), sources_[index]).append(", allocated at ");
     append_site(message, sources_[index].site).append(" by thread ").decimal(sources_[index].thread).append('\n');
   }
-  if (others_.blocks != 0) {
-    count(message.append("tarn:   "), others_).append(", allocated elsewhere\n");
-  }
+  if (others_.blocks != 0) count(message.append("tarn:   "), others_).append(", allocated elsewhere\n");
   message.write_to(2);
 }
 

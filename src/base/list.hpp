@@ -31,9 +31,7 @@ class list {
   bool is_valid() const noexcept {
     const Element* before = nullptr;
     for (const Element* element = front_; element != nullptr; element = element->next) {
-      if (element->previous != before) {
-        return false;
-      }
+      if (element->previous != before) return false;
       before = element;
     }
     return last_ == before;

@@ -10,12 +10,8 @@ std::string message_of(const std::string& path, std::string_view failed, std::ui
   std::string line;
   line.reserve(path.size() + failed.size() + 80);
   line.append(path).append(": ").append(failed);
-  if (offset != error::nowhere) {
-    line.append(" at offset ").append(std::to_string(offset));
-  }
-  if (reason != nullptr) {
-    line.append(": ").append(reason->message());
-  }
+  if (offset != error::nowhere) line.append(" at offset ").append(std::to_string(offset));
+  if (reason != nullptr) line.append(": ").append(reason->message());
   return line;
 }
 

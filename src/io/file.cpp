@@ -28,9 +28,7 @@ int open_or_throw(const std::string& path, int flags, unsigned mode, std::string
   do {
     open_result = files::open(path.c_str(), flags, mode);
   } while (open_result == -EINTR);
-  if (open_result < 0) {
-    throw error(static_cast<int>(-open_result), path, failure);
-  }
+  if (open_result < 0) throw error(static_cast<int>(-open_result), path, failure);
   return static_cast<int>(open_result);
 }
 
@@ -81,9 +79,7 @@ file& file::operator=(file&& source) noexcept {
 }
 
 file::~file() {
-  if (descriptor_ >= 0 && is_owned_) {
-    files::close(descriptor_);
-  }
+  if (descriptor_ >= 0 && is_owned_) files::close(descriptor_);
 }
 
 std::size_t file::read_some(void* buffer, std::size_t bytes) {

@@ -103,9 +103,7 @@ void mapped_file::check() const {
                 "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there", current_bytes,
                 error::ending::without_reason);
   }
-  if (mapping_->has_faulted()) {
-    throw error(EIO, source_.name(), "could not be read through its mapping");
-  }
+  if (mapping_->has_faulted()) throw error(EIO, source_.name(), "could not be read through its mapping");
 }
 
 void mapped_file::prepare(std::size_t offset, std::size_t bytes) const noexcept {

@@ -104,9 +104,7 @@ void writer::gather(std::span<const std::string_view> parts) {
     write_slow(parts);
     return;
   }
-  if (bytes > room() && bytes <= capacity_) {
-    flush();
-  }
+  if (bytes > room() && bytes <= capacity_) flush();
   if (bytes > room()) {
     for (; parts.size() > max_pieces; parts = parts.subspan(max_pieces)) gather(parts.first(max_pieces));
     gather(parts);

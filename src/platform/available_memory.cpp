@@ -25,9 +25,7 @@ class file_start {
   explicit file_start(path_text& path) noexcept {
     path.append('\0');
     const long file = path.truncated() ? -1 : syscall(SYS_openat, AT_FDCWD, path.view().data(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-      return;
-    }
+    if (file < 0) return;
     const long count = syscall(SYS_read, file, bytes_, sizeof bytes_);
     size_ = count < 0 ? 0 : static_cast<std::size_t>(count);
     syscall(SYS_close, file);
@@ -160,9 +158,7 @@ std::size_t available_memory_below(std::string_view root) noexcept {
     // A line is NUMBER:CONTROLLERS:PATH; version 2 has no controllers here.
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) {
-      continue;
-    }
+    if (second == std::string_view::npos) continue;
     const std::string_view controllers = part_of(line, first + 1, second);
     const std::string_view group = part_of(line, second + 1, line.size());
     if (controllers.empty()) {

@@ -33,9 +33,7 @@ class fork_section {
 
   /// After the fork, in the parent: true if the caller must release the locks.
   [[nodiscard]] bool leave() noexcept {
-    if (!is_mine()) {
-      return false;
-    }
+    if (!is_mine()) return false;
     if (depth_ != 0) {
       --depth_;
       return false;
@@ -47,9 +45,7 @@ class fork_section {
   /// After the fork, in the child: true if the caller must reset the locks. It does that only once: if a handler of a
   /// fork forked, the child needs no lock for the rest of the outer fork.
   [[nodiscard]] bool leave_in_child() noexcept {
-    if (!is_mine()) {
-      return false;
-    }
+    if (!is_mine()) return false;
     depth_ = 0;
     owner_.store(0, std::memory_order_relaxed);
     return true;

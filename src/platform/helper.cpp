@@ -89,18 +89,14 @@ int run(void*) noexcept {
 
 bool start_helper(void (*work)() noexcept) noexcept {
   // acquire: the kernel's store of 0 comes after all that the last helper did on its stack.
-  if (number.load(std::memory_order_acquire) != 0) {
-    return false;
-  }
+  if (number.load(std::memory_order_acquire) != 0) return false;
   const int saved = errno;
   const std::size_t guard = page_bytes();
   const std::size_t variables = variable_bytes();
   const std::size_t bytes = guard + stack_bytes + variables + base::align_up(sizeof(control_block), guard);
   if (memory == nullptr) {
     memory = static_cast<char*>(map(bytes, guard));
-    if (memory == nullptr) {
-      return false;
-    }
+    if (memory == nullptr) return false;
     mprotect(memory, guard, PROT_NONE);
   }
   char* const stack_end = memory + guard + stack_bytes;
@@ -142,13 +138,9 @@ bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
     const pid_t helper = number.load(std::memory_order_acquire);
     pid_t thread = helper != 0 ? helper : last_number.load(std::memory_order_relaxed);
     has_ended = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;
-    if (has_ended && thread != 0) {
-      last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
-    }
+    if (has_ended && thread != 0) last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
     const std::uint64_t now = has_ended || max_ms == 0 ? 0 : now_ms();
-    if (last_ms == 0) {
-      last_ms = now + max_ms;
-    }
+    if (last_ms == 0) last_ms = now + max_ms;
     if (has_ended || now >= last_ms) {
       if (helper == 0 && max_ms != 0) {  // another thread may have the number by now
         last_number.store(0, std::memory_order_relaxed);

@@ -44,9 +44,7 @@ std::size_t page_bytes() noexcept {
 void* map(std::size_t bytes, std::size_t alignment) noexcept {
   const base::errno_kept keep;
   void* const start = mapping::make(counters, bytes, alignment, nullptr);
-  if (start != nullptr) {
-    counters.mapped(bytes);
-  }
+  if (start != nullptr) counters.mapped(bytes);
   return start;
 }
 
@@ -65,9 +63,7 @@ void give_addresses(void* start, std::size_t bytes) noexcept {
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const base::errno_kept keep;
-  if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
-    return false;
-  }
+  if (!mapping::resize(counters, start, old_bytes, new_bytes)) return false;
   counters.mapped(new_bytes);
   counters.unmapped(old_bytes);
   return true;
@@ -83,9 +79,7 @@ bool move(void* start, std::size_t bytes, void* target, std::size_t target_bytes
 bool move_part(void* start, std::size_t bytes, void* target, std::size_t target_bytes) noexcept {
   const base::errno_kept keep;
   const bool was_moved = mapping::move_part(counters, start, bytes, target, target_bytes);
-  if (!was_moved) {
-    counters.unmapped(target_bytes);
-  }
+  if (!was_moved) counters.unmapped(target_bytes);
   return was_moved;
 }
 
@@ -96,18 +90,14 @@ void* reserve(std::size_t bytes) noexcept {
 
 bool make_writable(void* start, std::size_t bytes) noexcept {
   const base::errno_kept keep;
-  if (!mapping::open(counters, start, bytes)) {
-    return false;
-  }
+  if (!mapping::open(counters, start, bytes)) return false;
   counters.mapped(bytes);
   return true;
 }
 
 bool make_inaccessible(void* start, std::size_t bytes) noexcept {
   const base::errno_kept keep;
-  if (!mapping::close(counters, start, bytes)) {
-    return false;
-  }
+  if (!mapping::close(counters, start, bytes)) return false;
   counters.unmapped(bytes);
   return true;
 }
@@ -129,18 +119,12 @@ bool prefault(void* start, std::size_t bytes) noexcept {
   const base::errno_kept keep;
 #ifdef MADV_POPULATE_WRITE
   call_counters::count(counters.madvise);
-  if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) {
-    return true;
-  }
-  if (errno == ENOMEM) {
-    return false;
-  }
+  if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return true;
+  if (errno == ENOMEM) return false;
 #endif
   // Kernels before 5.14 lack MADV_POPULATE_WRITE. Writing back the byte that was read keeps the content.
   volatile char* const bytes_of = static_cast<volatile char*>(start);
-  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
-    bytes_of[offset] = bytes_of[offset];
-  }
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) bytes_of[offset] = bytes_of[offset];
   return true;
 }
 

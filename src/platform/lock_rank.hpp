@@ -52,9 +52,7 @@ class held_locks {
     ++locks_for_fork_;
   }
   static void released_after_fork() noexcept {
-    if (--locks_for_fork_ == 0) {
-      last_for_fork_ = lock_rank::isolated;
-    }
+    if (--locks_for_fork_ == 0) last_for_fork_ = lock_rank::isolated;
   }
   /// The calling thread's, for platform/helper.cpp; null where there is none.
   static const void* storage() noexcept { return &ranks_; }

@@ -49,21 +49,15 @@ bool protect(call_counters& counters, void* start, std::size_t bytes) noexcept {
 // Maps inaccessible address space for `bytes` at `alignment` and its guards. Returns the start of the lower guard.
 char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   const std::size_t slack = alignment - page_bytes();
-  if (bytes > SIZE_MAX / 2 || slack > SIZE_MAX / 4) {
-    return nullptr;
-  }
+  if (bytes > SIZE_MAX / 2 || slack > SIZE_MAX / 4) return nullptr;
   const std::size_t whole = bytes + 2 * guard_bytes;
   if (alignment <= guard_bytes) {  // mappings of such sizes keep each other aligned
     char* const start = map_inaccessible(counters, whole, wish);
-    if (start == nullptr || base::is_aligned(start + guard_bytes, alignment)) {
-      return start;
-    }
+    if (start == nullptr || base::is_aligned(start + guard_bytes, alignment)) return start;
     unmap_range(counters, start, start + whole);
   }
   char* const start = map_inaccessible(counters, whole + slack, wish);
-  if (start == nullptr) {
-    return nullptr;
-  }
+  if (start == nullptr) return nullptr;
   char* const aligned_start = base::align_up(start + guard_bytes, alignment) - guard_bytes;
   unmap_range(counters, start, aligned_start);
   unmap_range(counters, aligned_start + whole, start + whole + slack);
@@ -84,9 +78,7 @@ void unmap_guards(call_counters& counters, char* start, std::size_t bytes) noexc
 
 void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   char* const outer = map_with_guards(counters, bytes, alignment, wish);
-  if (outer == nullptr) {
-    return nullptr;
-  }
+  if (outer == nullptr) return nullptr;
   // If the process has as many mappings as the kernel allows, a mapping cannot be split into three, but one without
   // guards can still be made.
   const bool is_guarded = counters.mappings.fetch_add(1, std::memory_order_relaxed) < max_guarded;
@@ -126,15 +118,11 @@ bool keeps_addresses_of_moved_pages(call_counters& counters) noexcept {
   static constinit std::atomic<answer> known_answer{unknown};
   // relaxed: each thread that still reads `unknown` finds the same answer.
   const answer earlier = known_answer.load(std::memory_order_relaxed);
-  if (earlier != unknown) {
-    return earlier == yes;
-  }
+  if (earlier != unknown) return earlier == yes;
   // The page lies between inaccessible ones, so that it does not join a mapping of the program.
   const std::size_t bytes = page_bytes();
   char* const outer = map_inaccessible(counters, 3 * bytes, nullptr);
-  if (outer == nullptr) {
-    return false;
-  }
+  if (outer == nullptr) return false;
   char* const page = outer + bytes;
   void* moved = MAP_FAILED;
   if (protect(counters, page, bytes)) {
@@ -165,9 +153,7 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
     // map something there.
     call_counters::count(counters.mremap);
     const std::size_t growth = new_bytes - old_bytes;
-    if (mremap(old_end, guard_bytes, guard_bytes + growth, 0) == MAP_FAILED) {
-      return false;
-    }
+    if (mremap(old_end, guard_bytes, guard_bytes + growth, 0) == MAP_FAILED) return false;
     if (!protect(counters, old_end, growth)) {
       unmap_range(counters, old_end + guard_bytes, new_end + guard_bytes);
       return false;
@@ -176,9 +162,7 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
   }
   // Maps a new guard over the first bytes that are cut off, which also drops their pages.
   call_counters::count(counters.mmap);
-  if (mmap(new_end, guard_bytes, PROT_NONE, anonymous | MAP_FIXED, -1, 0) == MAP_FAILED) {
-    return false;
-  }
+  if (mmap(new_end, guard_bytes, PROT_NONE, anonymous | MAP_FIXED, -1, 0) == MAP_FAILED) return false;
   if (new_end + guard_bytes < old_end + guard_bytes) {
     unmap_range(counters, new_end + guard_bytes, old_end + guard_bytes);
   }
@@ -214,9 +198,7 @@ bool move_part(call_counters& counters, void* start, std::size_t bytes, void* ta
     return false;
   }
   call_counters::count(counters.mremap);
-  if (mremap(temporary, bytes, target_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED) {
-    return true;
-  }
+  if (mremap(temporary, bytes, target_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED) return true;
   const int error = errno;
   std::memcpy(start, temporary, bytes);
   unmap_range(counters, static_cast<char*>(temporary), static_cast<char*>(temporary) + bytes);
@@ -226,14 +208,10 @@ bool move_part(call_counters& counters, void* start, std::size_t bytes, void* ta
 
 void* reserve(call_counters& counters, std::size_t bytes) noexcept {
   char* const usual = map_inaccessible(counters, bytes, nullptr);
-  if (usual == nullptr) {
-    return nullptr;
-  }
+  if (usual == nullptr) return nullptr;
   const std::uintptr_t distance = (1 + random_number() % (max_distance / page_bytes())) * page_bytes();
   const auto address = reinterpret_cast<std::uintptr_t>(usual);
-  if (distance >= address) {
-    return usual;
-  }
+  if (distance >= address) return usual;
   char* const distant = map_inaccessible(counters, bytes, reinterpret_cast<void*>(address - distance));
   if (distant == nullptr) {
     return usual;  // a limit on address space

@@ -63,9 +63,7 @@ class mutex : public spin_mutex {
   }
   /// Resets in the child, where no other thread lives.
   void reset() noexcept {
-    if (forking_.exchange(0, std::memory_order_relaxed) != 0) {
-      held_locks::released_after_fork();
-    }
+    if (forking_.exchange(0, std::memory_order_relaxed) != 0) held_locks::released_after_fork();
     state_.store(open, std::memory_order_relaxed);
   }
 

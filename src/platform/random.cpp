@@ -71,9 +71,7 @@ std::uint64_t keyed_hash(const std::uint64_t (&key)[2], const void* data, std::s
 std::uint64_t random_number_without_getrandom() noexcept {
   static constinit std::atomic<std::uint64_t> calls{0};
   std::uint64_t key[2] = {0x243f6a8885a308d3, 0x13198a2e03707344};
-  if (const auto* const seed = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
-    std::memcpy(key, seed, sizeof key);
-  }
+  if (const auto* const seed = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) std::memcpy(key, seed, sizeof key);
   // The numbers of the call and of the process make the results differ. The times and the address of the stack add some
   // entropy.
   const std::uint64_t message[] = {calls.fetch_add(1, std::memory_order_relaxed), static_cast<std::uint64_t>(getpid()),

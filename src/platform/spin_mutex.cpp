@@ -32,9 +32,7 @@ void spin_mutex::lock_contended() noexcept {
     pause();
   }
   // The word is `contended` from here on: a thread may sleep, and unlock must wake it.
-  while (state_.exchange(contended, std::memory_order_acquire) != open) {
-    platform::wait(word(state_), contended);
-  }
+  while (state_.exchange(contended, std::memory_order_acquire) != open) platform::wait(word(state_), contended);
   platform::note_acquire(&state_);
 }
 

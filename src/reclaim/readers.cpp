@@ -108,9 +108,7 @@ void before_fork() noexcept {
   forking_thread = platform::thread_number();
 }
 void after_fork_in_parent() noexcept {
-  if (forking.leave()) {
-    lock.unlock_after_fork();
-  }
+  if (forking.leave()) lock.unlock_after_fork();
 }
 
 // Of the parent's readers the child has only the forking thread, which has a new number. The slots of the other threads
@@ -130,18 +128,14 @@ void after_fork_in_child() noexcept {
       continue;
     }
     for (reader_slot& slot : block->slots) {
-      if (slot.load(std::memory_order_relaxed) == &detail::unusable) {
-        slot.store(nullptr, std::memory_order_relaxed);
-      }
+      if (slot.load(std::memory_order_relaxed) == &detail::unusable) slot.store(nullptr, std::memory_order_relaxed);
     }
     block->thread.store(0, std::memory_order_relaxed);
     block->state.store(block_state::left, std::memory_order_relaxed);
     left.put_last(*block);
   }
   forking_thread = platform::thread_number();  // for the rest of an outer fork
-  if (forking.leave_in_child()) {
-    lock.reset();
-  }
+  if (forking.leave_in_child()) lock.reset();
 }
 
 // Registers at load, because a fork that has already begun ignores handlers that are registered later: its child would
@@ -151,24 +145,18 @@ void after_fork_in_child() noexcept {
 // 5 to 50 ms, for which all first readers would wait behind the lock.
 [[gnu::constructor]] void register_at_load() noexcept {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  if (platform::is_only_thread()) {
-    prepare_readers();
-  }
+  if (platform::is_only_thread()) prepare_readers();
 }
 
 // Tries a barrier: a filter of system calls may refuse it although the process is registered.
 void learn_barrier() noexcept {
-  if (kind == barrier::unknown) {
-    kind = platform::barrier_in_all_threads() ? barrier::works : barrier::refused;
-  }
+  if (kind == barrier::unknown) kind = platform::barrier_in_all_threads() ? barrier::works : barrier::refused;
 }
 
 reader_block* fresh_block() noexcept {
   if (unused_count == 0) {
     void* const page = platform::map(platform::page_bytes(), platform::page_bytes());
-    if (page == nullptr) {
-      return nullptr;
-    }
+    if (page == nullptr) return nullptr;
     unused = static_cast<reader_block*>(page);
     unused_count = platform::page_bytes() / sizeof(reader_block);
   }
@@ -186,15 +174,11 @@ reader_block& take_block(block_state new_state) {
   const platform::locked hold(lock);
   learn_barrier();
   reader_block* block = take_left_block(max_examined);
-  if (block == nullptr) {
-    block = fresh_block();
-  }
+  if (block == nullptr) block = fresh_block();
   if (block == nullptr) {  // without memory, the search may take long
     block = take_left_block(block_count);
   }
-  if (block == nullptr) {
-    throw std::bad_alloc();
-  }
+  if (block == nullptr) throw std::bad_alloc();
   if (new_state == block_state::left) {  // any thread may take the block when its slots are empty
     block->slots[0].store(&detail::unusable, std::memory_order_relaxed);
     left.put_first(*block);
@@ -233,9 +217,7 @@ void register_thread() {
 reader_slot& empty_slot() {
   if (own_block != nullptr) {
     for (reader_slot& slot : own_block->slots) {
-      if (slot.load(std::memory_order_relaxed) == nullptr) {
-        return slot;
-      }
+      if (slot.load(std::memory_order_relaxed) == nullptr) return slot;
     }
   }
   return take_block(block_state::left).slots[0];
@@ -246,9 +228,7 @@ reader_slot& empty_slot() {
 bool reader_block::is_quiescent() const noexcept {
   for (const reader_slot& slot : slots) {
     // acquire: the thread that emptied the slot no longer uses the version that it read.
-    if (slot.load(std::memory_order_acquire) != nullptr) {
-      return false;
-    }
+    if (slot.load(std::memory_order_acquire) != nullptr) return false;
     platform::note_acquire(&slot);
   }
   return true;
@@ -256,9 +236,7 @@ bool reader_block::is_quiescent() const noexcept {
 
 void prepare_readers() noexcept {
   static constinit std::atomic<bool> is_prepared{false};
-  if (!is_prepared.exchange(true, std::memory_order_relaxed)) {
-    static_cast<void>(platform::prepare_barriers());
-  }
+  if (!is_prepared.exchange(true, std::memory_order_relaxed)) static_cast<void>(platform::prepare_barriers());
 }
 
 platform::mutex& writers_lock() noexcept { return lock; }
@@ -275,9 +253,7 @@ std::size_t reading_threads() noexcept {
 // The program may later install a filter of system calls that refuses the barrier, and that cannot be removed. Readers
 // then still use no fence, so an empty slot no longer proves that nobody reads.
 bool synchronise_with_readers() noexcept {
-  if (kind == barrier::works && !has_lost_barrier) {
-    has_lost_barrier = !platform::barrier_in_all_threads();
-  }
+  if (kind == barrier::works && !has_lost_barrier) has_lost_barrier = !platform::barrier_in_all_threads();
   return !has_lost_barrier;
 }
 bool is_barrier_lost() noexcept { return has_lost_barrier; }
@@ -302,13 +278,9 @@ pinned_version pin_again(reader_slot& slot, const current_version& current) noex
 }
 
 pinned_version pin_slow(const current_version& current) {
-  if (reclaim::own_block == nullptr) {
-    reclaim::register_thread();
-  }
+  if (reclaim::own_block == nullptr) reclaim::register_thread();
   reader_slot& slot = reclaim::empty_slot();
-  if (reclaim::kind == reclaim::barrier::works) {
-    return pin_again(slot, current);
-  }
+  if (reclaim::kind == reclaim::barrier::works) return pin_again(slot, current);
   platform::note_release(&slot);
   const version_base* version = current.load(std::memory_order_relaxed);
   for (;;) {

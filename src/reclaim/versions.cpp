@@ -28,9 +28,7 @@ void for_each_read(Each visit) {
       // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
       const version_base* const read = slot.load(std::memory_order_seq_cst);
       platform::note_acquire(&slot);
-      if (read != nullptr) {
-        visit(read, *block, slot);
-      }
+      if (read != nullptr) visit(read, *block, slot);
     }
   }
 }
@@ -39,9 +37,7 @@ void for_each_read(Each visit) {
                                    std::uint32_t thread) noexcept {
   base::text_buffer<512> message;
   message.append("tarn: ").append(kind);
-  if (name != nullptr) {
-    message.append(" \"").escaped(name).append("\" at ").pointer(object);
-  }
+  if (name != nullptr) message.append(" \"").escaped(name).append("\" at ").pointer(object);
   message.append(" ends while version ").decimal(version).append(" is read by ");
   platform::append_thread(message, thread);
   message.append('\n').write_to(2);
@@ -73,9 +69,7 @@ versions::~versions() {
       });
       if (reclaim::is_barrier_lost()) {  // the versions were kept for possible readers; at destruction there may be
                                          // none
-        for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
-          retired->is_read = false;
-        }
+        for (version_base* retired = retired_; retired != nullptr; retired = retired->next) retired->is_read = false;
         unread = unlink_unread();
       }
     }  // the rest is never freed: a snapshot of the parent process may be in use
@@ -94,18 +88,14 @@ bool versions::has_room() const noexcept {
 // Returns the versions that nobody reads. The caller holds the lock, and destroys the result after releasing it,
 // because T's destructor may run any code.
 version_base* versions::take_unread() noexcept {
-  if (retired_ == nullptr || !reclaim::synchronise_with_readers()) {
-    return nullptr;
-  }
+  if (retired_ == nullptr || !reclaim::synchronise_with_readers()) return nullptr;
   for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
     retired->is_read = false;
     retired->is_inherited = false;
   }
   for_each_read([&](const version_base* read, const reclaim::reader_block& block, reader_slot& slot) {
     for (version_base* retired = retired_; retired != nullptr; retired = retired->next) {
-      if (retired != read) {
-        continue;
-      }
+      if (retired != read) continue;
       if (!block.is_inherited()) {
         retired->is_read = true;
       } else if (give_ == nullptr) {
@@ -154,9 +144,7 @@ void versions::add_retired(version_base* version) noexcept {
 void versions::retire(current_version& target) noexcept {
   const platform::locked hold(reclaim::writers_lock());
   // seq_cst: see pin_slow.
-  if (version_base* const version = target.exchange(nullptr, std::memory_order_seq_cst)) {
-    add_retired(version);
-  }
+  if (version_base* const version = target.exchange(nullptr, std::memory_order_seq_cst)) add_retired(version);
 }
 
 void versions::assign_number(version_base& first) noexcept {
@@ -171,27 +159,19 @@ versions::outcome versions::replace(current_version& target, version_base* next,
   {
     const platform::locked hold(reclaim::writers_lock());
     const version_base* const before = target.load(std::memory_order_relaxed);
-    if (before == nullptr || (expected != 0 && expected != before->number)) {
-      return outcome::changed;
-    }
-    if (!has_room()) {
-      unread = take_unread();
-    }
+    if (before == nullptr || (expected != 0 && expected != before->number)) return outcome::changed;
+    if (!has_room()) unread = take_unread();
     if (has_room()) {
       next->number = number_.load(std::memory_order_relaxed) + 1;
       // seq_cst: see pin_slow. It also releases: a thread that finds the version sees it complete.
       platform::note_release(&target);
       version_base* const old = target.exchange(next, std::memory_order_seq_cst);
       number_.store(next->number, std::memory_order_release);
-      if (give_ != nullptr) {
-        give_(*next, *old);
-      }
+      if (give_ != nullptr) give_(*next, *old);
       add_retired(old);
       version_base* const freed_later = take_unread();
       version_base** end = &unread;
-      while (*end != nullptr) {
-        end = &(*end)->next;
-      }
+      while (*end != nullptr) end = &(*end)->next;
       *end = freed_later;
       result = outcome::published;
     }
@@ -214,9 +194,7 @@ std::size_t versions::collect() noexcept {
 
 bool versions::wait_for_readers(std::chrono::steady_clock::time_point deadline) noexcept {
   while (collect() != 0) {
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return false;
-    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
     platform::sleep_ms(1);
   }
   return true;

@@ -22,9 +22,7 @@ namespace {
 // kernel refuses, the thread keeps all of them.
 void bind_to_processor(unsigned number) noexcept {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) {
-    return;
-  }
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) return;
   unsigned before = number % static_cast<unsigned>(CPU_COUNT(&allowed));
   for (unsigned processor = 0; processor < CPU_SETSIZE; ++processor) {
     if (CPU_ISSET(processor, &allowed) && before-- == 0) {
@@ -81,9 +79,7 @@ std::string text_of(const std::exception& handled) {
 }
 
 int application_inside::run() {
-  if (std::exchange(has_run_, true)) {
-    throw std::logic_error("tarn::application: run() can be called only once");
-  }
+  if (std::exchange(has_run_, true)) throw std::logic_error("tarn::application: run() can be called only once");
   if (const auto reason = missing_descriptor()) {
     say("not started: ", *reason);
     return static_cast<int>(application_end::not_started);
@@ -125,38 +121,28 @@ int application_inside::run() {
 
 std::optional<std::string> application_inside::missing_descriptor() const {
   for (const owned_descriptor* const descriptor : {&signals_, &wake_, &stop_, &manager_}) {
-    if (descriptor->error() != 0) {
-      return text_of_missing(descriptor->call(), descriptor->error());
-    }
+    if (descriptor->error() != 0) return text_of_missing(descriptor->call(), descriptor->error());
   }
   return std::nullopt;
 }
 
 int application_inside::run_workers() {
-  if (!start()) {
-    return static_cast<int>(application_end::not_started);
-  }
+  if (!start()) return static_cast<int>(application_end::not_started);
   tell_manager("READY=1");
   for (;;) {
     advance();
     if (std::exchange(must_call_on_stop_, false) && on_stop) {
-      if (const auto reason = run_watched("on_stop", on_stop)) {
-        say("on_stop threw: ", *reason);
-      }
+      if (const auto reason = run_watched("on_stop", on_stop)) say("on_stop threw: ", *reason);
       continue;  // requests during the callback woke only the watchdog, so check again
     }
     if (is_reload_requested_.exchange(false, std::memory_order_relaxed)) {
       do_reload();
       continue;
     }
-    if (all_ended()) {
-      break;
-    }
+    if (all_ended()) break;
     take_requests(beat(ms_to_deadline()));
   }
-  for (const auto& member : workers_) {
-    member->thread.join();
-  }
+  for (const auto& member : workers_) member->thread.join();
   return static_cast<int>(any_failed() ? application_end::worker_failed : application_end::stopped);
 }
 
@@ -165,9 +151,7 @@ void application_inside::advance() {
   const bool is_working = stage() == stop_stage::working;
   const bool is_late = !is_working && clock::now() >= deadline_;
   const bool has_failed = is_parent() ? has_start_failed_ : any_failed();
-  if (stop_asked_.exchange(0, std::memory_order_relaxed) == 0 && !is_late && !(has_failed && is_working)) {
-    return;
-  }
+  if (stop_asked_.exchange(0, std::memory_order_relaxed) == 0 && !is_late && !(has_failed && is_working)) return;
   if (is_parent()) {
     next_stage_of_processes();
   } else {
@@ -199,9 +183,7 @@ void application_inside::take_requests(int timeout_ms) {
       stop_asked_.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  if (is_child()) {
-    hear_parent();
-  }
+  if (is_child()) hear_parent();
 }
 
 // Returns false when the reload failed.
@@ -213,9 +195,7 @@ bool application_inside::do_reload() {
   if (reload) {
     tell_manager_of_reload();
     const auto reason = run_watched("on_reload", reload);
-    if (stage() == stop_stage::working) {
-      tell_manager("READY=1");
-    }
+    if (stage() == stop_stage::working) tell_manager("READY=1");
     if (reason) {
       say("reload failed: ", *reason);
       return false;
@@ -226,29 +206,21 @@ bool application_inside::do_reload() {
 
 void application_inside::next_stage() {
   if (stage() == stop_stage::hurrying) {
-    if (clock::now() >= deadline_ && (callback_ != nullptr || !all_ended())) {
-      leave_without_workers();
-    }
+    if (clock::now() >= deadline_ && (callback_ != nullptr || !all_ended())) leave_without_workers();
     return;  // a further signal has no effect
   }
   const bool is_first = stage() == stop_stage::working;
-  if (is_first) {
-    tell_manager("STOPPING=1");
-  }
+  if (is_first) tell_manager("STOPPING=1");
   // release: workers that see the new stage also see everything that led to the stop.
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
   deadline_ = clock::now() + (is_first ? options_.stop_after : options_.end_after);
   stop_.signal();
-  for (const auto& member : workers_) {
-    member->shut_down_sockets();
-  }
+  for (const auto& member : workers_) member->shut_down_sockets();
   must_call_on_stop_ = must_call_on_stop_ || is_first;
 }
 
 void application_inside::leave_without_workers() {
-  if (callback_ != nullptr) {
-    say(callback_, " did not return");
-  }
+  if (callback_ != nullptr) say(callback_, " did not return");
   for (const auto& member : workers_) {
     if (member->has_ended.load(std::memory_order_acquire)) {
       member->thread.detach();  // joining could wait for a destructor of its thread
@@ -292,13 +264,9 @@ bool application_inside::start() {
     gate_ = reason.empty() ? gate::open : gate::off;
   }
   changed_.notify_all();
-  if (reason.empty()) {
-    return true;
-  }
+  if (reason.empty()) return true;
   for (const auto& member : workers_) {
-    if (member->thread.joinable()) {
-      member->thread.join();
-    }
+    if (member->thread.joinable()) member->thread.join();
   }
   line message;
   begin(message).append("not started: worker ").decimal(failed_number).append(" of ");
@@ -317,9 +285,7 @@ void application_inside::body(worker_inside& me) {
   pthread_setname_np(pthread_self(), name.view().data());
   me.thread_number.store(platform::thread_number(), std::memory_order_relaxed);
 
-  if (options_.binds_workers) {
-    bind_to_processor(me.number);
-  }
+  if (options_.binds_workers) bind_to_processor(me.number);
 
   std::optional<tarn::heap> heap;
   std::optional<scoped_current> current;
@@ -339,9 +305,7 @@ void application_inside::body(worker_inside& me) {
     }
     changed_.notify_all();
     changed_.wait(hold, [&] { return gate_ != gate::shut; });
-    if (gate_ == gate::off) {
-      return;
-    }
+    if (gate_ == gate::off) return;
   }
   // Also runs when the function of the program calls pthread_exit, or the thread is cancelled.
   struct at_end {
@@ -364,9 +328,7 @@ void application_inside::body(worker_inside& me) {
       application.wake_.signal();
     }
   } last{*this, me, heap, current, {}};
-  if (heap) {
-    current.emplace(*heap);
-  }
+  if (heap) current.emplace(*heap);
   last.failed = !work_until_the_end(me);
 }
 
@@ -375,17 +337,13 @@ bool application_inside::work_until_the_end(worker_inside& me) {
   worker handle(me);
   for (unsigned restarts = 0;; ++restarts) {
     const auto reason = text_of_exception([&] { work(handle); });
-    if (!reason) {
-      return true;
-    }
+    if (!reason) return true;
     const bool is_restarted = restarts < options_.restarts && !handle.stopping();
     line message;
     begin(message).append("worker ").decimal(me.number).append(" threw");
     message.append(is_restarted ? ", and starts again: " : ": ").escaped(*reason, 512);
     end(message);
-    if (!is_restarted) {
-      return false;
-    }
+    if (!is_restarted) return false;
     pollfd stop{me.stop_descriptor, POLLIN, 0};
     poll(&stop, 1, static_cast<int>(10u << std::min(restarts, 7u)));  // 10 ms, 20 ms … 1.28 s
     if (handle.stopping()) {

@@ -65,9 +65,7 @@ class blocked_signals {
   /// With `has_children`, it also blocks SIGCHLD.
   explicit blocked_signals(bool has_children) {
     sigemptyset(&blocked_);
-    for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
-      sigaddset(&blocked_, number);
-    }
+    for (const int number : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&blocked_, number);
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &pipe_before_);
@@ -167,9 +165,7 @@ class application_inside {
   // Each message is one line on standard error.
   line& begin(line& message) const noexcept {
     message.append("tarn: application \"").escaped(options_.name).append("\": ");
-    if (own_number_) {
-      message.append("process ").decimal(*own_number_).append(": ");
-    }
+    if (own_number_) message.append("process ").decimal(*own_number_).append(": ");
     return message;
   }
   static void end(line& message) noexcept { message.append('\n').write_to(2); }

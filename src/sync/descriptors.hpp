@@ -56,9 +56,7 @@ class owned_descriptor {
 
  private:
   void close_it() const noexcept {
-    if (number_ >= 0) {
-      close(number_);
-    }
+    if (number_ >= 0) close(number_);
   }
 
   const char* call_ = "";

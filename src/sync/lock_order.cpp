@@ -94,9 +94,7 @@ class lock_order {
     const platform::locked hold(mutex_);
     const auto locks = of_coroutines_.find(left.coroutine_);
     std::erase_if(locks->second, [&](const held_lock& candidate) { return candidate.watch == &left; });
-    if (locks->second.empty()) {
-      of_coroutines_.erase(locks);
-    }
+    if (locks->second.empty()) of_coroutines_.erase(locks);
     left.coroutine_ = nullptr;
   }
 
@@ -113,12 +111,8 @@ class lock_order {
   void forget(lock_watch& watch) {
     const platform::locked hold(mutex_);
     const auto entry = nodes_.find(watch.id_);
-    for (const auto& [after, pair] : entry->second.after) {
-      nodes_[after].before.erase(watch.id_);
-    }
-    for (const std::uint64_t before : entry->second.before) {
-      nodes_[before].after.erase(watch.id_);
-    }
+    for (const auto& [after, pair] : entry->second.after) nodes_[after].before.erase(watch.id_);
+    for (const std::uint64_t before : entry->second.before) nodes_[before].after.erase(watch.id_);
     nodes_.erase(entry);
   }
 
@@ -143,29 +137,21 @@ class lock_order {
     }
   }
   void after_fork_in_parent() noexcept {
-    if (forking_.leave()) {
-      mutex_.unlock_after_fork();
-    }
+    if (forking_.leave()) mutex_.unlock_after_fork();
   }
   void after_fork_in_child() noexcept {
-    if (forking_.leave_in_child()) {
-      mutex_.reset();
-    }
+    if (forking_.leave_in_child()) mutex_.reset();
   }
 
   std::uint64_t id_of(lock_watch& watch) {
-    if (watch.id_ == 0) {
-      watch.id_ = ++last_;
-    }
+    if (watch.id_ == 0) watch.id_ = ++last_;
     return watch.id_;
   }
 
   // The caller holds the mutex.
   void add(const held_lock& earlier, lock_watch& next, const lock_site& site) {
     const std::uint64_t held_id = id_of(*earlier.watch), wanted_id = id_of(next);
-    if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{earlier.site, site}).second) {
-      return;
-    }
+    if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{earlier.site, site}).second) return;
     nodes_[wanted_id].before.insert(held_id);
     if (std::vector<lock_pair> way = path(wanted_id, held_id); !way.empty()) {
       fault_lock_order({earlier.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
@@ -180,9 +166,7 @@ class lock_order {
       const std::uint64_t visited = open.front();
       open.pop_front();
       for (const auto& [next, pair] : nodes_[visited].after) {
-        if (came_from.try_emplace(next, visited).second) {
-          open.push_back(next);
-        }
+        if (came_from.try_emplace(next, visited).second) open.push_back(next);
       }
     }
     std::vector<lock_pair> way;
@@ -219,9 +203,7 @@ lock_watch::~lock_watch() {
 void lock_watch::before(const void* object, const std::source_location& location) {
   object_.store(object, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  if (thread_locks.is_busy) {
-    return;
-  }
+  if (thread_locks.is_busy) return;
   const lock_site site{object, name_, level_, location};
   for (std::size_t index = 0; index < thread_locks.count; ++index) {
     lock_order::check(thread_locks.locks[index], *this, site);
@@ -245,24 +227,18 @@ void lock_watch::acquired(const void* object, const std::source_location& locati
   holders_.fetch_add(1, std::memory_order_relaxed);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
-  if (thread_locks.is_busy) {
-    return;
-  }
+  if (thread_locks.is_busy) return;
   if (thread_locks.count == held_locks::limit) {
     ++thread_locks.unseen;
     return;
   }
-  if (!last_look.is_arranged) {
-    last_look.is_arranged = at_thread_end(last_look);
-  }
+  if (!last_look.is_arranged) last_look.is_arranged = at_thread_end(last_look);
   thread_locks.locks[thread_locks.count++] = held_lock{this, {object, name_, level_, location}};
 }
 
 void lock_watch::released(const void* object) noexcept {
   holders_.fetch_sub(1, std::memory_order_relaxed);
-  if (thread_locks.is_busy) {
-    return;
-  }
+  if (thread_locks.is_busy) return;
   for (std::size_t index = thread_locks.count; index != 0; --index) {
     if (thread_locks.locks[index - 1].watch == this) {
       std::move(thread_locks.locks + index, thread_locks.locks + thread_locks.count, thread_locks.locks + index - 1);
@@ -270,9 +246,7 @@ void lock_watch::released(const void* object) noexcept {
       return;
     }
   }
-  if (thread_locks.unseen == 0) {
-    sync::fault_not_the_holder(object, name_);
-  }
+  if (thread_locks.unseen == 0) sync::fault_not_the_holder(object, name_);
   --thread_locks.unseen;
 }
 
@@ -296,15 +270,11 @@ void lock_watch::acquired_in_coroutine(const void* coroutine, const void* object
 }
 
 void lock_watch::left_coroutine() noexcept {
-  if (coroutine_ != nullptr) {
-    lock_order::the().leave_coroutine(*this);
-  }
+  if (coroutine_ != nullptr) lock_order::the().leave_coroutine(*this);
 }
 
 void check_nothing_is_held(const void* waiting_object, const std::source_location& location) noexcept {
-  if (thread_locks.count != 0) {
-    sync::fault_suspended_while_held(thread_locks.locks[0].site, waiting_object, location);
-  }
+  if (thread_locks.count != 0) sync::fault_suspended_while_held(thread_locks.locks[0].site, waiting_object, location);
 }
 void fault_async_destroyed(const void* object) noexcept { sync::fault_async_destroyed(object); }
 

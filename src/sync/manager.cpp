@@ -5,9 +5,7 @@
 namespace tarn::detail {
 
 void application_inside::tell_manager(std::string_view lines) const noexcept {
-  if (!is_child()) {
-    service_manager::send(manager_.number(), lines);
-  }
+  if (!is_child()) service_manager::send(manager_.number(), lines);
 }
 
 void application_inside::tell_manager_of_reload() const noexcept {
@@ -18,9 +16,7 @@ void application_inside::tell_manager_of_reload() const noexcept {
 }
 
 int application_inside::beat(int timeout_ms) noexcept {
-  if (beat_every_.count() == 0 || is_child()) {
-    return timeout_ms;
-  }
+  if (beat_every_.count() == 0 || is_child()) return timeout_ms;
   if (clock::now() >= next_beat_) {
     tell_manager("WATCHDOG=1");
     next_beat_ = clock::now() + beat_every_;

@@ -57,14 +57,10 @@ int application_inside::run_processes() {
     return static_cast<int>(application_end::not_started);
   }
   processes_.resize(options_.processes);
-  for (unsigned number = 0; number < options_.processes; ++number) {
-    processes_[number].number = number;
-  }
+  for (unsigned number = 0; number < options_.processes; ++number) processes_[number].number = number;
   bool is_ready = false;
   for (;;) {
-    for (process& child : processes_) {
-      look_after(child);
-    }
+    for (process& child : processes_) look_after(child);
     if (!is_ready &&
         std::all_of(processes_.begin(), processes_.end(), [](const process& child) { return child.has_begun; })) {
       is_ready = true;
@@ -73,14 +69,10 @@ int application_inside::run_processes() {
     advance();
     // The parent reloads first: later children inherit its result, and a failed reload is not passed on.
     if (is_reload_requested_.exchange(false, std::memory_order_relaxed)) {
-      if (do_reload()) {
-        tell_all(please_reload);
-      }
+      if (do_reload()) tell_all(please_reload);
       continue;  // requests during the callback woke only the watchdog, so check again
     }
-    if (!any_process_left()) {
-      break;
-    }
+    if (!any_process_left()) break;
     take_requests(beat(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline()));
   }
   return static_cast<int>(has_start_failed_ ? application_end::not_started
@@ -160,9 +152,7 @@ void application_inside::bury(process& child, int status) {
   }
   const bool was_stopped = WIFEXITED(status) && WEXITSTATUS(status) == stopped_alone;
   const bool is_over = stage() != stop_stage::working;
-  if (is_over && (was_stopped || process_killed_)) {
-    return;
-  }
+  if (is_over && (was_stopped || process_killed_)) return;
   line message;
   begin(message, child).append("process ").decimal(static_cast<std::uint64_t>(id));
   if (was_stopped) {
@@ -191,16 +181,12 @@ void application_inside::next_stage_of_processes() {
   if (stage() == stop_stage::hurrying) {
     if (clock::now() >= deadline_) {
       kill_processes();
-      if (callback_ != nullptr) {
-        leave_without_workers();
-      }
+      if (callback_ != nullptr) leave_without_workers();
     }
     return;  // a further signal has no effect
   }
   const bool is_first = stage() == stop_stage::working;
-  if (is_first) {
-    tell_manager("STOPPING=1");
-  }
+  if (is_first) tell_manager("STOPPING=1");
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_relaxed);
   deadline_ = clock::now() + options_.end_after + grace + (is_first ? options_.stop_after : 0ms);
   tell_all(is_first ? please_stop : please_hurry);
@@ -224,9 +210,7 @@ void application_inside::kill_processes() {
 int application_inside::ms_to_birth() const noexcept {
   clock::time_point next = clock::time_point::max();
   for (const process& child : processes_) {
-    if (child.id == 0 && !child.has_done) {
-      next = std::min(next, child.next_start);
-    }
+    if (child.id == 0 && !child.has_done) next = std::min(next, child.next_start);
   }
   return next == clock::time_point::max() ? -1 : ms_to(next);
 }
@@ -243,9 +227,7 @@ void application_inside::tell(int channel, char message) noexcept {
 
 void application_inside::tell_all(char message) const noexcept {
   for (const process& child : processes_) {
-    if (child.channel >= 0) {
-      tell(child.channel, message);
-    }
+    if (child.channel >= 0) tell(child.channel, message);
   }
 }
 
@@ -276,13 +258,9 @@ void application_inside::live_as(unsigned number, int channel) {
   const auto reason = text_of_exception([&] {
     wake_.replace(new_event());
     stop_.replace(new_event());
-    if (const auto missing = missing_descriptor()) {
-      throw std::runtime_error(*missing);
-    }
+    if (const auto missing = missing_descriptor()) throw std::runtime_error(*missing);
     if (on_process) {
-      if (const auto thrown = run_watched("on_process", [&] { on_process(number); })) {
-        throw std::runtime_error(*thrown);
-      }
+      if (const auto thrown = run_watched("on_process", [&] { on_process(number); })) throw std::runtime_error(*thrown);
     }
   });
   int result = static_cast<int>(application_end::not_started);
@@ -298,9 +276,7 @@ void application_inside::live_as(unsigned number, int channel) {
 
 // Handles signals that reach the whole group: only a stop applies to this process, and only once.
 void application_inside::take_signal_of_child(int number) {
-  if (number == SIGTERM && stage() == stop_stage::working) {
-    stop_asked_.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (number == SIGTERM && stage() == stop_stage::working) stop_asked_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void application_inside::hear_parent() {
@@ -310,9 +286,7 @@ void application_inside::hear_parent() {
     if (count == 0) {
       close_channel(parent_);
       word = please_stop;
-      if (stage() == stop_stage::working) {
-        say("the parent is gone: stopping");
-      }
+      if (stage() == stop_stage::working) say("the parent is gone: stopping");
     }
     if (word == please_reload) {
       is_reload_requested_.store(true, std::memory_order_relaxed);

@@ -13,9 +13,7 @@ constinit std::atomic<bool> workers_run{false};
 }  // namespace
 
 working::working(std::source_location since) noexcept {
-  if (workers_run.load(std::memory_order_relaxed)) {
-    sync::fault_already_working(since, workers_since);
-  }
+  if (workers_run.load(std::memory_order_relaxed)) sync::fault_already_working(since, workers_since);
   workers_since = since;
   // release: a thread that reads true may read `workers_since`.
   workers_run.store(true, std::memory_order_release);
@@ -28,12 +26,8 @@ bool working::now() noexcept { return workers_run.load(std::memory_order_acquire
 namespace detail {
 
 void built_mark::before_build(const void* object, const std::source_location& location) const noexcept {
-  if (is_built_) {
-    sync::fault_built_twice(object, location, location_);
-  }
-  if (working::now()) {
-    sync::fault_built_late(object, location, workers_since);
-  }
+  if (is_built_) sync::fault_built_twice(object, location, location_);
+  if (working::now()) sync::fault_built_late(object, location, workers_since);
 }
 
 void built_mark::fault_not_built(const void* object) noexcept { sync::fault_not_built(object); }

@@ -23,9 +23,7 @@ long number_in(const char* variable) noexcept {
   long number = -1;
   if (text != nullptr) {
     const char* const end = text + std::strlen(text);
-    if (const auto read = std::from_chars(text, end, number); read.ec != std::errc() || read.ptr != end) {
-      number = -1;
-    }
+    if (const auto read = std::from_chars(text, end, number); read.ec != std::errc() || read.ptr != end) number = -1;
   }
   return number;
 }
@@ -38,15 +36,11 @@ struct manager_address {
   manager_address() noexcept {
     const char* const path = std::getenv("NOTIFY_SOCKET");
     const std::size_t length = path != nullptr ? std::strlen(path) : 0;
-    if (length < 2 || length > sizeof address.sun_path - 1 || (path[0] != '/' && path[0] != '@')) {
-      return;
-    }
+    if (length < 2 || length > sizeof address.sun_path - 1 || (path[0] != '/' && path[0] != '@')) return;
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path, length);
     const bool is_abstract = path[0] == '@';
-    if (is_abstract) {
-      address.sun_path[0] = '\0';
-    }
+    if (is_abstract) address.sun_path[0] = '\0';
     bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
   }
 };
@@ -96,9 +90,7 @@ std::vector<service_socket> take_service_sockets() {
       fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
   }
-  for (const char* const variable : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
-    unsetenv(variable);
-  }
+  for (const char* const variable : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) unsetenv(variable);
   return sockets;
 }
 

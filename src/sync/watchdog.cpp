@@ -32,9 +32,7 @@ class application_inside::watchdog {
       application_.wake_.signal();
       thread_.join();
       // The kernel counts a joined thread for a moment longer, and a process must have one thread when it forks.
-      while (syscall(SYS_tgkill, getpid(), application_.watchdog_number_, 0) == 0) {
-        sched_yield();
-      }
+      while (syscall(SYS_tgkill, getpid(), application_.watchdog_number_, 0) == 0) sched_yield();
     }
     application_.callback_ = nullptr;
   }
@@ -59,9 +57,7 @@ void application_inside::watch() {
   while (!has_callback_returned_.load(std::memory_order_acquire)) {
     take_requests(ms_to_deadline());
     if (is_parent() && stage() != stop_stage::working) {  // before the stop it would fork, which only run() does
-      for (process& child : processes_) {
-        look_after(child);
-      }
+      for (process& child : processes_) look_after(child);
     }
     advance();
   }

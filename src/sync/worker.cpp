@@ -23,9 +23,7 @@ void worker::now_doing(const char* description) noexcept { state_.doing.store(de
 watched_socket::watched_socket(worker& owner, int socket, wake condition) : owner_(owner), socket_(socket) {
   const std::lock_guard hold(owner.state_.mutex);
   owner.state_.sockets.push_back({socket, condition});
-  if (is_time(condition, owner.state_.stage.load(std::memory_order_acquire))) {
-    shutdown(socket, SHUT_RDWR);
-  }
+  if (is_time(condition, owner.state_.stage.load(std::memory_order_acquire))) shutdown(socket, SHUT_RDWR);
 }
 
 watched_socket::~watched_socket() {
@@ -36,9 +34,7 @@ watched_socket::~watched_socket() {
 void detail::worker_inside::shut_down_sockets() noexcept {
   const std::lock_guard hold(mutex);
   for (const watched& entry : sockets) {
-    if (is_time(entry.moment, stage.load(std::memory_order_acquire))) {
-      shutdown(entry.socket, SHUT_RDWR);
-    }
+    if (is_time(entry.moment, stage.load(std::memory_order_acquire))) shutdown(entry.socket, SHUT_RDWR);
   }
 }
 

@@ -38,9 +38,7 @@ void for_filled(std::size_t bytes, Each visit) {
     return;
   }
   visit(0, 64);
-  for (std::size_t offset = wholly_filled; offset < bytes; offset += wholly_filled) {
-    visit(offset, 1);
-  }
+  for (std::size_t offset = wholly_filled; offset < bytes; offset += wholly_filled) visit(offset, 1);
   visit(bytes - 64, 64);
 }
 
@@ -62,18 +60,12 @@ bool is_filled(const char* start, std::size_t bytes, std::uint8_t fill_byte) {
 
 interpreter::interpreter(std::span<const std::uint8_t> bytes) : left_(bytes) {
   fake::reset();
-  for (auto& thread : threads_) {
-    thread = std::make_unique<support::worker>();
-  }
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    renew(lane);
-  }
+  for (auto& thread : threads_) thread = std::make_unique<support::worker>();
+  for (std::size_t lane = 0; lane < lanes; ++lane) renew(lane);
 }
 
 std::uint8_t interpreter::byte() {
-  if (left_.empty()) {
-    return 0;
-  }
+  if (left_.empty()) return 0;
   const std::uint8_t first = left_.front();
   left_ = left_.subspan(1);
   return first;
@@ -111,9 +103,7 @@ void interpreter::play() {
   for (actor_ = 0; actor_ < actors; ++actor_) {
     threads_[actor_]->run([this] {
       REQUIRE(tarn::current().is_valid());
-      for (std::size_t count = blocks_.size() / (actors - actor_); count != 0; --count) {
-        give(blocks_.begin());
-      }
+      for (std::size_t count = blocks_.size() / (actors - actor_); count != 0; --count) give(blocks_.begin());
       tarn::api::trim();
     });
   }
@@ -202,9 +192,7 @@ void interpreter::allocate_zeroed() {
 }
 
 void interpreter::enter(void* block_start, std::size_t request_bytes, std::size_t alignment, std::size_t lane) {
-  if (block_start == nullptr) {
-    return;
-  }
+  if (block_start == nullptr) return;
   char* const start = static_cast<char*>(block_start);
   const std::size_t bytes = tarn_usable_size(block_start);
   REQUIRE(reinterpret_cast<std::uintptr_t>(block_start) % alignment == 0);
@@ -230,23 +218,17 @@ void interpreter::give(block_map::iterator position) {
 
 // Frees neighbours by address from a random block on, which empties slabs.
 void interpreter::free_some(std::size_t count) {
-  if (blocks_.empty() || count == 0) {
-    return;
-  }
+  if (blocks_.empty() || count == 0) return;
   for (auto position = random_block(); count != 0; --count) {
     const auto next = std::next(position);
     give(position);
-    if (next == blocks_.end()) {
-      return;
-    }
+    if (next == blocks_.end()) return;
     position = next;
   }
 }
 
 void interpreter::resize() {
-  if (blocks_.empty()) {
-    return;
-  }
+  if (blocks_.empty()) return;
   const auto resized = random_block();
   const block before = resized->second;
   char* const start = resized->first;
@@ -270,9 +252,7 @@ void interpreter::resize() {
   }
   tarn::heap* const owner = tarn::owner_of(block_start);
   std::size_t lane = 0;
-  while (lane < lanes && !(lanes_[lane] && owner == &*lanes_[lane])) {
-    ++lane;
-  }
+  while (lane < lanes && !(lanes_[lane] && owner == &*lanes_[lane])) ++lane;
   enter(block_start, bytes, 16, lane);
 }
 
@@ -303,9 +283,7 @@ void interpreter::renew(std::size_t lane) {
 }
 
 void interpreter::check_heaps() {
-  for (const auto& lane : lanes_) {
-    REQUIRE(!lane || lane->is_valid());
-  }
+  for (const auto& lane : lanes_) REQUIRE(!lane || lane->is_valid());
 }
 
 }  // namespace fuzz

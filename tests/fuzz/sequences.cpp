@@ -14,9 +14,7 @@ class sequences : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(sequences, keep_every_byte) {
   std::minstd_rand random(GetParam());
   std::vector<std::uint8_t> bytes(GetParam() % 4 == 0 ? 20'000 : 4'000);
-  for (std::uint8_t& byte : bytes) {
-    byte = static_cast<std::uint8_t>(random() >> 8);
-  }
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random() >> 8);
   fuzz::interpreter(bytes).play();
 }
 

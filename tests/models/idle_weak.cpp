@@ -107,9 +107,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
     // Only the slab is ever posted here.
     if (inbox::node* const sent = posted.take_all(); sent != nullptr) {
       static_cast<remote_frees*>(sent)->take_remote([this](std::size_t, std::uint64_t freed) {
-        for (; freed != 0; freed &= freed - 1) {
-          arrived($) = arrived($) + contents[std::countr_zero(freed)]($);
-        }
+        for (; freed != 0; freed &= freed - 1) arrived($) = arrived($) + contents[std::countr_zero(freed)]($);
       });
     }
   }
@@ -117,9 +115,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   void tend() {
     while (!posted.empty()) {
       int expected = idle;
-      if (!state.compare_exchange_strong(expected, tending, rl::mo_seq_cst, $)) {
-        return;
-      }
+      if (!state.compare_exchange_strong(expected, tending, rl::mo_seq_cst, $)) return;
       collect();
       state.store(idle, orders.idle, $);
     }
@@ -135,9 +131,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
     contents[number]($) = 1;
     if (slab.free_remotely(0, std::uint64_t{1} << number).must_post) {
       posted.post(slab);
-      if (state.load(orders.look, $) == idle) {
-        tend();
-      }
+      if (state.load(orders.look, $) == idle) tend();
     }
   }
 
@@ -146,9 +140,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
       retire();
       return;
     }
-    for (unsigned block = 0; block < sent_blocks; ++block) {
-      send(block);
-    }
+    for (unsigned block = 0; block < sent_blocks; ++block) send(block);
   }
 
   void after() {
@@ -176,9 +168,7 @@ int main(int count, char** arguments) {
   if (count > 1) {
     const mutant* chosen_mutant = nullptr;
     for (const mutant& candidate : mutants) {
-      if (std::strcmp(candidate.name, arguments[1]) == 0) {
-        chosen_mutant = &candidate;
-      }
+      if (std::strcmp(candidate.name, arguments[1]) == 0) chosen_mutant = &candidate;
     }
     if (chosen_mutant == nullptr) {
       std::cerr << arguments[1] << ": no such mutant\n";

@@ -38,12 +38,8 @@ struct cache : rl::test_suite<cache, 3> {
     owners.store(0, rl::mo_relaxed, $);
     shared.store(0, rl::mo_relaxed, $);
     idle.store(false, rl::mo_relaxed, $);
-    for (auto& count : give_counts) {
-      count.store(0, rl::mo_relaxed, $);
-    }
-    for (auto& unit : units) {
-      VAR(unit) = 0;
-    }
+    for (auto& count : give_counts) count.store(0, rl::mo_relaxed, $);
+    for (auto& unit : units) VAR(unit) = 0;
   }
 
   void use(int run) { VAR(units[run]) = VAR(units[run]) + 1; }
@@ -66,9 +62,7 @@ struct cache : rl::test_suite<cache, 3> {
     for (rl::atomic<int>* slot : {&owners, &shared}) {
       int value = slot->load(rl::mo_relaxed, $);
       while (value != 0) {
-        if (slot->compare_exchange_strong(value, 0, rl::mo_acquire, $)) {
-          return value % marked;
-        }
+        if (slot->compare_exchange_strong(value, 0, rl::mo_acquire, $)) return value % marked;
       }
     }
     return 0;
@@ -84,9 +78,7 @@ struct cache : rl::test_suite<cache, 3> {
         } else if (!slot->compare_exchange_strong(value, takes_run ? 0 : value + marked, rl::mo_acquire, $)) {
           continue;
         }
-        if (takes_run) {
-          give(value % marked);
-        }
+        if (takes_run) give(value % marked);
         break;
       }
     }
@@ -96,15 +88,11 @@ struct cache : rl::test_suite<cache, 3> {
     if (number == 0) {  // the owner
       int run = 1;
       use(run);
-      if (!put(run, true)) {
-        give(run);
-      }
+      if (!put(run, true)) give(run);
       run = take();
       if (run != 0) {
         use(run);
-        if (!put(run, true)) {
-          give(run);
-        }
+        if (!put(run, true)) give(run);
       }
       idle.store(true, rl::mo_seq_cst, $);
       visit(true);

@@ -40,16 +40,12 @@ struct growth : rl::test_suite<growth, 3> {
   }
 
   void map(int self) {
-    if (is_locked) {
-      lock.lock($);
-    }
+    if (is_locked) lock.lock($);
     if (root.load(rl::mo_relaxed, $) == no_leaf) {
       const int new_leaf = leaves.fetch_add(1, rl::mo_relaxed, $) + 1;
       root.store(new_leaf, rl::mo_release, $);
     }
-    if (is_locked) {
-      lock.unlock($);
-    }
+    if (is_locked) lock.unlock($);
     keys[root.load(rl::mo_relaxed, $)][self].store(self + 1, rl::mo_release, $);
     if (self == 0) {  // the two are alike
       handed.store(true, handing, $);

@@ -33,13 +33,9 @@ timer_t timer;
 bool has_timer = false;
 
 void rest_if_asked() noexcept {
-  if (!must_rest.load(std::memory_order_acquire)) {
-    return;
-  }
+  if (!must_rest.load(std::memory_order_acquire)) return;
   resting.fetch_add(1, std::memory_order_acq_rel);
-  while (must_rest.load(std::memory_order_acquire)) {
-    usleep(1000);
-  }
+  while (must_rest.load(std::memory_order_acquire)) usleep(1000);
   resting.fetch_sub(1, std::memory_order_acq_rel);
 }
 
@@ -70,9 +66,7 @@ void end_key(void* value) {
   random dice(reinterpret_cast<std::uintptr_t>(value));
   void* const before = std::malloc(dice.next_below(3000));
   end_block(dice, static_cast<header*>(value));
-  if (++rounds < 4 && dice.next_below(2) == 0) {
-    pthread_setspecific(key, make_block(dice));
-  }
+  if (++rounds < 4 && dice.next_below(2) == 0) pthread_setspecific(key, make_block(dice));
   std::free(before);
 }
 
@@ -92,9 +86,7 @@ void use_lane(random& dice, std::uint32_t number) noexcept {
   lane& own_lane = *lanes[number];
   for (int count = 0; count < 50; ++count) {
     header* const block = make_lane_block(dice, number);
-    if (block == nullptr) {
-      break;
-    }
+    if (block == nullptr) break;
     check_block(block);
     if (dice.next_below(2) == 0) {
       end_block(dice, block);
@@ -143,9 +135,7 @@ void* visit(void* argument) {
   }
   pthread_setspecific(key, make_block(dice));
   work(dice, static_cast<int>(dice.next_below(300)));
-  if (dice.next_below(4) == 0) {
-    pthread_exit(nullptr);
-  }
+  if (dice.next_below(4) == 0) pthread_exit(nullptr);
   return nullptr;
 }
 
@@ -156,9 +146,7 @@ void* run_visitors(void* argument) {
     pthread_t threads[12];
     std::size_t count = 0;
     for (std::size_t thread_count = 1 + dice.next_below(11); count < thread_count; ++count) {
-      if (!start_thread(threads[count], visit, number_argument(dice.next_below(1 << 30)))) {
-        break;
-      }
+      if (!start_thread(threads[count], visit, number_argument(dice.next_below(1 << 30)))) break;
     }
     pthread_t cancelled;
     if (start_thread(cancelled, wait_for_cancel, number_argument(dice.next_below(1 << 30)))) {
@@ -168,9 +156,7 @@ void* run_visitors(void* argument) {
       require(pthread_join(cancelled, &result) == 0 && result == PTHREAD_CANCELED, "a thread was not cancelled\n");
       event_counts.cancelled.fetch_add(1, std::memory_order_relaxed);
     }
-    while (count != 0) {
-      require(pthread_join(threads[--count], nullptr) == 0, "join\n");
-    }
+    while (count != 0) require(pthread_join(threads[--count], nullptr) == 0, "join\n");
   }
   return nullptr;
 }
@@ -184,9 +170,7 @@ struct sleeping_blocks {
 void* free_for_sleeper(void* argument) {
   auto& own_blocks = *static_cast<sleeping_blocks*>(argument);
   random dice(5);
-  for (header* const block : own_blocks.blocks) {
-    end_block(dice, block);
-  }
+  for (header* const block : own_blocks.blocks) end_block(dice, block);
   malloc_trim(0);
   return nullptr;
 }
@@ -196,9 +180,7 @@ void* run_sleeper(void* argument) {
   random dice(number_of(argument));
   static sleeping_blocks bed;
   while (goes_on()) {
-    for (header*& block : bed.blocks) {
-      block = make_block(dice);
-    }
+    for (header*& block : bed.blocks) block = make_block(dice);
     pthread_t partner;
     if (start_thread(partner, free_for_sleeper, &bed)) {
       require(pthread_join(partner, nullptr) == 0, "join\n");
@@ -222,18 +204,14 @@ void* work_in_child(void* argument) {
   alarm(hang_seconds);
   is_child = true;
   work(dice, 200);
-  if (dice.next_below(3) == 0) {
-    empty_slots(dice);
-  }
+  if (dice.next_below(3) == 0) empty_slots(dice);
   pthread_t thread;
   if (dice.next_below(3) == 0 && start_thread(thread, work_in_child, number_argument(dice.next_below(1 << 30)))) {
     require(pthread_join(thread, nullptr) == 0, "join\n");
   }
   if (generation < 3 && dice.next_below(4) == 0) {
     const pid_t child = fork();
-    if (child == 0) {
-      be_child(dice, generation + 1);
-    }
+    if (child == 0) be_child(dice, generation + 1);
     int status = -1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
@@ -249,9 +227,7 @@ void* run_forker(void* argument) {
     work(dice, 100);
     const pid_t child = fork();
     require(child >= 0 || is_scarce, "fork fails\n");
-    if (child == 0) {
-      be_child(dice, 0);
-    }
+    if (child == 0) be_child(dice, 0);
     int status = child > 0 ? -1 : 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
@@ -288,9 +264,7 @@ void start_timer() noexcept {
 }
 
 void start_actor(void* (*function)(void*), std::uint64_t seed) noexcept {
-  if (start_thread(actors[actor_count], function, number_argument(seed))) {
-    ++actor_count;
-  }
+  if (start_thread(actors[actor_count], function, number_argument(seed))) ++actor_count;
 }
 
 void* exit_at_once(void*) { pthread_exit(nullptr); }
@@ -311,9 +285,7 @@ void work(random& dice, int steps) {
 }
 
 void empty_slots(random& dice) {
-  for (auto& slot : slots) {
-    end_block(dice, slot.exchange(nullptr, std::memory_order_acq_rel));
-  }
+  for (auto& slot : slots) end_block(dice, slot.exchange(nullptr, std::memory_order_acq_rel));
 }
 
 void start_actors(const cast_options& options) {
@@ -322,9 +294,7 @@ void start_actors(const cast_options& options) {
     entry = new (std::nothrow) lane;
     require(entry != nullptr, "no memory for a heap object\n");
   }
-  if (options.sends_signals) {
-    start_timer();
-  }
+  if (options.sends_signals) start_timer();
   for (std::uint64_t number = 0; number < worker_count; ++number) {
     start_actor(run_worker, lane_count * options.seed + number);
   }
@@ -341,9 +311,7 @@ void start_actors(const cast_options& options) {
 void inspect_at_rest(void (*inspect)()) {
   random dice(3);
   must_rest.store(true, std::memory_order_release);
-  while (resting.load(std::memory_order_acquire) != actor_count) {
-    usleep(1000);
-  }
+  while (resting.load(std::memory_order_acquire) != actor_count) usleep(1000);
   empty_slots(dice);
   // Blocks that wait for the next release are as many as the owners' luck on a loaded machine, and say nothing.
   for (lane* const entry : lanes) {
@@ -352,19 +320,13 @@ void inspect_at_rest(void (*inspect)()) {
   }
   inspect();
   must_rest.store(false, std::memory_order_release);
-  while (resting.load(std::memory_order_acquire) != 0) {
-    usleep(1000);
-  }
+  while (resting.load(std::memory_order_acquire) != 0) usleep(1000);
 }
 
 void end_actors() {
   is_over = true;
-  while (actor_count != 0) {
-    require(pthread_join(actors[--actor_count], nullptr) == 0, "join\n");
-  }
-  if (has_timer) {
-    timer_delete(timer);
-  }
+  while (actor_count != 0) require(pthread_join(actors[--actor_count], nullptr) == 0, "join\n");
+  if (has_timer) timer_delete(timer);
   random dice(9);
   empty_slots(dice);
   for (lane*& entry : lanes) {

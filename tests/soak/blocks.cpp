@@ -80,9 +80,7 @@ header* finish_block(void* start, std::size_t bytes, random& dice, source origin
 void require_zero(const void* start, std::size_t bytes) noexcept {
   const auto* const first = static_cast<const char*>(start);
   const std::size_t dense = bytes < page_bytes ? bytes : page_bytes;
-  for (std::size_t offset = 0; offset < dense; ++offset) {
-    require(first[offset] == 0, "calloc is not zero\n");
-  }
+  for (std::size_t offset = 0; offset < dense; ++offset) require(first[offset] == 0, "calloc is not zero\n");
   for (std::size_t offset = dense; offset < bytes; offset += page_bytes) {
     require(first[offset] == 0, "calloc is not zero\n");
   }
@@ -109,9 +107,7 @@ void* make_aligned(random& dice, std::size_t bytes) noexcept {
 // Grows step by step.
 void* make_grown(random& dice, std::size_t bytes) noexcept {
   char* start = static_cast<char*>(std::malloc(1));
-  if (start == nullptr) {
-    return nullptr;
-  }
+  if (start == nullptr) return nullptr;
   *start = 'x';
   for (std::size_t now = 1; now < bytes;) {
     now = now * (1 + dice.next_below(4)) + 1 + dice.next_below(40);
@@ -166,18 +162,10 @@ void require(bool is_so, const char* text) noexcept {
 std::size_t draw_size(random& dice) noexcept {
   constexpr std::size_t min_bytes = sizeof(header) + 1;
   const std::size_t kind = dice.next_below(is_scarce ? 1024 : 4096);
-  if (kind == 0) {
-    return min_bytes + dice.next_below(45u << 20);
-  }
-  if (kind < 8) {
-    return min_bytes + dice.next_below(3u << 20);
-  }
-  if (kind < 80) {
-    return min_bytes + dice.next_below(300u << 10);
-  }
-  if (kind < 300) {
-    return min_bytes + dice.next_below(20u << 10);
-  }
+  if (kind == 0) return min_bytes + dice.next_below(45u << 20);
+  if (kind < 8) return min_bytes + dice.next_below(3u << 20);
+  if (kind < 80) return min_bytes + dice.next_below(300u << 10);
+  if (kind < 300) return min_bytes + dice.next_below(20u << 10);
   return min_bytes + dice.next_below(700);
 }
 
@@ -187,9 +175,7 @@ header* make_block(random& dice) noexcept {
   switch (dice.next_below(16)) {
     case 0:
       start = std::calloc(1, bytes);
-      if (start != nullptr) {
-        require_zero(start, bytes);
-      }
+      if (start != nullptr) require_zero(start, bytes);
       break;
     case 1: start = make_aligned(dice, bytes); break;
     case 2: start = make_grown(dice, bytes); break;
@@ -205,9 +191,7 @@ header* make_lane_block(random& dice, std::uint32_t number) noexcept {
   const std::size_t bytes = draw_size(dice);
   lanes[number]->abroad.fetch_add(1, std::memory_order_relaxed);
   header* const block = finish_block(lanes[number]->heap.try_allocate(bytes, 16), bytes, dice, source::lane, number);
-  if (block == nullptr) {
-    lanes[number]->abroad.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if (block == nullptr) lanes[number]->abroad.fetch_sub(1, std::memory_order_relaxed);
   return block;
 }
 
@@ -217,21 +201,15 @@ void check_block(header* block) noexcept {
 }
 
 void end_block(random& dice, header* block) noexcept {
-  if (block == nullptr) {
-    return;
-  }
+  if (block == nullptr) return;
   check_block(block);
-  if (block->origin != source::lane && dice.next_below(8) == 0) {
-    block = resize_block(dice, block);
-  }
+  if (block->origin != source::lane && dice.next_below(8) == 0) block = resize_block(dice, block);
   const std::uint32_t number = block->lane;
   switch (block->origin) {
     case source::family: free_family(dice, block); break;
     case source::engine: tarn_free(block); break;
     case source::lane:
-      if (is_child) {
-        return;
-      }
+      if (is_child) return;
       tarn_free(block);
       // release: the thread that reads 0 may release the heap.
       lanes[number]->abroad.fetch_sub(1, std::memory_order_release);

@@ -35,18 +35,12 @@ void hog_mappings(std::size_t left) {
   constexpr std::size_t hog_pages = 70'000;
   auto* const hog = static_cast<char*>(
       mmap(nullptr, hog_pages * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (hog == MAP_FAILED) {
-    return;
-  }
+  if (hog == MAP_FAILED) return;
   std::size_t pages = 0;
-  while (pages + 2 <= hog_pages && mprotect(hog + pages * page_bytes, page_bytes, PROT_READ) == 0) {
-    pages += 2;
-  }
+  while (pages + 2 <= hog_pages && mprotect(hog + pages * page_bytes, page_bytes, PROT_READ) == 0) pages += 2;
   const std::size_t given_back = pages < left ? pages : left;
   munmap(hog + (pages - given_back) * page_bytes, given_back * page_bytes);
-  if (pages + 2 <= hog_pages) {
-    munmap(hog + pages * page_bytes, (hog_pages - pages) * page_bytes);
-  }
+  if (pages + 2 <= hog_pages) munmap(hog + pages * page_bytes, (hog_pages - pages) * page_bytes);
 }
 
 void change_identity() {
@@ -79,9 +73,7 @@ void fork_in_handler(int) {
   const pid_t child = fork();
   if (child == 0) {
     is_child = true;
-    if (handled % 3 == 0) {
-      _exit(0);
-    }
+    if (handled % 3 == 0) _exit(0);
     return;
   }
   int status = -1;
@@ -119,27 +111,17 @@ struct conditions {
 
 // Half of the conditions hold from the start, the others when the actors are at work.
 void impose(const conditions& chosen_conditions, random& dice) {
-  if (chosen_conditions.limits_address_space) {
-    limit_resource(RLIMIT_AS, (200 + dice.next_below(600)) * mebibyte);
-  }
-  if (chosen_conditions.limits_data) {
-    limit_resource(RLIMIT_DATA, (60 + dice.next_below(300)) * mebibyte);
-  }
+  if (chosen_conditions.limits_address_space) limit_resource(RLIMIT_AS, (200 + dice.next_below(600)) * mebibyte);
+  if (chosen_conditions.limits_data) limit_resource(RLIMIT_DATA, (60 + dice.next_below(300)) * mebibyte);
   if (chosen_conditions.hogs_mappings) {
     hog_mappings(dice.next_below(4) == 0 ? dice.next_below(20) : dice.next_below(1500));
   }
   if (chosen_conditions.locks_memory) {  // refused where the limit on locked memory is low
     static_cast<void>(!mlockall(dice.next_below(2) == 0 ? MCL_FUTURE : MCL_CURRENT | MCL_FUTURE));
   }
-  if (chosen_conditions.limits_descriptors) {
-    limit_resource(RLIMIT_NOFILE, 0);
-  }
-  if (chosen_conditions.changes_identity) {
-    change_identity();
-  }
-  if (chosen_conditions.filters_a_call) {
-    refuse_one_call(dice);
-  }
+  if (chosen_conditions.limits_descriptors) limit_resource(RLIMIT_NOFILE, 0);
+  if (chosen_conditions.changes_identity) change_identity();
+  if (chosen_conditions.filters_a_call) refuse_one_call(dice);
 }
 
 bool draw(random& dice) { return dice.next_below(5) == 0; }
@@ -155,9 +137,7 @@ std::vector<std::string> episode_options(std::uint64_t seed) {
       "TARN_BACKGROUND_PURGE=0"};
   std::vector<std::string> options;
   for (const std::string& option : known_options) {
-    if (dice.next_below(6) == 0) {
-      options.push_back(option);
-    }
+    if (dice.next_below(6) == 0) options.push_back(option);
   }
   return options;
 }
@@ -180,9 +160,7 @@ int run_episode(std::uint64_t seed) {
         &conditions::limits_descriptors}) {
     (dice.next_below(2) == 0 ? first_conditions : later_conditions).*condition = draw(dice);
   }
-  if (dice.next_below(4) == 0) {
-    limit_resource(RLIMIT_STACK, 128 << 10);
-  }
+  if (dice.next_below(4) == 0) limit_resource(RLIMIT_STACK, 128 << 10);
   impose(first_conditions, dice);
   start_actors({.seed = seed % 100'000, .sends_signals = dice.next_below(2) == 0});
   usleep(static_cast<useconds_t>(dice.next_below(200'000)));

@@ -69,9 +69,7 @@ int run_steady(std::time_t seconds, std::uint64_t seed) {
   const unsigned pause_seconds = static_cast<unsigned>(seconds < 60 ? 1 : seconds < 600 ? 10 : 60);
   start_actors({.seed = seed});
   while (now_seconds() < end || !has_seen_all_events()) {
-    for (std::time_t next = now_seconds() + pause_seconds; now_seconds() < next;) {
-      usleep(100'000);
-    }
+    for (std::time_t next = now_seconds() + pause_seconds; now_seconds() < next;) usleep(100'000);
     inspect_at_rest(expect_flat_memory);
   }
   end_actors();
@@ -93,23 +91,15 @@ struct part {
 part start_part(const char* program, const std::vector<std::string>& program_arguments,
                 const std::vector<std::string>& options) {
   part started;
-  for (const std::string& option : options) {
-    started.repeat += option + " ";
-  }
+  for (const std::string& option : options) started.repeat += option + " ";
   started.repeat += program;
-  for (const std::string& word : program_arguments) {
-    started.repeat += " " + word;
-  }
+  for (const std::string& word : program_arguments) started.repeat += " " + word;
   started.process = fork();
   require(started.process >= 0, "fork\n");
   if (started.process == 0) {
-    for (const std::string& option : options) {
-      putenv(const_cast<char*>(option.c_str()));
-    }
+    for (const std::string& option : options) putenv(const_cast<char*>(option.c_str()));
     std::vector<char*> arguments{const_cast<char*>(program)};
-    for (const std::string& word : program_arguments) {
-      arguments.push_back(const_cast<char*>(word.c_str()));
-    }
+    for (const std::string& word : program_arguments) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     execv("/proc/self/exe", arguments.data());
     _exit(126);
@@ -118,9 +108,7 @@ part start_part(const char* program, const std::vector<std::string>& program_arg
 }
 
 bool ended_well(const part& ended_part, int status) {
-  if (status == 0) {
-    return true;
-  }
+  if (status == 0) return true;
   std::fprintf(stderr, "soak: %s %d in\n  %s\n", WIFSIGNALED(status) ? "signal" : "exit",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), ended_part.repeat.c_str());
   return false;
@@ -145,9 +133,7 @@ int supervise(const char* program, std::time_t seconds, std::uint64_t seed) {
     }
   }
   if (!is_steady_over) {
-    if (!has_succeeded) {
-      kill(steady.process, SIGKILL);
-    }
+    if (!has_succeeded) kill(steady.process, SIGKILL);
     require(waitpid(steady.process, &status, 0) == steady.process, "waitpid\n");
     has_succeeded = has_succeeded && ended_well(steady, status);
   }

@@ -108,12 +108,8 @@ class actor {
     for (int step = 0; step < steps; ++step) {
       header* const offered = gives_lane_blocks && random_() % 4 == 0 ? from_lane() : make();
       header* const previous = slots[random_() % shared_slots].exchange(offered, std::memory_order_acq_rel);
-      if (previous != nullptr) {
-        take(previous);
-      }
-      if (random_() % 1024 == 0) {
-        api::trim();
-      }
+      if (previous != nullptr) take(previous);
+      if (random_() % 1024 == 0) api::trim();
     }
     operations.fetch_add(static_cast<std::uint64_t>(steps), std::memory_order_relaxed);
   }
@@ -166,9 +162,7 @@ class actor {
       auto* const moved = static_cast<header*>(tarn_realloc(block, bytes));
       require(moved != nullptr, "realloc failed\n");
       moved->bytes = bytes < before ? bytes : before;
-      if (moved->bytes == before) {
-        check(moved);
-      }
+      if (moved->bytes == before) check(moved);
       block = filled(moved, bytes, seed + 1, -1);
       check(block);
     }
@@ -199,9 +193,7 @@ class actor {
 
 void empty_slots(actor& taker) {
   for (auto& slot : slots) {
-    if (header* const block = slot.exchange(nullptr, std::memory_order_acq_rel)) {
-      taker.take(block);
-    }
+    if (header* const block = slot.exchange(nullptr, std::memory_order_acq_rel)) taker.take(block);
   }
 }
 
@@ -243,9 +235,7 @@ void sleep_sometimes() {
 }
 
 void sleeper() {
-  while (!is_over.load(std::memory_order_relaxed)) {
-    std::thread(sleep_sometimes).join();
-  }
+  while (!is_over.load(std::memory_order_relaxed)) std::thread(sleep_sometimes).join();
 }
 
 // The child has one thread, and every heap but its own stays as it was.
@@ -278,14 +268,10 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
   const char* const seconds = std::getenv("TARN_STRESS_SECONDS");
   const auto end = steady_clock::now() + milliseconds(seconds != nullptr ? 1000 * std::atoi(seconds) : 2000);
   base::current_options().purge_delay_ms = 2;  // set while there is one thread
-  for (auto& initial_lane : lanes) {
-    initial_lane = std::make_unique<lane>();
-  }
+  for (auto& initial_lane : lanes) initial_lane = std::make_unique<lane>();
   const auto before = heaps::registry::count();
   std::vector<std::thread> threads;
-  for (std::size_t number = 0; number < workers; ++number) {
-    threads.emplace_back(worker, number);
-  }
+  for (std::size_t number = 0; number < workers; ++number) threads.emplace_back(worker, number);
   threads.emplace_back(visitors);
   threads.emplace_back(sleeper);
   threads.emplace_back(forker);
@@ -293,9 +279,7 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
     std::this_thread::sleep_for(milliseconds(20));
   }
   is_over = true;
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
 
   actor last(7, -1);
   empty_slots(last);
@@ -316,9 +300,7 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
               static_cast<unsigned long long>(operations), static_cast<unsigned long long>(releases),
               static_cast<unsigned long long>(reclaimed), static_cast<unsigned long long>(forks),
               static_cast<unsigned long long>(heaps::registry::count().adopted - before.adopted));
-  for (auto& initial_lane : lanes) {
-    initial_lane = nullptr;
-  }
+  for (auto& initial_lane : lanes) initial_lane = nullptr;
 }
 
 }  // namespace

@@ -31,9 +31,7 @@ template <class Body>
 ending in_child(Body body) {
   std::fflush(nullptr);
   int ends[2];
-  if (pipe(ends) != 0) {
-    std::abort();
-  }
+  if (pipe(ends) != 0) std::abort();
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
@@ -71,9 +69,7 @@ ending in_child(Body body) {
 /// line.
 inline ending fault(std::string line, std::string_view next_step = {}) {
   line += "\n";
-  if (!next_step.empty()) {
-    line.append("tarn: ").append(next_step).append("\n");
-  }
+  if (!next_step.empty()) line.append("tarn: ").append(next_step).append("\n");
   return {.signal = SIGABRT, .status = 0, .error = std::move(line)};
 }
 

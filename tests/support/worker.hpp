@@ -25,9 +25,7 @@ class worker {
 
   /// Returns when the thread has ended; the next run() is an error.
   void end() {
-    if (!thread_.joinable()) {
-      return;
-    }
+    if (!thread_.joinable()) return;
     {
       const std::lock_guard hold(mutex_);
       is_ending_ = true;
@@ -41,9 +39,7 @@ class worker {
     std::unique_lock hold(mutex_);
     for (;;) {
       changed_.wait(hold, [this] { return is_ending_ || task_; });
-      if (!task_) {
-        return;
-      }
+      if (!task_) return;
       task_();
       task_ = nullptr;
       changed_.notify_all();

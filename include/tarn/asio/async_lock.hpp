@@ -50,9 +50,7 @@ class deadline {
       : stop_(std::move(stop)), timer_(executor) {
     timer_.expires_after(tarn::detail::bounded(duration));
     timer_.async_wait([stop = stop_](const error_code& error) mutable {
-      if (!error) {
-        stop.request_stop();
-      }
+      if (!error) stop.request_stop();
     });
   }
 
@@ -99,9 +97,7 @@ class context_waits {
   /// Returns false when the context has ended.
   bool add(const std::shared_ptr<context_wait>& wait) {
     const std::lock_guard hold(mutex_);
-    if (has_ended_) {
-      return false;
-    }
+    if (has_ended_) return false;
     wait->position_ = waits_.insert(waits_.end(), wait);
     wait->is_listed_ = true;
     return true;
@@ -109,9 +105,7 @@ class context_waits {
   /// Returns true when the caller is to post the handler, and to call end_post() then.
   bool begin_post(context_wait& wait) noexcept {
     const std::lock_guard hold(mutex_);
-    if (!wait.is_listed_) {
-      return false;
-    }
+    if (!wait.is_listed_) return false;
     wait.is_listed_ = false;
     waits_.erase(wait.position_);
     ++posts_;
@@ -119,9 +113,7 @@ class context_waits {
   }
   void end_post() noexcept {
     const std::lock_guard hold(mutex_);
-    if (--posts_ == 0) {
-      posted_.notify_all();
-    }
+    if (--posts_ == 0) posted_.notify_all();
   }
   /// Ends all waits.
   void end() noexcept {
@@ -129,18 +121,12 @@ class context_waits {
     has_ended_ = true;
     const std::list<std::shared_ptr<context_wait>> ended_waits = std::move(waits_);
     waits_.clear();
-    for (const auto& wait : ended_waits) {
-      wait->is_listed_ = false;
-    }
+    for (const auto& wait : ended_waits) wait->is_listed_ = false;
     posted_.wait(hold, [this] { return posts_ == 0; });
     hold.unlock();
     // A handler may release a lock when it is destroyed: then no wait of this context is in the list of that lock.
-    for (const auto& wait : ended_waits) {
-      wait->leave();
-    }
-    for (const auto& wait : ended_waits) {
-      wait->drop();
-    }
+    for (const auto& wait : ended_waits) wait->leave();
+    for (const auto& wait : ended_waits) wait->drop();
   }
 
  private:
@@ -201,9 +187,7 @@ void complete(lock_request<Handler> request, async_handle<T> handle) {
   const auto executor = request.executor;
   net::post(executor, [request = std::move(request), handle = std::move(handle)]() mutable {
     request.timer.reset();  // it keeps the executor at work
-    if (request.slot.is_connected()) {
-      request.slot.clear();
-    }
+    if (request.slot.is_connected()) request.slot.clear();
     const error_code error = handle ? error_code() : error_code(net::error::operation_aborted);
     std::move(request.handler)(error, std::move(handle));
   });
@@ -224,9 +208,7 @@ class lock_wait final : public context_wait,
   void start(std::optional<std::chrono::steady_clock::duration> duration) {
     const std::shared_ptr<lock_wait> self = this->shared_from_this();
     const auto cancel = [wait = std::weak_ptr(self)] {
-      if (const auto alive = wait.lock(); alive && alive->lock().cancel(*alive)) {
-        alive->finish();
-      }
+      if (const auto alive = wait.lock(); alive && alive->lock().cancel(*alive)) alive->finish();
     };
     if (request_->slot.is_connected()) {
       request_->slot.assign([cancel](net::cancellation_type) { cancel(); });
@@ -234,18 +216,12 @@ class lock_wait final : public context_wait,
     if (duration) {
       request_->timer = std::make_unique<net::steady_timer>(request_->executor, *duration);
       request_->timer->async_wait([cancel](const error_code& error) {
-        if (!error) {
-          cancel();
-        }
+        if (!error) cancel();
       });
     }
-    if (!waits_->add(self)) {
-      return;
-    }
+    if (!waits_->add(self)) return;
     listed_ = self;  // Another thread may end the wait from here on.
-    if (!lock().wait(*this)) {
-      finish();
-    }
+    if (!lock().wait(*this)) finish();
   }
 
  private:
@@ -263,9 +239,7 @@ class lock_wait final : public context_wait,
     }
   }
   void leave() noexcept override {
-    if (lock().cancel(*this)) {
-      listed_.reset();
-    }
+    if (lock().cancel(*this)) listed_.reset();
   }
   void drop() noexcept override { request_.reset(); }
 
@@ -283,9 +257,7 @@ void lock_for(async_shared<T>& object, std::optional<std::chrono::steady_clock::
     tarn::detail::check_nothing_is_held(&object, location);
   }
   lock_request<Handler> request(std::move(handler));
-  if (async_handle<T> handle = object.try_lock()) {
-    return complete(std::move(request), std::move(handle));
-  }
+  if (async_handle<T> handle = object.try_lock()) return complete(std::move(request), std::move(handle));
   std::make_shared<lock_wait<T, Handler>>(object, std::move(request))->start(duration);
 }
 

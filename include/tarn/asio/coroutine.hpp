@@ -114,9 +114,7 @@ class starting_operation {
   /// Returns true when this thread is starting the operation; its handler is then known to be dropped.
   static bool drop(const void* operation) noexcept {
     for (starting_operation* starting = innermost(); starting != nullptr; starting = starting->outer_) {
-      if (starting->operation_ == operation) {
-        return starting->is_dropped_ = true;
-      }
+      if (starting->operation_ == operation) return starting->is_dropped_ = true;
     }
     return false;
   }
@@ -149,9 +147,7 @@ class [[nodiscard("co_await it")]] task {
 
   task(task&& source) noexcept : frame_(std::exchange(source.frame_, nullptr)) {}
   ~task() {
-    if (frame_) {
-      frame_.destroy();
-    }
+    if (frame_) frame_.destroy();
   }
 
   /// co_await calls this and the next two functions.
@@ -166,9 +162,7 @@ class [[nodiscard("co_await it")]] task {
   }
   /// Returns the result, or throws what the coroutine has thrown.
   Result await_resume() const {
-    if (frame_.promise().thrown) {
-      std::rethrow_exception(frame_.promise().thrown);
-    }
+    if (frame_.promise().thrown) std::rethrow_exception(frame_.promise().thrown);
     return frame_.promise().take();
   }
 
@@ -233,17 +227,13 @@ class wait {
           waiting_(std::exchange(source.waiting_, nullptr)),
           background_(source.background_) {}
     ~handler() {
-      if (waiting_ && background_ && !detail::starting_operation::drop(operation_)) {
-        background_.destroy();
-      }
+      if (waiting_ && background_ && !detail::starting_operation::drop(operation_)) background_.destroy();
     }
 
     allocator_type get_allocator() const noexcept { return memory_; }
     void operator()(const error_code& error, std::size_t bytes = 0) {
       operation_->error_ = error;
-      if (operation_->bytes_ != nullptr) {
-        *operation_->bytes_ = bytes;
-      }
+      if (operation_->bytes_ != nullptr) *operation_->bytes_ = bytes;
       const std::coroutine_handle<> waiting = std::exchange(waiting_, nullptr);
       if (background_) {
         resume_background(waiting);

@@ -88,9 +88,7 @@ class listener {
       tcp_socket socket(io_);
       endpoint peer;
       acceptor_.accept(socket, peer, error);
-      if (!error) {
-        admit(std::move(socket), peer);
-      }
+      if (!error) admit(std::move(socket), peer);
     }
     shutdown(acceptor_.native_handle(), SHUT_RD);
     acceptor_.close(error);

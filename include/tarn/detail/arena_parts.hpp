@@ -98,9 +98,7 @@ class arena_rollback {
  public:
   arena_rollback(Arena& owner, void* block, std::size_t bytes) noexcept : owner_(owner), block_(block), bytes_(bytes) {}
   ~arena_rollback() {
-    if (block_ != nullptr) {
-      owner_.deallocate(block_, bytes_);
-    }
+    if (block_ != nullptr) owner_.deallocate(block_, bytes_);
   }
   arena_rollback(const arena_rollback&) = delete;
   arena_rollback& operator=(const arena_rollback&) = delete;

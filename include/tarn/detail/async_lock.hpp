@@ -50,9 +50,7 @@ class async_lock {
   /// perhaps before this call returns; the caller must not touch it after that.
   bool wait(async_waiter& waiter) noexcept {
     const std::lock_guard hold(mutex_);
-    if (waiter.state_ == async_waiter::state::cancelled) {
-      return false;
-    }
+    if (waiter.state_ == async_waiter::state::cancelled) return false;
     if (!is_locked_) {
       is_locked_ = true;
       waiter.state_ = async_waiter::state::has_lock;
@@ -69,12 +67,8 @@ class async_lock {
   /// waiter has the lock, or does not wait yet; a later wait() then returns at once.
   bool cancel(async_waiter& waiter) noexcept {
     const std::lock_guard hold(mutex_);
-    if (waiter.state_ == async_waiter::state::idle) {
-      waiter.state_ = async_waiter::state::cancelled;
-    }
-    if (waiter.state_ != async_waiter::state::waiting) {
-      return false;
-    }
+    if (waiter.state_ == async_waiter::state::idle) waiter.state_ = async_waiter::state::cancelled;
+    if (waiter.state_ != async_waiter::state::waiting) return false;
     waiter.state_ = async_waiter::state::cancelled;
     (waiter.before_ != nullptr ? waiter.before_->next_ : first_) = waiter.next_;
     (waiter.next_ != nullptr ? waiter.next_->before_ : last_) = waiter.before_;
@@ -101,9 +95,7 @@ class async_lock {
   /// resumed: a thousand waiters in a row need no thousand stack frames.
   void unlock() noexcept {
     async_waiter* next = hand_on();
-    if (next == nullptr) {
-      return;
-    }
+    if (next == nullptr) return;
     struct resuming {
       async_waiter* first = nullptr;
       async_waiter* last = nullptr;
@@ -113,16 +105,12 @@ class async_lock {
     next->next_ = nullptr;  // it has left the list of the lock and joins this one
     (pending.last != nullptr ? pending.last->next_ : pending.first) = next;
     pending.last = next;
-    if (pending.is_active) {
-      return;
-    }
+    if (pending.is_active) return;
     pending.is_active = true;
     while (pending.first != nullptr) {
       next = pending.first;
       pending.first = next->next_;
-      if (pending.first == nullptr) {
-        pending.last = nullptr;
-      }
+      if (pending.first == nullptr) pending.last = nullptr;
       next->resume(next);
     }
     pending.is_active = false;

@@ -159,9 +159,7 @@ inline std::int64_t system_ns(clockid_t id) noexcept {
   const std::int64_t ns = system_ns(CLOCK_REALTIME), monotonic_ns = system_ns(CLOCK_MONOTONIC);
   constexpr std::uint64_t max_between = 8192;  // ticks, some microseconds
   // Otherwise tick and times do not belong together: the thread was interrupted in between, for example.
-  if (clock_tick() - tick <= max_between) {
-    clock.read(tick, ns, monotonic_ns, published);
-  }
+  if (clock_tick() - tick <= max_between) clock.read(tick, ns, monotonic_ns, published);
   return ns;
 }
 

@@ -205,9 +205,7 @@ class [[nodiscard]] inside_heap {
 
 inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
 #if TARN_ADDRESS_SANITIZER
-  if (block != nullptr) {
-    __asan_unpoison_memory_region(block, bytes);
-  }
+  if (block != nullptr) __asan_unpoison_memory_region(block, bytes);
 #endif
 }
 inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -281,9 +279,7 @@ template <int Order = __ATOMIC_RELAXED>
 /// because class_of has branches there that are hard to predict.
 inline constexpr class_table classes;
 [[gnu::always_inline]] inline size_class quick_class_of(std::size_t bytes) noexcept {
-  if (__builtin_constant_p(bytes) || bytes > tabled_bytes) {
-    return class_of(bytes);
-  }
+  if (__builtin_constant_p(bytes) || bytes > tabled_bytes) return class_of(bytes);
   return classes.classes[(bytes + block_alignment - 1) / block_alignment];
 }
 

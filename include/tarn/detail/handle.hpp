@@ -72,9 +72,7 @@ class handle_base {
 
   Owner& owner() const noexcept {
     if constexpr (TARN_CHECKS) {
-      if (owner_ == nullptr) {
-        fault_empty_handle("tarn::shared");
-      }
+      if (owner_ == nullptr) fault_empty_handle("tarn::shared");
     }
     return *owner_;
   }
@@ -93,9 +91,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
 
   /// Releases the lock before the end of the scope. The handle is empty then, and unlock() does nothing more.
   void unlock() noexcept TARN_RELEASE() TARN_NO_THREAD_SAFETY_ANALYSIS {
-    if (Owner* const owner = std::exchange(this->owner_, nullptr)) {
-      owner->end_change();
-    }
+    if (Owner* const owner = std::exchange(this->owner_, nullptr)) owner->end_change();
   }
 
   /// Returns when `holds(value)`; the lock is released while the thread waits. `holds` is called under the lock, by
@@ -135,9 +131,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
 
   /// Releases the lock before the end of the scope. The handle is empty then, and unlock() does nothing more.
   void unlock() noexcept TARN_RELEASE() TARN_NO_THREAD_SAFETY_ANALYSIS {
-    if (const Owner* const owner = std::exchange(this->owner_, nullptr)) {
-      owner->end_reading();
-    }
+    if (const Owner* const owner = std::exchange(this->owner_, nullptr)) owner->end_reading();
   }
 
  private:

@@ -37,9 +37,7 @@ class [[nodiscard("the subscription ends with this object: give it a name")]] ch
     return *this;
   }
   ~change_listener() {
-    if (owner_ != nullptr) {
-      owner_->remove(entry_);
-    }
+    if (owner_ != nullptr) owner_->remove(entry_);
   }
 
  private:
@@ -103,9 +101,7 @@ class listeners {
   template <class Current>
   void notify(Current current) {
     // acquire: pairs with the release in add(). Whoever added before the publish is seen here.
-    if (count_.load(std::memory_order_acquire) == 0) {
-      return;
-    }
+    if (count_.load(std::memory_order_acquire) == 0) return;
     std::exception_ptr failure;
     for (bool is_newest = false; !is_newest;) {
       const std::shared_ptr<const list> all_entries = entries_now();
@@ -121,9 +117,7 @@ class listeners {
         is_newest = call(*listener, current, failure) && is_newest;
       }
     }
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
+    if (failure) std::rethrow_exception(failure);
   }
 
  private:
@@ -139,9 +133,7 @@ class listeners {
   static bool call(entry& listener, Current current, std::exception_ptr& failure) {
     const std::lock_guard hold(listener.calling);
     const Value value = current();
-    if (listener.is_ended || value.version() <= listener.last_version) {
-      return true;
-    }
+    if (listener.is_ended || value.version() <= listener.last_version) return true;
     listener.last_version = value.version();
     listener.has_published = false;
     listener.caller.store(std::this_thread::get_id(), std::memory_order_relaxed);

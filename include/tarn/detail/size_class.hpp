@@ -27,9 +27,7 @@ inline constexpr std::size_t largest_class_size = linear_limit << doublings;
 /// Returns the smallest class whose blocks hold `bytes` (0 counts as 1). Requires bytes <= largest_class_size. Cost:
 /// a few instructions, no memory access.
 constexpr size_class class_of(std::size_t bytes) noexcept {
-  if (bytes <= linear_limit) {
-    return bytes == 0 ? 0 : static_cast<size_class>((bytes - 1) / block_alignment);
-  }
+  if (bytes <= linear_limit) return bytes == 0 ? 0 : static_cast<size_class>((bytes - 1) / block_alignment);
   const auto width = static_cast<size_class>(std::bit_width(bytes - 1));
   const auto step = static_cast<size_class>((bytes - 1) >> (width - 4));
   return linear_classes + (width - 9) * steps_per_doubling + (step - steps_per_doubling);
@@ -37,9 +35,7 @@ constexpr size_class class_of(std::size_t bytes) noexcept {
 
 /// Returns the bytes in every block of `index`.
 constexpr std::size_t size_of(size_class index) noexcept {
-  if (index < linear_classes) {
-    return (index + 1) * block_alignment;
-  }
+  if (index < linear_classes) return (index + 1) * block_alignment;
   const size_class doubling_class = index - linear_classes;
   const std::size_t base = linear_limit << (doubling_class / steps_per_doubling);
   return base + (doubling_class % steps_per_doubling + 1) * (base / steps_per_doubling);

@@ -197,9 +197,7 @@ class log_line {
   /// Writes the time and the head alone.
   void begin(std::string_view head, std::uint64_t tick) noexcept {
     size_ = detail::before_head(form_) + head.size();
-    if (size_ <= room_) {
-      detail::put_head(buffer_, head, tick, form_);
-    }
+    if (size_ <= room_) detail::put_head(buffer_, head, tick, form_);
   }
 
   /// Writes the message by {fmt}, or at most `limit` bytes of it.
@@ -211,12 +209,8 @@ class log_line {
     if (formatted_bytes <= room) {
       escape_where_needed(start);
     } else if (limit == room) {  // cut: a character may have lost its end
-      while (size_ > start && (static_cast<unsigned char>(buffer_[size_ - 1]) & 0xc0u) == 0x80u) {
-        --size_;
-      }
-      if (size_ > start && static_cast<unsigned char>(buffer_[size_ - 1]) >= 0xc0u) {
-        --size_;
-      }
+      while (size_ > start && (static_cast<unsigned char>(buffer_[size_ - 1]) & 0xc0u) == 0x80u) --size_;
+      if (size_ > start && static_cast<unsigned char>(buffer_[size_ - 1]) >= 0xc0u) --size_;
       escape_where_needed(start);
     }
     append("\"");
@@ -269,9 +263,7 @@ class log_line {
 
  private:
   void append(std::string_view text) noexcept {
-    if (size_ + text.size() <= room_) {
-      std::memcpy(buffer_ + size_, text.data(), text.size());
-    }
+    if (size_ + text.size() <= room_) std::memcpy(buffer_ + size_, text.data(), text.size());
     size_ += text.size();
   }
 
@@ -285,9 +277,7 @@ class log_line {
       std::replace_if(
           buffer_ + start, buffer_ + size_, [](char c) { return !field_name::fits(c); }, '_');
     }
-    if (field_name::is_taken_by_line(name.text_)) {
-      append("_");
-    }
+    if (field_name::is_taken_by_line(name.text_)) append("_");
   }
 
   /// Writes a text; in logfmt, one that needs no quotes has none.
@@ -300,22 +290,14 @@ class log_line {
     append("\"");
     const std::size_t start = size_;
     append(text);
-    if (size_ <= room_) {
-      escape_where_needed(start);
-    }
+    if (size_ <= room_) escape_where_needed(start);
     append("\"");
   }
 
   void escape_where_needed(std::size_t start) noexcept {
-    if (!detail::may_need_escape(buffer_ + start, size_ - start)) {
-      return;
-    }
-    if (form_ == log_form::json) {
-      detail::mark_invalid(buffer_ + start, buffer_ + size_);
-    }
-    if (std::any_of(buffer_ + start, buffer_ + size_, [this](char c) { return is_escaped(c); })) {
-      escape(start);
-    }
+    if (!detail::may_need_escape(buffer_ + start, size_ - start)) return;
+    if (form_ == log_form::json) detail::mark_invalid(buffer_ + start, buffer_ + size_);
+    if (std::any_of(buffer_ + start, buffer_ + size_, [this](char c) { return is_escaped(c); })) escape(start);
   }
   bool is_escaped(char c) const noexcept {
     return detail::needs_escape(c) || (c == detail::invalid_mark && form_ == log_form::json);
@@ -326,15 +308,11 @@ class log_line {
   void escape(std::size_t start) noexcept {
     std::size_t extra = 0;
     for (std::size_t offset = start; offset < size_; ++offset) {
-      if (is_escaped(buffer_[offset])) {
-        extra += is_short_escape(buffer_[offset]) ? 1u : 5u;
-      }
+      if (is_escaped(buffer_[offset])) extra += is_short_escape(buffer_[offset]) ? 1u : 5u;
     }
     std::size_t source = size_;
     size_ += extra;
-    if (size_ > room_) {
-      return;
-    }
+    if (size_ > room_) return;
     for (std::size_t target = size_; source != start && target > source;) {
       const char c = static_cast<const volatile char&>(buffer_[--source]);
       const std::size_t bytes = !is_escaped(c) ? 1 : is_short_escape(c) ? 2 : 6;
@@ -398,9 +376,7 @@ template <class... Arguments>
   const std::uint64_t number = target.append_with([&](char* buffer, std::size_t room, std::uint64_t tick) {
     log_line line(buffer, room, form);
     line.begin<Arguments...>(head, tick, format, arguments...);
-    for (const log_field& next_field : fields) {
-      line.field(next_field);
-    }
+    for (const log_field& next_field : fields) line.field(next_field);
     line.end();
     if (line.size() <= room) [[likely]] {
       return line.size();
@@ -466,9 +442,7 @@ class basic_logger {
   void log(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
     static_assert(Level != level::off, "level::off is for set_level(): no line has it");
     if constexpr (Level >= Floor) {
-      if (Level >= min_level()) {
-        write<Arguments...>(Level, fields, format, arguments...);
-      }
+      if (Level >= min_level()) write<Arguments...>(Level, fields, format, arguments...);
     }
   }
 
@@ -480,9 +454,7 @@ class basic_logger {
   template <class... Arguments>
   void log(level severity, std::initializer_list<log_field> fields, message_format<Arguments...> format,
            Arguments&&... arguments) {
-    if (is_enabled(severity)) {
-      write<Arguments...>(severity, fields, format, arguments...);
-    }
+    if (is_enabled(severity)) write<Arguments...>(severity, fields, format, arguments...);
   }
 
   /// Logs a line of the level trace, formatted by {fmt}. Fields may stand before the format.

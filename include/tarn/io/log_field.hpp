@@ -69,9 +69,7 @@ class field_name {
     if (text_.empty() || !std::all_of(text_.begin(), text_.end(), fits)) {
       field_names_have_letters_digits_underscores_dashes_and_dots_only();
     }
-    if (is_taken_by_line(text_)) {
-      field_names_are_none_of_time_level_logger_and_msg();
-    }
+    if (is_taken_by_line(text_)) field_names_are_none_of_time_level_logger_and_msg();
   }
   /// Takes a text that is only known at run time. Each other byte of it is written as `_`, and a name that each line
   /// has gets a `_` at its end.

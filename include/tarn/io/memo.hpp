@@ -347,9 +347,7 @@ class memo : tarn::detail::memo_in_child {
   // Checks an entry that is due and not old. The caller is in a read section, so that the entry stays. Returns true if
   // the caller must refresh it.
   bool attend(node& entry) const noexcept {
-    if (!is_due(entry) || entry.is_attended.exchange(true, std::memory_order_relaxed)) {
-      return false;
-    }
+    if (!is_due(entry) || entry.is_attended.exchange(true, std::memory_order_relaxed)) return false;
     if (entry.source != nullptr) {
       if (!entry.source->is_settled || tarn::detail::stamp_of(entry.source->path.c_str()) != entry.source->stamp) {
         entry.is_outdated.store(true, std::memory_order_relaxed);
@@ -401,9 +399,7 @@ class memo : tarn::detail::memo_in_child {
         const bool is_refreshed = attend(*entry);
         if (!is_old(*entry)) {
           count_hit(tarn::detail::own_slots->index, *entry);
-          if (!is_refreshed) {
-            return entry->value;
-          }
+          if (!is_refreshed) return entry->value;
           old_answer.emplace(entry->value);
         }
       }

@@ -202,13 +202,9 @@ inline char* put_number(char* target, std::uint64_t value) noexcept {
   const unsigned digits = static_cast<unsigned>(std::bit_width(value)) * 1233 >> 12;
   char* const end = target + digits + (value >= powers[digits] ? 1 : 0);
   char* position = end;
-  for (; value >> 32 != 0; value /= 100) {
-    std::memcpy(position -= 2, two_digits.text[value % 100], 2);
-  }
+  for (; value >> 32 != 0; value /= 100) std::memcpy(position -= 2, two_digits.text[value % 100], 2);
   auto small_value = static_cast<std::uint32_t>(value);  // 32 bits are divided in fewer instructions
-  for (; small_value >= 100; small_value /= 100) {
-    std::memcpy(position -= 2, two_digits.text[small_value % 100], 2);
-  }
+  for (; small_value >= 100; small_value /= 100) std::memcpy(position -= 2, two_digits.text[small_value % 100], 2);
   if (small_value >= 10) {
     std::memcpy(position - 2, two_digits.text[small_value], 2);
   } else {
@@ -268,9 +264,7 @@ char* put(char* target, Number value, Search&) noexcept {
 
 /// Copies a part of a text that ends at `end`. Up to 15 bytes behind the copy may change. Returns its end.
 inline char* put_part(char* target, const char* source, std::size_t size, const char* end) noexcept {
-  for (; size >= 16; size -= 16, source += 16, target += 16) {
-    store(target, load<sixteen_bytes>(source));
-  }
+  for (; size >= 16; size -= 16, source += 16, target += 16) store(target, load<sixteen_bytes>(source));
   if (size == 0) return target;
   if (end - source >= 16) [[likely]] {
     store(target, load<sixteen_bytes>(source));

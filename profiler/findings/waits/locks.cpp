@@ -210,9 +210,7 @@ std::string contended_remedy(const lock_group& group) {
   if (group.read_mostly && group.read_mostly->is_known) {
     return "mostly read: tarn::reloadable<T>, whose readers take no lock";
   }
-  if (group.read_mostly) {
-    return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
-  }
+  if (group.read_mostly) return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
   if (has_deadlock(group))
     return "a deadlock: take the locks in one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock";
   if (group.sums[format::holds] + group.still_held == 0)
@@ -351,9 +349,7 @@ lock_findings find_locks(const format::recording& recording) {
       for (const std::uint32_t site : collected_at_site->sites) group.index_by_site[site] = group.sites.size();
       group.sites.push_back(std::move(collected_at_site->facts));
     }
-    if (group.type != lock_type::condition) {
-      add(totals, group.sums);
-    }
+    if (group.type != lock_type::condition) add(totals, group.sums);
     findings.groups.push_back(std::move(group));
   }
   findings.acquisitions = totals[format::acquisitions];

@@ -11,9 +11,7 @@ using namespace base::units;
 
 // These functions return the step in which a number lies, and the largest number in a step.
 std::size_t step_of(std::uint64_t number) noexcept {
-  if (number < 8) {
-    return 0;
-  }
+  if (number < 8) return 0;
   const auto width = static_cast<std::size_t>(std::bit_width(number));
   return width * 4 + (number >> (width - 3) & 3);
 }
@@ -27,9 +25,7 @@ std::uint64_t rounded_up(std::uint64_t bytes) noexcept { return base::align_up(b
 }  // namespace
 
 void heap_peaks::add(std::uint64_t peak_bytes) noexcept {
-  if (peak_bytes == 0) {
-    return;
-  }
+  if (peak_bytes == 0) return;
   ++heaps_;
   ++counts_[step_of(peak_bytes)];
   maximum_ = peak_bytes > maximum_ ? peak_bytes : maximum_;
@@ -41,14 +37,10 @@ void heap_peaks::add(std::uint64_t peak_bytes) noexcept {
 
 advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
   advice proposal;
-  if (heaps_ == 0) {
-    return proposal;
-  }
+  if (heaps_ == 0) return proposal;
   const std::uint64_t enough_heaps = heaps_ - heaps_ / 4;
   std::size_t step = 0;
-  for (std::uint64_t heap_count = counts_[0]; heap_count < enough_heaps; heap_count += counts_[step]) {
-    ++step;
-  }
+  for (std::uint64_t heap_count = counts_[0]; heap_count < enough_heaps; heap_count += counts_[step]) ++step;
   const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;
   proposal.initial = rounded_up(enough);
   const std::uint64_t remainder = maximum_ > proposal.initial ? maximum_ - proposal.initial : 0;

@@ -37,18 +37,14 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept {
 
 void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > largest_request) {
-    return nullptr;
-  }
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > largest_request) return nullptr;
   if (bytes <= largest_class_size) {
     void* const block = detail::allocate(current, detail::class_of(bytes));
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
   bool is_zeroed = false;
   void* const block = detail::allocate_large(current, bytes, detail::block_alignment, &is_zeroed);
-  if (block != nullptr && !is_zeroed) {
-    std::memset(block, 0, bytes);
-  }
+  if (block != nullptr && !is_zeroed) std::memset(block, 0, bytes);
   return block;
 }
 
@@ -67,9 +63,7 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes) no
 }
 
 bool trim() noexcept {
-  if (!threads::initialise()) {
-    return false;
-  }
+  if (!threads::initialise()) return false;
   const auto trim_one = [](heaps::heap& visited) {
     visited.send_all();
     visited.collect();

@@ -35,12 +35,8 @@ inline constexpr std::size_t min_bytes_with_room = std::size_t{1} << 10;
 inline constexpr std::size_t min_remembered = min_bytes_with_room / 4;
 inline std::size_t with_room(std::size_t bytes) noexcept {
   using namespace base::units;
-  if (bytes < min_bytes_with_room || bytes > largest_request / 2) {
-    return bytes;
-  }
-  if (bytes >= 256_KiB) {
-    return base::align_up(bytes + bytes / 4, 4_KiB);
-  }
+  if (bytes < min_bytes_with_room || bytes > largest_request / 2) return bytes;
+  if (bytes >= 256_KiB) return base::align_up(bytes + bytes / 4, 4_KiB);
   const std::size_t roomy = std::bit_ceil(bytes + bytes / 4);
   return bytes >= 4_KiB && bytes < 16_KiB ? 2 * roomy : roomy;
 }
@@ -50,9 +46,7 @@ inline std::size_t with_room(std::size_t bytes) noexcept {
 /// the contents move, `Moves` allocates the new block and frees the old one.
 template <class Moves>
 void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::size_t bytes) noexcept {
-  if (block == nullptr) {
-    return bytes > largest_request ? nullptr : Moves::allocate(current, bytes);
-  }
+  if (block == nullptr) return bytes > largest_request ? nullptr : Moves::allocate(current, bytes);
   heaps::found_block source;
   if (const std::uintptr_t own_class = key ^ reinterpret_cast<std::uintptr_t>(current);
       own_class < pages::first_wide && pages::may_start_at(block, static_cast<detail::size_class>(own_class)))
@@ -63,13 +57,9 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     source = heaps::find_block("realloc", block);
   }
   const std::size_t before = source.bytes;
-  if (bytes > largest_request) {
-    return nullptr;
-  }
+  if (bytes > largest_request) return nullptr;
   heaps::heap* const self = threads::ready(current);
-  if (self == nullptr) {
-    return bytes <= before ? block : nullptr;
-  }
+  if (self == nullptr) return bytes <= before ? block : nullptr;
   const bool is_growing = bytes > before;
   heaps::recent_blocks::entry* const filling =
       (is_growing ? bytes : before) >= min_bytes_with_room ? self->grown.find(block) : nullptr;
@@ -79,9 +69,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     const bool can_stay =
         before - bytes < little || (bytes <= detail::tabled_bytes && self->serves(bytes, source.index));
     if (filling == nullptr) {
-      if (can_stay) {
-        return block;
-      }
+      if (can_stay) return block;
     } else if (const std::size_t last = filling->requested.load(std::memory_order_relaxed); can_stay || bytes >= last) {
       // A buffer that is being filled has room. What requests less than the last time wants the room back.
       filling->requested.store(bytes, std::memory_order_relaxed);
@@ -100,18 +88,12 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     self->growths.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
     moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growths.likely(bytes)));
   }
-  if (moved == nullptr) {
-    moved = Moves::allocate(self, bytes);
-  }
-  if (moved == nullptr) {
-    return is_growing ? nullptr : block;
-  }
+  if (moved == nullptr) moved = Moves::allocate(self, bytes);
+  if (moved == nullptr) return is_growing ? nullptr : block;
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(moved, block, is_growing ? before : bytes < 16 ? 16 : bytes);
   Moves::give_back(self, block);
-  if (is_growing && bytes >= min_remembered) {
-    self->grown.insert(moved, bytes);
-  }
+  if (is_growing && bytes >= min_remembered) self->grown.insert(moved, bytes);
   return moved;
 }
 

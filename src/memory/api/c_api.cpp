@@ -21,9 +21,7 @@ heap* to_heap(tarn_heap* handle) noexcept { return reinterpret_cast<heap*>(handl
 tarn_heap* to_c(heap* object) noexcept { return reinterpret_cast<tarn_heap*>(object); }
 
 void* or_no_memory(void* block) noexcept {
-  if (block == nullptr) {
-    errno = ENOMEM;
-  }
+  if (block == nullptr) errno = ENOMEM;
   return block;
 }
 
@@ -54,9 +52,7 @@ void* note_site_and_set_errno(detail::heap_front* current, void* block, std::siz
 }
 
 void* allocate(detail::heap_front* current, std::size_t bytes, const void* site) noexcept {
-  if (bytes > api::largest_request) {
-    return or_no_memory(nullptr);
-  }
+  if (bytes > api::largest_request) return or_no_memory(nullptr);
   return note_site_and_set_errno(current, detail::allocate(current, bytes, detail::block_alignment), bytes, site);
 }
 
@@ -72,9 +68,7 @@ void* allocate_aligned(detail::heap_front* current, std::size_t alignment, std::
     errno = EINVAL;
     return nullptr;
   }
-  if (bytes > api::largest_request) {
-    return or_no_memory(nullptr);
-  }
+  if (bytes > api::largest_request) return or_no_memory(nullptr);
   return note_site_and_set_errno(current, detail::allocate_any(current, bytes, alignment), bytes, site);
 }
 
@@ -101,9 +95,7 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
   // Comes from the process's heap: the current one may be released while this one lives.
   heaps::heap* const process = threads::process_heap();
   void* const memory = process == nullptr ? nullptr : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
-  if (memory == nullptr) {
-    return static_cast<tarn_heap*>(or_no_memory(nullptr));
-  }
+  if (memory == nullptr) return static_cast<tarn_heap*>(or_no_memory(nullptr));
   try {
     return to_c(::new (memory) heap(settings));
   } catch (const std::bad_alloc&) {
@@ -186,9 +178,7 @@ tarn_heap* tarn_owner_of(const void* block) {
 
 tarn_heap* tarn_set_current(tarn_heap* handle) {
   tarn_heap* const before = tarn_current();
-  if (before != nullptr) {
-    detail::local = heap_access::front_of(*to_heap(handle));
-  }
+  if (before != nullptr) detail::local = heap_access::front_of(*to_heap(handle));
   return before;
 }
 

@@ -52,9 +52,7 @@ heap* heap_access::face_of(detail::heap_front* front) noexcept {
     return existing;
   }
   void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
-  if (memory == nullptr) {
-    return nullptr;
-  }
+  if (memory == nullptr) return nullptr;
   heap* const wrapper = ::new (memory) heap(heap::face{}, front);
   // If two threads ask at once (owner_of), one wins, and the other's object is not used. release: a thread that sees
   // the pointer sees the object.
@@ -67,9 +65,7 @@ heap* heap_access::face_of(detail::heap_front* front) noexcept {
 
 heap::heap(const heap_options& options) : front_(nullptr) {
   pages::space* const space = threads::initialise() ? make_space(options) : nullptr;
-  if (space == nullptr) {
-    detail::throw_bad_alloc();
-  }
+  if (space == nullptr) detail::throw_bad_alloc();
   const bool has_initial = options.initial == 0 || space->reserve(options.initial);
   heaps::heap* const created =
       has_initial ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
@@ -77,21 +73,13 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
   }
-  if (options.initial != 0) {
-    pages::metadata::prepare(prepared_records);
-  }
-  if (options.is_strict) {
-    created->add_trait(heaps::heap_trait::strict);
-  }
-  if (options.counts_calls) {
-    created->add_trait(heaps::heap_trait::counting);
-  }
+  if (options.initial != 0) pages::metadata::prepare(prepared_records);
+  if (options.is_strict) created->add_trait(heaps::heap_trait::strict);
+  if (options.counts_calls) created->add_trait(heaps::heap_trait::counting);
   const bool is_guarded = base::current_options().uses_guard;
   if ((options.records_sites || is_guarded) && threads::note_sites(*created, options.records_sites)) {
     created->add_trait(heaps::heap_trait::noting_sites);
-    if (is_guarded) {
-      threads::guard_object(*created);
-    }
+    if (is_guarded) threads::guard_object(*created);
   }
   created->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
   created->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
@@ -102,19 +90,13 @@ heap::heap(const heap_options& options) : front_(nullptr) {
 
 heap::~heap() {
   heaps::heap* const target = inner(front_);
-  if (target->space == &heaps::central()) {
-    base::fault_not_destroyable(target->name, this);
-  }
+  if (target->space == &heaps::central()) base::fault_not_destroyable(target->name, this);
   if (detail::local == front_) {  // the program ends inside of a scope, for example
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
-  if (target->policy.guarded_object()) {
-    threads::check_all(*target, "~heap");
-  }
-  if (target->sites != nullptr) {
-    threads::end_sites(*target);
-  }
+  if (target->policy.guarded_object()) threads::check_all(*target, "~heap");
+  if (target->sites != nullptr) threads::end_sites(*target);
   if (guard::ended_heaps::are_kept) {
     guard::ended_heaps::note_end(target->name);
     target->space->unmap_with(guard::ended_heaps::unmap);
@@ -128,21 +110,15 @@ heap::~heap() {
 void heap::release() noexcept {
   heaps::heap* const target = inner(front_);
   if (target->space != &heaps::central()) {
-    if (target->policy.guarded_object()) {
-      threads::check_all(*target, "release");
-    }
+    if (target->policy.guarded_object()) threads::check_all(*target, "release");
     target->release();
-    if (target->sites != nullptr) {
-      threads::forget_sites(*target);
-    }
+    if (target->sites != nullptr) threads::forget_sites(*target);
   }
 }
 
 std::size_t heap::trim() noexcept {
   heaps::heap* const target = inner(front_);
-  if (target->policy.guarded_object()) {
-    threads::end_waiting(*target);
-  }
+  if (target->policy.guarded_object()) threads::end_waiting(*target);
   const heaps::owning hold(*target);
   const std::size_t purged = target->reclaim() + target->purge_slabs();
   return purged + (target->space == &heaps::central() ? heaps::arrays.purge(true) : 0);
@@ -200,9 +176,7 @@ bool heap::is_valid() const noexcept {
 heap& global() {
   heaps::heap* const process = threads::process_heap();
   heap* const face = process == nullptr ? nullptr : heap_access::face_of(process);
-  if (face == nullptr) {
-    detail::throw_bad_alloc();
-  }
+  if (face == nullptr) detail::throw_bad_alloc();
   return *face;
 }
 
@@ -210,15 +184,11 @@ heap* owner_of(const void* block) {
   std::uintptr_t key = detail::key_of(block);
   if (key == 0) {
     const pages::slab* const large = pages::page_map::large_around(block);
-    if (large == nullptr) {
-      return nullptr;
-    }
+    if (large == nullptr) return nullptr;
     key = detail::key_of(large->start);
   }
   heap* const face = heap_access::face_of(heaps::owner_in(key));
-  if (face == nullptr) {
-    detail::throw_bad_alloc();
-  }
+  if (face == nullptr) detail::throw_bad_alloc();
   return face;
 }
 
@@ -229,9 +199,7 @@ namespace tarn::detail {
 heap& current_slow() {
   heaps::heap* const caller = threads::ready(local);
   heap* const face = caller == nullptr ? nullptr : heap_access::face_of(caller);
-  if (face == nullptr) {
-    throw_bad_alloc();
-  }
+  if (face == nullptr) throw_bad_alloc();
   return *face;
 }
 

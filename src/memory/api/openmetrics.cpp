@@ -60,12 +60,8 @@ void append_openmetrics(base::text& report, const report_subject& subject, const
     append_process(report, subject);
     append_value(report, value);
   };
-  for (const auto& [name, member, kind] : heap_fields) {
-    append_one("tarn_all_heaps_", name, kind, process.sums.*member);
-  }
-  for (const auto& [name, member, kind] : process_fields) {
-    append_one("tarn_", name, kind, process.*member);
-  }
+  for (const auto& [name, member, kind] : heap_fields) append_one("tarn_all_heaps_", name, kind, process.sums.*member);
+  for (const auto& [name, member, kind] : process_fields) append_one("tarn_", name, kind, process.*member);
   append_family(report, "tarn_", "system_calls", field_kind::count);
   for (const auto& [name, member] : call_fields) {
     append_name(report, "tarn_", "system_calls", field_kind::count);
@@ -74,9 +70,7 @@ void append_openmetrics(base::text& report, const report_subject& subject, const
     append_label(report, "call", name);
     append_value(report, process.system_calls.*member);
   }
-  for (const auto& [name, member] : advice_fields) {
-    append_one("tarn_advice_", name, field_kind::level, next.*member);
-  }
+  for (const auto& [name, member] : advice_fields) append_one("tarn_advice_", name, field_kind::level, next.*member);
   report.append("# EOF\n");
 }
 

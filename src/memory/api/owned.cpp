@@ -13,9 +13,7 @@ void* allocate_owned(heap& home, std::size_t bytes, std::size_t alignment) noexc
     // This heap belongs to a thread, and only that thread may use it. Either it is this thread's, while another heap
     // is current, or the container has come from another thread and lives on where it is used.
     home_heap = threads::own_heap();
-    if (home_heap == nullptr) {
-      home_heap = local == &heaps::nobody ? threads::start() : threads::process_heap();
-    }
+    if (home_heap == nullptr) home_heap = local == &heaps::nobody ? threads::start() : threads::process_heap();
   }
   return home_heap == nullptr ? nullptr : allocate(home_heap, bytes, alignment);
 }

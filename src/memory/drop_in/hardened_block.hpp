@@ -87,9 +87,7 @@ class hardened_block {
       clear(position);
       asm("" : "+r"(position));
     }
-    if (bytes_ <= max_zeroed_bytes) {
-      put(room() - sizeof(std::uint64_t), 0);
-    }
+    if (bytes_ <= max_zeroed_bytes) put(room() - sizeof(std::uint64_t), 0);
     put(room(), canary_of(start_) ^ std::uint64_t{requested} << size_shift ^ free_bit);
   }
 
@@ -105,9 +103,7 @@ class hardened_block {
     for (; position + 4 * sizeof(chunk) <= end; position += 4 * sizeof(chunk)) {
       sum |= (chunk_at(position) | chunk_at(position + 16)) | (chunk_at(position + 32) | chunk_at(position + 48));
     }
-    for (; position + sizeof(chunk) <= end; position += sizeof(chunk)) {
-      sum |= chunk_at(position);
-    }
+    for (; position + sizeof(chunk) <= end; position += sizeof(chunk)) sum |= chunk_at(position);
     changed |= static_cast<std::uint64_t>(sum[0] | sum[1]);
     return changed == 0 && (mark == 0 || heaps::is_marked(start_)) &&
            (tail == 0 || (tail ^ canary ^ free_bit) << (64 - size_shift) == 0);

@@ -33,9 +33,7 @@ const void* freed_at(const void* block) noexcept {
   const void* site = nullptr;
   heaps::registry::for_all([&](const heap& visited) {
     if (site == nullptr && visited.delayed != nullptr) {
-      if (const quarantine::recent_free* const last = visited.delayed->recall(block)) {
-        site = last->site;
-      }
+      if (const quarantine::recent_free* const last = visited.delayed->recall(block)) site = last->site;
     }
   });
   return site;
@@ -69,9 +67,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
   const hardened_block shape(block, class_at(block));
   const pages::slab& home = *pages::page_map::slab_of(block);
   // The mark is gone: the program has overwritten it, or the system has its page.
-  if (shape.has_free_tail() || home.is_free(home.number_of(block))) {
-    fault_freed_twice(entry, block);
-  }
+  if (shape.has_free_tail() || home.is_free(home.number_of(block))) fault_freed_twice(entry, block);
   base::fault_overrun(entry, record_of(block, shape));
 }
 
@@ -80,9 +76,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
                                                       size_class index) noexcept {
   const pages::slab& home = *pages::page_map::slab_of(pointer);
   const std::size_t number = home.number_of(pointer);
-  if (number >= home.capacity) {
-    base::fault_foreign_pointer(entry, pointer);
-  }
+  if (number >= home.capacity) base::fault_foreign_pointer(entry, pointer);
   char* const block = home.block(number);
   if (block != pointer) {
     const std::size_t requested = hardened_block(block, index).last_requested();
@@ -117,25 +111,19 @@ constinit thread_local heap* usual_heap [[gnu::tls_model("initial-exec")]] = nul
 // Returns the calling thread's heap, hardened. Returns null without memory.
 heap* ready_heap() noexcept {
   heap* const self = threads::ready(detail::local);
-  if (self == nullptr) {
-    return nullptr;
-  }
+  if (self == nullptr) return nullptr;
   if (canary_key == 0) [[unlikely]] {  // the first block of the process, which has one thread
     heaps::draw_mark();
     canary_key = platform::random_number() | 1;
     heaps::report_lost_mark = fault_lost_mark;
   }
-  if (!self->policy.hardened()) {
-    self->add_trait(heaps::heap_trait::hardened);
-  }
+  if (!self->policy.hardened()) self->add_trait(heaps::heap_trait::hardened);
   if (self->delayed == nullptr && !self->policy.shared()) {
     if (void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine))) {
       self->delayed = ::new (memory) quarantine(platform::random_number());
     }
   }
-  if (self->delayed != nullptr && self->policy.only_hardened()) {
-    usual_heap = self;
-  }
+  if (self->delayed != nullptr && self->policy.only_hardened()) usual_heap = self;
   return self;
 }
 
@@ -247,32 +235,22 @@ bool has_empty_magazine(const heap& self, size_class index) noexcept {
 [[gnu::noinline]] void* allocate_slow(size_class index, std::size_t bytes, std::size_t alignment,
                                       const void* site) noexcept {
   if (site != nullptr && guard::samples::is_due()) [[unlikely]] {
-    if (void* const block = guard::samples::allocate(bytes, alignment, site)) {
-      return block;
-    }
+    if (void* const block = guard::samples::allocate(bytes, alignment, site)) return block;
   }
   heap* const self = ready_heap();
-  if (self == nullptr) {
-    return no_memory();
-  }
+  if (self == nullptr) return no_memory();
   const bool is_refilled = has_empty_magazine(*self, index);
   void* const block = detail::allocate_slow(self, index);
-  if (block == nullptr) {
-    return no_memory();
-  }
+  if (block == nullptr) return no_memory();
   guard::samples::count(1 + (is_refilled ? shuffle(*self, index) : 0));
   return finished(block, index, bytes);
 }
 
 [[gnu::noinline]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
   heap* const self = ready_heap();
-  if (self == nullptr || bytes > api::largest_request || alignment > api::largest_request) {
-    return no_memory();
-  }
+  if (self == nullptr || bytes > api::largest_request || alignment > api::largest_request) return no_memory();
   if (alignment <= detail::block_alignment && is_usual(self)) {
-    if (void* const cached = self->take_cached_large(bytes)) {
-      return cached;
-    }
+    if (void* const cached = self->take_cached_large(bytes)) return cached;
   }
   void* const block = detail::allocate_large(self, bytes, alignment, nullptr);
   return block == nullptr ? no_memory() : block;
@@ -293,9 +271,7 @@ constexpr std::size_t min_room = min_block_bytes - tail_bytes;
 }  // namespace
 
 std::size_t hardened_block::first_changed() const noexcept {
-  if (get(0) != 0) {
-    return static_cast<std::size_t>(std::countr_zero(get(0))) / 8;
-  }
+  if (get(0) != 0) return static_cast<std::size_t>(std::countr_zero(get(0))) / 8;
   std::uint64_t changed = get(sizeof changed);
   if (changed != 0 && !heaps::is_marked(start_)) {
     changed ^= heaps::free_mark ^ reinterpret_cast<std::uintptr_t>(start_);
@@ -305,9 +281,7 @@ std::size_t hardened_block::first_changed() const noexcept {
            static_cast<std::size_t>(same_bits < same_bits_remotely ? same_bits_remotely : same_bits) / 8;
   }
   for (std::size_t offset = 2 * sizeof changed; offset < zeroed_end(); offset += sizeof changed) {
-    if (get(offset) != 0) {
-      return offset + static_cast<std::size_t>(std::countr_zero(get(offset))) / 8;
-    }
+    if (get(offset) != 0) return offset + static_cast<std::size_t>(std::countr_zero(get(offset))) / 8;
   }
   return has_free_tail() ? sizeof changed : room();  // all of a mark was overwritten by zeroes
 }
@@ -344,14 +318,10 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes)) {
-    return no_memory();
-  }
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return no_memory();
   if (class_for(bytes, detail::block_alignment) == detail::class_count) {
     heap* const self = ready_heap();
-    if (self == nullptr || bytes > api::largest_request) {
-      return no_memory();
-    }
+    if (self == nullptr || bytes > api::largest_request) return no_memory();
     // Without the tail, the smallest of these requests would not be a large block.
     const std::size_t block_bytes = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
     void* const block = api::allocate_zeroed(self, 1, block_bytes);
@@ -370,16 +340,10 @@ namespace {
 
 // Frees everything but a block of a size class.
 [[gnu::noinline]] void deallocate_rare(void* block, std::size_t stated_bytes, const void* site) noexcept {
-  if (block == nullptr) {
-    return;
-  }
-  if (guard::samples::contain(block)) {
-    return guard::samples::deallocate("free", block, site);
-  }
+  if (block == nullptr) return;
+  if (guard::samples::contain(block)) return guard::samples::deallocate("free", block, site);
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
-  if (key != 0 && heaps::class_in(key) < detail::class_count) {
-    fault_if_misaligned("free", block, heaps::class_in(key));
-  }
+  if (key != 0 && heaps::class_in(key) < detail::class_count) fault_if_misaligned("free", block, heaps::class_in(key));
   // A large block that realloc has resized may have more bytes than were requested.
   const heaps::found_block target = heaps::find_block("free", block);
   if (stated_bytes != guard::no_stated_size && stated_bytes > target.bytes) {
@@ -412,12 +376,8 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
     return deallocate_rare(block, stated_bytes, site);
   }
   heap* const self = ready_heap();
-  if (self == nullptr) {
-    return;
-  }
-  if (index >= pages::first_wide) {
-    fault_if_misaligned("free", block, index);
-  }
+  if (self == nullptr) return;
+  if (index >= pages::first_wide) fault_if_misaligned("free", block, index);
   fault_if_free("free", block);
   const std::size_t requested = check_free(block, stated_bytes, index);
   if ((key ^ self->address()) == index) {
@@ -430,9 +390,7 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
       fault_freed_twice("free", block);
     }
     hardened_block(block, index).wipe(requested);
-    if (self->delayed != nullptr) {
-      self->delayed->note(block, site);
-    }
+    if (self->delayed != nullptr) self->delayed->note(block, site);
   }
   detail::deallocate_slow(self, block);
 }
@@ -468,33 +426,23 @@ struct raw_moves {
 }  // namespace
 
 void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
-  if (block == nullptr) {
-    return allocate(bytes, detail::block_alignment, site);
-  }
+  if (block == nullptr) return allocate(bytes, detail::block_alignment, site);
   heap* const self = ready_heap();
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
   const size_class index = heaps::class_in(key);
   const bool is_small = key != 0 && index < detail::class_count;
-  if (is_small) {
-    fault_if_misaligned("realloc", block, index);
-  }
+  if (is_small) fault_if_misaligned("realloc", block, index);
   std::size_t before = 0;
   if (is_small) {
     fault_if_free("realloc", block);
     before = check_live("realloc", block, index);
   }
-  if (self == nullptr) {
-    return nullptr;
-  }
+  if (self == nullptr) return nullptr;
   // The engine knows only whole blocks; the tail is a part of a small one.
   const std::size_t raw = bytes > detail::largest_class_size ? bytes : bytes + tail_bytes;
   void* const result = api::resize<raw_moves>(self, block, key, raw);
-  if (result == nullptr) {
-    return nullptr;
-  }
-  if (is_small && result != block && self->delayed != nullptr) {
-    self->delayed->note(block, site);
-  }
+  if (result == nullptr) return nullptr;
+  if (is_small && result != block && self->delayed != nullptr) self->delayed->note(block, site);
   if (is_small && bytes > before) {  // the canary and the tail may lie in bytes that belong to the program now
     const std::size_t raw_before = pages::shapes.classes[index].block_bytes;
     std::memset(static_cast<char*>(result) + before, 0, (bytes < raw_before ? bytes : raw_before) - before);
@@ -507,13 +455,9 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
 
 std::size_t usable_bytes(const char* entry, const void* block) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
-  if (key != 0 && heaps::class_in(key) < detail::class_count) {
-    fault_if_misaligned(entry, block, heaps::class_in(key));
-  }
+  if (key != 0 && heaps::class_in(key) < detail::class_count) fault_if_misaligned(entry, block, heaps::class_in(key));
   const heaps::found_block target = heaps::find_block(entry, block);
-  if (target.large()) {
-    return target.bytes;
-  }
+  if (target.large()) return target.bytes;
   fault_if_free(entry, const_cast<void*>(block));
   return check_live(entry, const_cast<void*>(block), target.index);
 }
@@ -524,19 +468,13 @@ namespace {
 
 // Checks the blocks in quarantine when the program ends, after its own destructors.
 [[gnu::destructor]] void verify() noexcept {
-  if (guard::current_mode.load(std::memory_order_relaxed) != guard::mode::hardened) {
-    return;
-  }
+  if (guard::current_mode.load(std::memory_order_relaxed) != guard::mode::hardened) return;
   const auto* const self = static_cast<const heap*>(detail::local);
-  if (detail::local == &heaps::nobody || self->delayed == nullptr) {
-    return;
-  }
+  if (detail::local == &heaps::nobody || self->delayed == nullptr) return;
   const using_arrays use(const_cast<heap&>(*self));
   for (size_class index = 0; index < detail::class_count; ++index) {
     self->delayed->empty(index, [index](void* block) {
-      if (!hardened_block(block, index).is_wiped()) {
-        fault_changed(block);
-      }
+      if (!hardened_block(block, index).is_wiped()) fault_changed(block);
     });
   }
 }

@@ -49,9 +49,7 @@ TARN_EXPORT int prctl(int option, ...) noexcept {
     case PR_SET_SECCOMP: {
       const threads::helper_pause pause;
       const int result = call();
-      if (result == 0) {
-        pause.make_final();
-      }
+      if (result == 0) pause.make_final();
       return result;
     }
   }

@@ -43,9 +43,7 @@ void* no_memory() noexcept {
   return block;
 }
 [[gnu::always_inline]] inline void* checked(void* block, size_class index) noexcept {
-  if (index - pages::first_wide < detail::class_count - pages::first_wide) {
-    return checked_wide(block, index);
-  }
+  if (index - pages::first_wide < detail::class_count - pages::first_wide) return checked_wide(block, index);
   heaps::mark_of(block) = 0;
   return block;
 }
@@ -87,9 +85,7 @@ void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_
 // Returns a block for a class whose magazine is empty, and sets `index` to the class that it has.
 void* refilled(size_class& index) noexcept {
   heaps::heap* const self = threads::ready(detail::local);
-  if (self == nullptr) {
-    return nullptr;
-  }
+  if (self == nullptr) return nullptr;
   index = self->class_to_fill(index);
   return detail::allocate(self, index);
 }
@@ -119,9 +115,7 @@ struct moves {
 // Returns how many blocks the refill of a class has brought.
 std::uint32_t blocks_taken(size_class index) noexcept {
   const auto* const caller = static_cast<const heaps::heap*>(detail::local);
-  if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) {
-    return 1;
-  }
+  if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) return 1;
   return static_cast<std::uint32_t>(caller->top[index] - caller->classes[index].bottom()) + 1;
 }
 
@@ -129,9 +123,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 [[gnu::noinline]] void* allocate_refilling(size_class index, std::size_t bytes, std::size_t alignment,
                                            const void* site) noexcept {
   if (guard::samples::is_due()) [[unlikely]] {
-    if (void* const block = guard::samples::allocate(bytes, alignment, site)) {
-      return block;
-    }
+    if (void* const block = guard::samples::allocate(bytes, alignment, site)) return block;
   }
   void* const block = refilled(index);
   guard::samples::count(blocks_taken(index));
@@ -148,9 +140,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 }
 
 [[gnu::noinline]] void* allocate_unclassed(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > api::largest_request || alignment > api::largest_request) {
-    return no_memory();
-  }
+  if (bytes > api::largest_request || alignment > api::largest_request) return no_memory();
   return finished(detail::allocate_any(detail::local, bytes, alignment));
 }
 
@@ -158,9 +148,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
                                                            const void* site) noexcept {
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
     const size_class index = detail::class_of(bytes, alignment);
-    if (index < detail::class_count) {
-      return allocate_class(index, bytes, alignment, site);
-    }
+    if (index < detail::class_count) return allocate_class(index, bytes, alignment, site);
   }
   return allocate_unclassed(bytes, alignment);
 }
@@ -223,9 +211,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   const bool is_freed = bytes == 0 && block != nullptr;  // as in glibc, where the null result is then no failure
   if (guard::is_enabled()) [[unlikely]] {
-    if (!is_freed) {
-      return or_no_memory(guard::reallocate(block, bytes, site));
-    }
+    if (!is_freed) return or_no_memory(guard::reallocate(block, bytes, site));
     guard::deallocate("free", block, guard::no_stated_size, site);
     return nullptr;
   }
@@ -252,9 +238,7 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   if (void* const cached = threads::take_cached_large(detail::local, bytes)) [[likely]] {
     return cached;
   }
-  if (bytes > api::largest_request) {
-    return no_memory();
-  }
+  if (bytes > api::largest_request) return no_memory();
   return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
 }
 
@@ -318,9 +302,7 @@ void deallocate_again(void* block, std::size_t stated_bytes, const void* site) n
   if (guard::is_enabled()) [[unlikely]] {
     return guard::deallocate("free", block, stated_bytes, site);  // the guard reports more
   }
-  if (is_hardened()) {
-    hardening::fault_freed_twice("free", block);
-  }
+  if (is_hardened()) hardening::fault_freed_twice("free", block);
   freed_twice("free", block);
 }
 
@@ -359,40 +341,30 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
 
 TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes)) {
-    return no_memory();
-  }
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return no_memory();
   return resize(block, bytes, __builtin_return_address(0));
 }
 
 TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
-  if (!base::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) {
-    return EINVAL;
-  }
+  if (!base::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int saved = errno;  // this function must not change it
   void* const block = drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
   errno = saved;
-  if (block == nullptr) {
-    return ENOMEM;
-  }
+  if (block == nullptr) return ENOMEM;
   *result = block;
   return 0;
 }
 
 // Refuses an alignment that is no power of two, as C17 (7.22.3.1) and glibc since 2.38 do. Older glibc rounds it up.
 TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  if (!base::is_power_of_two(alignment)) {
-    return not_an_alignment();
-  }
+  if (!base::is_power_of_two(alignment)) return not_an_alignment();
   return drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
 }
 
 // Rounds an alignment that is no power of two up to the next one, as glibc does.
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t largest_alignment = SIZE_MAX / 2 + 1;
-  if (alignment > largest_alignment) {
-    return not_an_alignment();
-  }
+  if (alignment > largest_alignment) return not_an_alignment();
   return drop_in::allocate_aligned(bytes, std::bit_ceil(alignment), drop_in::allocate_aligned_slow);
 }
 
@@ -402,9 +374,7 @@ TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
 
 TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const std::size_t page = platform::page_bytes();
-  if (bytes > api::largest_request - page) {
-    return no_memory();
-  }
+  if (bytes > api::largest_request - page) return no_memory();
   return drop_in::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page,
                                    drop_in::allocate_aligned_slow);
 }

@@ -30,18 +30,12 @@ template <class Allocate>
   for (;;) {
     const std::new_handler handler = tarn_get_new_handler != nullptr ? tarn_get_new_handler() : nullptr;
     if (handler == nullptr) {
-      if (!may_throw) {
-        return nullptr;
-      }
-      if (std::__throw_bad_alloc == nullptr) {
-        base::fault_cannot_throw(bytes);
-      }
+      if (!may_throw) return nullptr;
+      if (std::__throw_bad_alloc == nullptr) base::fault_cannot_throw(bytes);
       std::__throw_bad_alloc();
     }
     handler();
-    if (void* const block = allocate()) {
-      return block;
-    }
+    if (void* const block = allocate()) return block;
   }
 }
 

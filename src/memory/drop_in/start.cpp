@@ -22,16 +22,12 @@ using namespace tarn;
 
 [[gnu::constructor]] void open_statistics() noexcept {
   heaps::draw_mark();
-  if (threads::initialise()) {
-    api::open_statistics_output(base::current_options());
-  }
+  if (threads::initialise()) api::open_statistics_output(base::current_options());
 }
 
 // Runs after the program's own destructors, since it is their allocator.
 [[gnu::destructor]] void print_statistics() noexcept {
-  if (base::current_options().stats != base::stats_mode::off) {
-    api::print_now();
-  }
+  if (base::current_options().stats != base::stats_mode::off) api::print_now();
 }
 
 }  // namespace

@@ -29,9 +29,7 @@ constexpr unsigned char freed_byte = 0xdf;
 /// object may end while blocks of it wait in the quarantine, so the process's heap stands in for one.
 heaps::heap* this_heap() noexcept {
   heaps::heap* const caller = threads::ready(detail::local);
-  if (caller != nullptr && caller->space != &heaps::central()) {
-    return threads::process_heap();
-  }
+  if (caller != nullptr && caller->space != &heaps::central()) return threads::process_heap();
   if (caller != nullptr && !caller->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::enabled) {
     caller->add_trait(heaps::heap_trait::guarded);
   }
@@ -47,9 +45,7 @@ std::uint32_t thread_of(const heaps::heap& owner) noexcept {
 
 /// Reports a fault and does not return, if the quarantine remembers a block at an address where there is no block now.
 void fault_if_remembered(const char* entry, const void* pointer) noexcept {
-  if (freed_block past; waiting.recall(pointer, past)) {
-    base::fault_double_free(entry, past.record);
-  }
+  if (freed_block past; waiting.recall(pointer, past)) base::fault_double_free(entry, past.record);
 }
 
 struct extent {
@@ -63,9 +59,7 @@ extent damage(char* begin, char* end) noexcept {
 
 void fault_if_overrun(const char* entry, const void* pointer, const guarded& block) noexcept {
   const extent bad = damage(block.slack(), block.slack_end());
-  if (bad.first == block.slack_end()) {
-    return;
-  }
+  if (bad.first == block.slack_end()) return;
   base::fault_overrun(entry, pointer, block.record(), static_cast<std::size_t>(bad.first - block.user),
                       static_cast<std::size_t>(bad.last - block.user), bad.last == block.slack_end());
 }
@@ -73,13 +67,9 @@ void fault_if_overrun(const char* entry, const void* pointer, const guarded& blo
 /// Reports an overrun of the block before one whose header was overwritten, if its canary is damaged. Another thread
 /// may change that block meanwhile, which is harmless because the process is about to end.
 void fault_if_neighbour_overran(const char* entry, const void* pointer, const pages::slab& home, char* start) noexcept {
-  if (home.index >= detail::class_count || start == home.start) {
-    return;
-  }
+  if (home.index >= detail::class_count || start == home.start) return;
   char* const before = start - detail::size_of(home.index);
-  if (has_header(before, start)) {
-    fault_if_overrun(entry, pointer, at_start(before, start));
-  }
+  if (has_header(before, start)) fault_if_overrun(entry, pointer, at_start(before, start));
 }
 
 /// Returns the guarded block at `pointer`, in any state. Any other address is a fault.
@@ -92,16 +82,12 @@ guarded find(const char* entry, const void* pointer) noexcept {
     home = containing_slab;
   } else if (key == 0) {
     fault_if_remembered(entry, pointer);
-    if (home != nullptr) {
-      base::fault_late_double_free(entry, pointer);
-    }
+    if (home != nullptr) base::fault_late_double_free(entry, pointer);
     base::fault_foreign_pointer(entry, pointer);
   }
   const bool is_large = containing_slab != nullptr || heaps::class_in(key) == pages::large_mark;
   const std::size_t number = is_large ? 0 : home->number_of(pointer);
-  if (!is_large && number >= home->capacity) {
-    base::fault_foreign_pointer(entry, pointer);
-  }
+  if (!is_large && number >= home->capacity) base::fault_foreign_pointer(entry, pointer);
   char* const start = is_large ? home->start : home->block(number);
   char* const end = start + home->bytes;
   if (!has_header(start, end)) {
@@ -112,9 +98,7 @@ guarded find(const char* entry, const void* pointer) noexcept {
   const guarded block = at_start(start, end);
   if (block.user != pointer) {
     fault_if_remembered(entry, pointer);
-    if (pointer < block.user) {
-      base::fault_foreign_pointer(entry, pointer);
-    }
+    if (pointer < block.user) base::fault_foreign_pointer(entry, pointer);
     base::fault_misaligned(entry, pointer, block.user, block.bytes());
   }
   return block;
@@ -137,9 +121,7 @@ guarded find(const char* entry, const void* pointer) noexcept {
     std::size_t written = sizeof live;
     const auto* const present = reinterpret_cast<const char*>(&now);
     const auto* const was = reinterpret_cast<const char*>(&live);
-    while (present[sizeof live - written] == was[sizeof live - written]) {
-      --written;
-    }
+    while (present[sizeof live - written] == was[sizeof live - written]) --written;
     base::fault_underrun(entry, record, written);
   }
   base::fault_double_free(entry, record);
@@ -174,16 +156,10 @@ guarded block_of(const freed_block& freed) noexcept {
 /// from the quarantine, because the header may have been overwritten, too.
 char* first_changed(const freed_block& freed) noexcept {
   const guarded block = block_of(freed);
-  if (block.head->check != block.sum() || block.bytes() != freed.record.bytes) {
-    return block.start();
-  }
+  if (block.head->check != block.sum() || block.bytes() != freed.record.bytes) return block.start();
   char* const state = reinterpret_cast<char*>(block.state());
-  if (char* const changed = canary::first_changed(block.gap(), state); changed != state) {
-    return changed;
-  }
-  if (*block.state() != block.word_for(block_state::freed)) {
-    return state;
-  }
+  if (char* const changed = canary::first_changed(block.gap(), state); changed != state) return changed;
+  if (*block.state() != block.word_for(block_state::freed)) return state;
   char* const filled_end = block.user + block.filled();
   if (char* const changed = canary::first_other(block.user, filled_end, freed_byte); changed != filled_end) {
     return changed;
@@ -202,16 +178,12 @@ char* first_changed(const freed_block& freed) noexcept {
 void release(const freed_block& freed) noexcept {
   detail::mark_allocated(freed.start, freed.held_bytes);  // a pool has poisoned it for AddressSanitizer
   memcheck::look_at(freed.start, freed.start + freed.held_bytes);
-  if (const char* const changed = first_changed(freed)) {
-    fault_changed(freed, changed);
-  }
+  if (const char* const changed = first_changed(freed)) fault_changed(freed, changed);
   detail::deallocate_slow(this_heap(), freed.start);
 }
 
 void release_all() noexcept {
-  for (freed_block oldest; waiting.pop(oldest, true);) {
-    release(oldest);
-  }
+  for (freed_block oldest; waiting.pop(oldest, true);) release(oldest);
 }
 
 // ------------------------------------------------------------------ set-up
@@ -222,12 +194,8 @@ constinit std::atomic<mode> current_mode{mode::unknown};
 
 bool find_mode() noexcept {
   const mode present = current_mode.load(std::memory_order_acquire);  // acquire: the canary's key is seen, too
-  if (present != mode::unknown) {
-    return present == mode::enabled;
-  }
-  if (!threads::initialise()) {
-    return false;
-  }
+  if (present != mode::unknown) return present == mode::enabled;
+  if (!threads::initialise()) return false;
   const bool is_on = base::current_options().uses_guard;
   if (is_on) {
     prepare();
@@ -243,9 +211,7 @@ bool find_mode() noexcept {
 }
 
 bool prepare() noexcept {
-  if (!threads::initialise()) {
-    return false;
-  }
+  if (!threads::initialise()) return false;
   canary::draw();  // later calls keep the key
   threads::hold_around_fork(waiting.lock());
   return true;
@@ -272,22 +238,16 @@ heap_block take(heaps::heap* caller, std::size_t bytes, std::size_t alignment) n
     }
   }
   memory.start = static_cast<char*>(detail::allocate_large(caller, bytes, alignment, &memory.is_zeroed));
-  if (memory.start != nullptr) {
-    memory.bytes = pages::page_map::slab_of(memory.start)->bytes;
-  }
+  if (memory.start != nullptr) memory.bytes = pages::page_map::slab_of(memory.start)->bytes;
   return memory;
 }
 
 enum class contents { pattern, zero };
 
 void* make(std::size_t bytes, std::size_t alignment, const void* site, contents initial) noexcept {
-  if (bytes > pages::max_large_bytes || alignment > pages::max_large_bytes) {
-    return nullptr;
-  }
+  if (bytes > pages::max_large_bytes || alignment > pages::max_large_bytes) return nullptr;
   heaps::heap* const caller = this_heap();
-  if (caller == nullptr) {
-    return nullptr;
-  }
+  if (caller == nullptr) return nullptr;
   const unsigned shift = shift_for(alignment);
   const std::size_t total = offset_of(shift) + bytes + min_slack;
   const std::size_t heap_alignment = shift == 0 ? detail::block_alignment : offset_of(shift);
@@ -295,9 +255,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
   if (memory.start == nullptr) {
     release_all();
     memory = take(caller, total, heap_alignment);
-    if (memory.start == nullptr) {
-      return nullptr;
-    }
+    if (memory.start == nullptr) return nullptr;
   }
   auto* const head = reinterpret_cast<header*>(memory.start);
   *head = {.check = 0,
@@ -334,16 +292,10 @@ void retire(const guarded& block, const void* site) noexcept {
   freed.record.freed_at = site;
   freed.record.freed_by = block.head->freed_by;
   const bool must_wait = freed.held_bytes <= quarantine::max_bytes_of_one;
-  if (!must_wait) {
-    freed.held_bytes = 0;
-  }
+  if (!must_wait) freed.held_bytes = 0;
   waiting.push(freed);
-  if (!must_wait) {
-    detail::deallocate_slow(this_heap(), freed.start);
-  }
-  for (freed_block oldest; waiting.pop(oldest);) {
-    release(oldest);
-  }
+  if (!must_wait) detail::deallocate_slow(this_heap(), freed.start);
+  for (freed_block oldest; waiting.pop(oldest);) release(oldest);
 }
 
 }  // namespace
@@ -375,9 +327,7 @@ void deallocate(const char* entry, void* pointer, std::size_t stated_bytes, cons
 }
 
 void* reallocate(void* pointer, std::size_t bytes, const void* site) noexcept {
-  if (pointer == nullptr) {
-    return allocate(bytes, detail::block_alignment, site);
-  }
+  if (pointer == nullptr) return allocate(bytes, detail::block_alignment, site);
   const guarded block = find_live("realloc", pointer);
   check_canaries("realloc", block);
   void* const moved = allocate(bytes, detail::block_alignment, site);

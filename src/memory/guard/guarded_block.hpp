@@ -53,9 +53,7 @@ constexpr std::size_t offset_of(unsigned shift) noexcept { return shift == 0 ? u
 constexpr unsigned shift_for(std::size_t alignment) noexcept {
   constexpr unsigned min_shift = 6;
   static_assert((std::size_t{1} << min_shift) >= usual_offset);
-  if (alignment <= detail::block_alignment) {
-    return 0;
-  }
+  if (alignment <= detail::block_alignment) return 0;
   const auto shift = static_cast<unsigned>(std::bit_width(alignment - 1));
   return shift < min_shift ? min_shift : shift;
 }

@@ -78,17 +78,13 @@ void pass_on(int number, siginfo_t* info, void* context) noexcept {
     return (before.sa_flags & SA_SIGINFO) != 0 ? before.sa_sigaction(number, info, context) : before.sa_handler(number);
   }
   const bool was_sent = info->si_code <= 0;
-  if (was_sent && earlier.sa_handler == SIG_IGN) {
-    return;
-  }
+  if (was_sent && earlier.sa_handler == SIG_IGN) return;
   // An access faults again when this returns, now without a handler. A signal that was sent is not repeated, so it is
   // sent again.
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   sigaction(number, &plain, nullptr);
-  if (was_sent) {
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), platform::thread_number(), number, info);
-  }
+  if (was_sent) syscall(SYS_rt_tgsigqueueinfo, getpid(), platform::thread_number(), number, info);
 }
 
 void handle(int number, siginfo_t* info, void* context) noexcept {
@@ -108,9 +104,7 @@ void handle(int number, siginfo_t* info, void* context) noexcept {
 }  // namespace
 
 void install_handler() noexcept {
-  if (is_installed.load(std::memory_order_relaxed) || is_installed.exchange(true, std::memory_order_relaxed)) {
-    return;
-  }
+  if (is_installed.load(std::memory_order_relaxed) || is_installed.exchange(true, std::memory_order_relaxed)) return;
   sigaction(SIGSEGV, nullptr, &earlier);
   struct sigaction ours = earlier;  // keeps the mask and the stack that an earlier handler asked for
   const bool is_first = (earlier.sa_flags & SA_SIGINFO) == 0 && earlier.sa_handler == SIG_DFL;

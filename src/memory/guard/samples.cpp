@@ -63,23 +63,15 @@ std::size_t number_of(const slot_record& slot) noexcept { return static_cast<std
 
 // Reserves the region and its records. Under the lock.
 bool set_up() noexcept {
-  if (records != nullptr || is_refused) {
-    return records != nullptr;
-  }
+  if (records != nullptr || is_refused) return records != nullptr;
   is_refused = true;  // there is one attempt, because a process at the limit of its address space would fail each time
   const std::size_t limit = platform::address_space_limit();
-  if (platform::page_bytes() > gap_bytes || (limit != 0 && limit / 32 < region_bytes)) {
-    return false;
-  }
+  if (platform::page_bytes() > gap_bytes || (limit != 0 && limit / 32 < region_bytes)) return false;
   void* const memory = pages::metadata::allocate(slot_count * sizeof(slot_record), alignof(slot_record));
   void* const start = memory == nullptr ? nullptr : platform::reserve(region_bytes);
-  if (start == nullptr) {
-    return false;
-  }
+  if (start == nullptr) return false;
   auto* const new_records = static_cast<slot_record*>(memory);
-  for (std::size_t index = 0; index < slot_count; ++index) {
-    ::new (new_records + index) slot_record;
-  }
+  for (std::size_t index = 0; index < slot_count; ++index) ::new (new_records + index) slot_record;
   records = new_records;
   region_start.store(reinterpret_cast<std::uintptr_t>(start), std::memory_order_relaxed);
   return true;
@@ -88,15 +80,9 @@ bool set_up() noexcept {
 // Takes a slot that has rested. Returns null if there is none.
 slot_record* take_slot() noexcept {
   const hold guard(lock);
-  if (!set_up()) {
-    return nullptr;
-  }
-  if (started_count < slot_count) {
-    return records + started_count++;
-  }
-  if (freed_count <= resting_slots) {
-    return nullptr;
-  }
+  if (!set_up()) return nullptr;
+  if (started_count < slot_count) return records + started_count++;
+  if (freed_count <= resting_slots) return nullptr;
   slot_record* const oldest = records + freed[freed_first];
   freed_first = (freed_first + 1) % slot_count;
   --freed_count;
@@ -147,9 +133,7 @@ bool choose() noexcept {
 // Counts a call in a heap that counts its calls.
 void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*member) noexcept {
   heaps::heap* const caller = threads::ready(detail::local);
-  if (caller == nullptr || !caller->policy.counting()) {
-    return;
-  }
+  if (caller == nullptr || !caller->policy.counting()) return;
   heaps::owner_counter& counter = caller->classes[detail::class_of(bytes)].*member;
   if (!caller->policy.shared()) {
     counter.add(1);
@@ -161,9 +145,7 @@ void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*memb
 
 slot_record& slot_at(const char* entry, const void* pointer) noexcept {
   const auto* const record = record_near(pointer);
-  if (record == nullptr) {
-    base::fault_foreign_pointer(entry, pointer);
-  }
+  if (record == nullptr) base::fault_foreign_pointer(entry, pointer);
   return records[number_of(*record)];
 }
 
@@ -201,13 +183,9 @@ const slot_record* record_near(const void* address) noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (is_noting || bytes > slot_bytes || alignment > platform::page_bytes() || !choose()) {
-    return nullptr;
-  }
+  if (is_noting || bytes > slot_bytes || alignment > platform::page_bytes() || !choose()) return nullptr;
   slot_record* const slot = take_slot();
-  if (slot == nullptr) {
-    return nullptr;
-  }
+  if (slot == nullptr) return nullptr;
   char* const first = slot_start(number_of(*slot));
   const std::size_t step = alignment < 16 ? 16 : alignment;
   // With interval 1 blocks alternate between the start and the end of a slot, so that a test knows the position.
@@ -233,9 +211,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 void deallocate(const char* entry, void* block, const void* site) noexcept {
   slot_record& slot = slot_at(entry, block);
   auto expected = slot_state::live;
-  if (block != slot.user) {
-    fault_sampled_misaligned(entry, slot, block);
-  }
+  if (block != slot.user) fault_sampled_misaligned(entry, slot, block);
   // If two threads free a block at once, one gets it, and the other reports the fault.
   if (!slot.state.compare_exchange_strong(expected, slot_state::leaving, std::memory_order_acq_rel)) {
     for (int round = 0; slot.state.load(std::memory_order_acquire) == slot_state::leaving && round < 1000; ++round) {
@@ -256,12 +232,8 @@ void deallocate(const char* entry, void* block, const void* site) noexcept {
 
 std::size_t usable_bytes(const char* entry, const void* block) noexcept {
   const slot_record& slot = slot_at(entry, block);
-  if (block != slot.user) {
-    fault_sampled_misaligned(entry, slot, block);
-  }
-  if (slot.state.load(std::memory_order_acquire) != slot_state::live) {
-    fault_sampled_use(entry, slot);
-  }
+  if (block != slot.user) fault_sampled_misaligned(entry, slot, block);
+  if (slot.state.load(std::memory_order_acquire) != slot_state::live) fault_sampled_use(entry, slot);
   return slot.bytes;
 }
 

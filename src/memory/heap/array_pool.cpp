@@ -25,9 +25,7 @@ array_list merged(array_list left, array_list right) noexcept {
     result.push_back(left.first < right.first ? left.pop_front() : right.pop_front());
   }
   for (array_list* const unmerged : {&left, &right}) {
-    while (unmerged->first != nullptr) {
-      result.push_back(unmerged->pop_front());
-    }
+    while (unmerged->first != nullptr) result.push_back(unmerged->pop_front());
   }
   return result;
 }
@@ -46,9 +44,7 @@ array_list sorted(array_list unsorted) noexcept {
     bins[bin] = carried;
   }
   array_list result;
-  for (const array_list& bin : bins) {
-    result = merged(result, bin);
-  }
+  for (const array_list& bin : bins) result = merged(result, bin);
   return result;
 }
 
@@ -58,9 +54,7 @@ constinit array_pool arrays;
 
 void* array_pool::allocate() noexcept {
   const platform::locked hold(mutex_);
-  if (free_.first == nullptr && !take_purged_page()) {
-    return take_new();
-  }
+  if (free_.first == nullptr && !take_purged_page()) return take_new();
   magazine* const array = free_.pop_front();
   min_free_ = free_.count < min_free_ ? free_.count : min_free_;
   return array;
@@ -92,9 +86,7 @@ void* array_pool::take_new() noexcept {
 void array_pool::purge_excess() noexcept {
   {
     const platform::locked hold(mutex_);
-    if (free_.count < scattered_ + max_kept) {
-      return;
-    }
+    if (free_.count < scattered_ + max_kept) return;
   }
   purge(true);
 }
@@ -106,9 +98,7 @@ bool array_pool::may_purge_later() noexcept {
 
 bool array_pool::take_purged_page() noexcept {
   page_run* const source = purged_;
-  if (source == nullptr) {
-    return false;
-  }
+  if (source == nullptr) return false;
   const std::size_t page = platform::page_bytes();
   source->bytes -= page;
   for (std::size_t offset = 0; offset < page; offset += sizeof(magazine)) {
@@ -132,14 +122,10 @@ array_pool::page_run* array_pool::new_run() noexcept {
 }
 
 bool array_pool::purge_pages(char* start, std::size_t bytes) noexcept {
-  if (!platform::purge(start, bytes)) {
-    return false;
-  }
+  if (!platform::purge(start, bytes)) return false;
   const platform::locked hold(mutex_);
   page_run* const run = new_run();
-  if (run == nullptr) {
-    return false;
-  }
+  if (run == nullptr) return false;
   *run = {purged_, start, bytes};
   purged_ = run;
   return true;
@@ -154,17 +140,13 @@ std::size_t array_pool::purge(bool must_empty) noexcept {
     const platform::locked hold(mutex_);
     unneeded_count = must_empty ? free_.count : min_free_;
     min_free_ = free_.count;
-    if (!must_empty && unneeded_count < scattered_ + min_purged) {
-      return 0;
-    }
+    if (!must_empty && unneeded_count < scattered_ + min_purged) return 0;
     candidates = free_;
     free_ = {};
   }
   candidates = sorted(candidates);
   array_list remaining;
-  while (candidates.count > unneeded_count) {
-    remaining.push_back(candidates.pop_front());
-  }
+  while (candidates.count > unneeded_count) remaining.push_back(candidates.pop_front());
   const std::size_t kept_count = remaining.count;
   const std::size_t page = platform::page_bytes();
   std::size_t purged_bytes = 0;
@@ -181,16 +163,12 @@ std::size_t array_pool::purge(bool must_empty) noexcept {
     }
     purged_bytes += static_cast<std::size_t>(pages_end - pages_start);
     for (char* array = start; array != end; array += sizeof(magazine)) {
-      if (array < pages_start || array >= pages_end) {
-        remaining.push_back(::new (array) magazine);
-      }
+      if (array < pages_start || array >= pages_end) remaining.push_back(::new (array) magazine);
     }
   }
   const platform::locked hold(mutex_);
   scattered_ = remaining.count - kept_count;
-  while (remaining.first != nullptr) {
-    free_.push_back(remaining.pop_front());
-  }
+  while (remaining.first != nullptr) free_.push_back(remaining.pop_front());
   min_free_ = free_.count;
   return purged_bytes;
 }

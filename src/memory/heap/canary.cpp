@@ -37,13 +37,9 @@ char* skip(char* begin, char* end, std::uint64_t word) noexcept {
              (std::memcpy(&chunk, begin, sizeof chunk), chunk == word)) {
         begin += sizeof chunk;
       }
-      if (begin == end) {
-        break;
-      }
+      if (begin == end) break;
     }
-    if (*begin != byte_at(begin, word)) {
-      break;
-    }
+    if (*begin != byte_at(begin, word)) break;
   }
   return begin;
 }
@@ -72,18 +68,14 @@ void fill(char* begin, char* end) noexcept {
   for (; end - begin >= static_cast<std::ptrdiff_t>(sizeof word); begin += sizeof word) {
     std::memcpy(begin, &word, sizeof word);
   }
-  for (; begin != end; ++begin) {
-    *begin = byte_at(begin, word);
-  }
+  for (; begin != end; ++begin) *begin = byte_at(begin, word);
 }
 
 char* first_changed(char* begin, char* end) noexcept { return skip(begin, end, pattern()); }
 
 char* last_changed(char* begin, char* end) noexcept {
   const std::uint64_t word = pattern();
-  while (end != begin && end[-1] == byte_at(end - 1, word)) {
-    --end;
-  }
+  while (end != begin && end[-1] == byte_at(end - 1, word)) --end;
   return end;
 }
 

@@ -33,17 +33,13 @@ constexpr std::uint64_t fading_ms = 4000;
 
 void heap::tick() noexcept {
   slow_calls.add(1);
-  if (slow_calls.get() % calls_between_ticks != 0) {
-    return;
-  }
+  if (slow_calls.get() % calls_between_ticks != 0) return;
   const std::uint64_t now = platform::now_ms();
   for (; shrink_from > min_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
     shrink_from /= 2;
   }
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
-  if (now >= next_decay_ms && decay()) {
-    next_decay_ms = now + delay_ms / 4;
-  }
+  if (now >= next_decay_ms && decay()) next_decay_ms = now + delay_ms / 4;
   space->purge(now, delay_ms);
 }
 
@@ -58,13 +54,9 @@ void heap::note_run(const pages::slab& run) noexcept {
 // cached runs to the space that were not used since its last growth. Whenever it has grown by a thirty-second, it also
 // gives up its depots and idle front magazines (docs/design/giving-back.md).
 void heap::make_room(size_class requested_class, std::size_t units) noexcept {
-  if ((is_growing || space->index().dirty_units() < units) && large.may_hold()) {
-    visit_large_cache(false);
-  }
+  if ((is_growing || space->index().dirty_units() < units) && large.may_hold()) visit_large_cache(false);
   const bool has_grown = new_bytes >= min_growth + slab_bytes.get() / 32;
-  if (has_grown || depot_bytes.get() > depot_budget(*this)) {
-    empty_depots();
-  }
+  if (has_grown || depot_bytes.get() > depot_budget(*this)) empty_depots();
   if (has_grown) {
     new_bytes = 0;
     if (!policy.hardened()) {  // its freed blocks wait
@@ -81,9 +73,7 @@ void heap::drop_idle_fronts(size_class requested_class) noexcept {
     if (index != requested_class && (index >= pages::first_wide || class_entry.seen_top == top_of(index))) {
       drop_front(index);
       pages::slab* const last = class_entry.available.front();
-      if (last != nullptr && last->empty()) {
-        lose(last, true);
-      }
+      if (last != nullptr && last->empty()) lose(last, true);
     }
     class_entry.seen_top = top_of(index);
   });
@@ -99,9 +89,7 @@ bool heap::decay() noexcept {
   std::uint32_t left = max_decayed;
   used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
-    if (class_entry.front == nullptr) {
-      return;
-    }
+    if (class_entry.front == nullptr) return;
     if (class_entry.behind.low > left) {
       class_entry.behind.low = left;  // the rest waits for the next decay
     }
@@ -114,14 +102,10 @@ bool heap::decay() noexcept {
       give_to_slabs(bottom_of(unneeded, index), batch_of(index));
       stock.give(unneeded);
     }
-    if (top_of(index) == class_entry.seen_top && class_entry.behind.first == nullptr) {
-      drop_front(index);
-    }
+    if (top_of(index) == class_entry.seen_top && class_entry.behind.first == nullptr) drop_front(index);
     class_entry.seen_top = top_of(index);
     pages::slab* const next_slab = class_entry.available.front();
-    if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) {
-      lose(next_slab, true);
-    }
+    if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) lose(next_slab, true);
   });
   return left != 0;
 }
@@ -132,9 +116,7 @@ void heap::drop_front(size_class index) noexcept {
   if (delayed != nullptr) {
     delayed->empty(index, [this](void* block) { give_to_slab(block, true); });
   }
-  if (class_entry.front == nullptr) {
-    return;
-  }
+  if (class_entry.front == nullptr) return;
   void**& top_pointer = top_of(index);
   close_gaps(index);
   void** const bottom = class_entry.bottom();
@@ -187,9 +169,7 @@ void heap::flush_all() noexcept {
   used_classes.for_each([this](size_class index) {
     base::list<pages::slab>& available = classes[index].available;
     drop_front(index);
-    while (!available.empty() && available.front()->empty()) {
-      lose(available.front(), true);
-    }
+    while (!available.empty() && available.front()->empty()) lose(available.front(), true);
   });
 }
 
@@ -214,9 +194,7 @@ void heap::shrink() noexcept {
 
 void heap::note_growth() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
-  if (in_use <= peak_in_use) {
-    return;
-  }
+  if (in_use <= peak_in_use) return;
   peak_in_use = in_use;
   if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
     const std::uint64_t now = platform::now_ms();

@@ -25,9 +25,7 @@ class recent_blocks {
   /// Returns null if the block is not among them.
   entry* find(const void* block) noexcept {
     for (entry& kept_entry : entries_) {
-      if (kept_entry.block.load(std::memory_order_relaxed) == block) {
-        return &kept_entry;
-      }
+      if (kept_entry.block.load(std::memory_order_relaxed) == block) return &kept_entry;
     }
     return nullptr;
   }
@@ -66,9 +64,7 @@ class growth_history {
     const unsigned grown = count(first);
     std::size_t bracket = first;
     if (grown >= min_count) {
-      while (bracket + 1 < bracket_count && count(bracket + 1) >= grown - grown / 8) {
-        ++bracket;
-      }
+      while (bracket + 1 < bracket_count && count(bracket + 1) >= grown - grown / 8) ++bracket;
     }
     return bracket == first ? 0 : min_bytes << bracket;
   }
@@ -87,9 +83,7 @@ class growth_history {
   [[gnu::noinline]] void note_passed(std::size_t before, std::size_t bytes) noexcept {
     const std::size_t end = bracket_of(bytes) + 1;
     for (std::size_t bracket = bracket_of(before) + 1; bracket < end; ++bracket) {
-      if (add(bracket)) {
-        halve();
-      }
+      if (add(bracket)) halve();
     }
   }
   unsigned count(std::size_t bracket) const noexcept { return counts_[bracket].load(std::memory_order_relaxed); }

@@ -30,9 +30,7 @@ std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
 
 /// Zeroes the bytes that a hardened heap expects to be zero, in blocks that it takes from a slab for the first time.
 void clear_fresh(pages::slab& home, void* const* blocks, std::size_t count) noexcept {
-  if (home.cleared == home.capacity) {
-    return;
-  }
+  if (home.cleared == home.capacity) return;
   std::size_t end = home.cleared;
   for (void* const* block_at = blocks; block_at != blocks + count; ++block_at) {
     const std::size_t number = home.number_of(*block_at);
@@ -57,9 +55,7 @@ heap::heap(pages::space& space_, std::uint32_t number_) noexcept
 void heap::add_trait(heap_trait added) noexcept {
   const bool was_closed = policy.closed();
   policy.add(added);
-  if (was_closed || !policy.closed()) {
-    return;
-  }
+  if (was_closed || !policy.closed()) return;
   served = nobody.served;
   for (size_class index = 0; index < detail::class_count; ++index) {
     classes[index].closed_top = top[index];
@@ -70,9 +66,7 @@ void heap::add_trait(heap_trait added) noexcept {
 // ---------------------------------------------------------------- allocate
 
 void* heap::allocate(size_class index) noexcept {
-  if (policy.exact()) {
-    return take_exactly(index);
-  }
+  if (policy.exact()) return take_exactly(index);
   void**& top_pointer = top_of(index);
   if (top_pointer[-1] == nullptr) {
     classes[index].note_need();
@@ -80,14 +74,10 @@ void* heap::allocate(size_class index) noexcept {
       void* const single = take_exactly(index);
       return single != nullptr ? single : (reclaim(), take_exactly(index));
     }
-    if (!refill(index) && !(reclaim(), refill(index))) {
-      return nullptr;
-    }
+    if (!refill(index) && !(reclaim(), refill(index))) return nullptr;
   }
   void* const block = *--top_pointer;
-  if (policy.counting()) {
-    classes[index].allocated.add(1);
-  }
+  if (policy.counting()) classes[index].allocated.add(1);
   detail::mark_allocated(block, detail::size_of(index));
   tick();
   return block;
@@ -95,26 +85,18 @@ void* heap::allocate(size_class index) noexcept {
 
 // Takes one block straight from a slab.
 void* heap::take_exactly(size_class index) noexcept {
-  if (!remote_inbox.empty()) {
-    collect();
-  }
+  if (!remote_inbox.empty()) collect();
   pages::slab* source = classes[index].available.front();
   if (source == nullptr) {
     source = new_slab(index);
-    if (source == nullptr) {
-      return nullptr;
-    }
+    if (source == nullptr) return nullptr;
   }
   void* block = nullptr;
   source->take(&block + 1, 1);
-  if (source->full()) {
-    classes[index].available.remove(source);
-  }
+  if (source->full()) classes[index].available.remove(source);
   taken_bytes.add(detail::size_of(index));
   note_growth();
-  if (policy.counting()) {
-    classes[index].allocated.add(1);
-  }
+  if (policy.counting()) classes[index].allocated.add(1);
   tick();
   return block;
 }
@@ -122,19 +104,11 @@ void* heap::take_exactly(size_class index) noexcept {
 bool heap::refill(size_class index) noexcept {
   class_state& class_entry = classes[index];
   close_gaps(index);
-  if (!remote_inbox.empty()) {
-    collect();
-  }
+  if (!remote_inbox.empty()) collect();
   // A batch may have brought blocks of this class.
-  if (top_of(index)[-1] != nullptr) {
-    return true;
-  }
-  if (class_entry.behind.first == nullptr) {
-    return fill_from_slabs(index);
-  }
-  if (class_entry.front != nullptr) {
-    stock.give(class_entry.front);
-  }
+  if (top_of(index)[-1] != nullptr) return true;
+  if (class_entry.behind.first == nullptr) return fill_from_slabs(index);
+  if (class_entry.front != nullptr) stock.give(class_entry.front);
   class_entry.front = class_entry.behind.pop();
   set_capacity(index, capacities.blocks[index]);
   --depot_arrays;
@@ -153,9 +127,7 @@ bool heap::set_front(size_class index) noexcept {
   class_state& class_entry = classes[index];
   if (class_entry.front == nullptr) {
     class_entry.front = stock.take(index);
-    if (class_entry.front == nullptr) {
-      return false;
-    }
+    if (class_entry.front == nullptr) return false;
     used_classes.insert(index);
     set_capacity(index, policy.hardened() ? capacities.blocks[index] : capacities.first[index]);
     class_entry.bottom()[-1] = nullptr;
@@ -165,9 +137,7 @@ bool heap::set_front(size_class index) noexcept {
 }
 
 bool heap::fill_from_slabs(size_class index) noexcept {
-  if (!set_front(index)) {
-    return false;
-  }
+  if (!set_front(index)) return false;
   class_state& class_entry = classes[index];
   if (class_entry.is_lively()) {
     set_capacity(index, capacities.blocks[index]);  // the entry before the new start is null: magazine_stock::take
@@ -181,48 +151,34 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   while (missing != 0) {
     pages::slab* source = class_entry.available.front();
     if (source == nullptr) {
-      if (missing != needed) {
-        break;
-      }
+      if (missing != needed) break;
       source = new_slab(index);
-      if (source == nullptr) {
-        return false;
-      }
+      if (source == nullptr) return false;
     }
     const std::size_t count = source->take(bottom + missing, missing);
     missing -= count;
     if (policy.hardened()) [[unlikely]] {
       clear_fresh(*source, bottom + missing, count);
     }
-    if (source->full()) {
-      class_entry.available.remove(source);
-    }
+    if (source->full()) class_entry.available.remove(source);
   }
   const std::size_t taken_count = needed - missing;
   taken_bytes.add(taken_count * detail::size_of(index));
   note_growth();
-  if (missing != 0) {
-    std::memmove(bottom, bottom + missing, taken_count * sizeof(void*));
-  }
+  if (missing != 0) std::memmove(bottom, bottom + missing, taken_count * sizeof(void*));
   top_of(index) = bottom + taken_count;
   refills.add(1);
-  if (space == &central()) {
-    note_retained(idle_front_bytes());
-  }
+  if (space == &central()) note_retained(idle_front_bytes());
   return true;
 }
 
 pages::slab* heap::new_slab(size_class index) noexcept {
   make_room(index, pages::shapes.classes[index].units);
-  if (pages::slab* const emptied = classes[index].available.front()) {
-    return emptied;
-  }
+  if (pages::slab* const emptied = classes[index].available.front()) return emptied;
   pages::slab* source = adopt_slab(index);
   if (source == nullptr) {
     source = space->allocate_slab(index, address());
-    if (source != nullptr) {
-      note_run(*source);
-    }
+    if (source != nullptr) note_run(*source);
   }
   if (source != nullptr) {
     used_classes.insert(index);
@@ -239,26 +195,20 @@ void heap::lose(pages::slab* slab, bool is_empty) noexcept {
   classes[slab->index].available.remove(slab);
   slabs.subtract(1);
   slab_bytes.subtract(slab->units * pages::unit_bytes);
-  if (is_empty) {
-    space->deallocate(slab);
-  }
+  if (is_empty) space->deallocate(slab);
 }
 
 // -------------------------------------------------------------- deallocate
 
 void heap::deallocate(void* block, size_class index) noexcept {
   detail::mark_free(block, detail::size_of(index));
-  if (policy.counting()) {
-    classes[index].freed.add(1);
-  }
+  if (policy.counting()) classes[index].freed.add(1);
   if (policy.exact()) {
     give_to_slab(block, true);
     tick();
     return;
   }
-  if (is_full(top_of(index))) {
-    spill(index);
-  }
+  if (is_full(top_of(index))) spill(index);
   void**& top_pointer = top_of(index);
   if (is_full(top_pointer)) {  // the class lacks a front, or there is no memory for a magazine
     give_to_slab(block, !lacks_front(index));
@@ -270,14 +220,10 @@ void heap::deallocate(void* block, size_class index) noexcept {
 
 void heap::spill(size_class index) noexcept {
   class_state& class_entry = classes[index];
-  if (close_gaps(index)) {
-    return;
-  }
+  if (close_gaps(index)) return;
   class_entry.has_given_up = true;
   if (class_entry.front == nullptr) {
-    if (!lacks_front(index)) {
-      set_front(index);
-    }
+    if (!lacks_front(index)) set_front(index);
     return;
   }
   const std::size_t front_count = class_entry.front_count();
@@ -300,15 +246,11 @@ void heap::spill(size_class index) noexcept {
   }
   top_of(index) = class_entry.bottom() + front_count;
   shrink();
-  if (space == &central()) {
-    note_retained(free_bytes());
-  }
+  if (space == &central()) note_retained(free_bytes());
 }
 
 void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
-  for (std::size_t position = 0; position < count; ++position) {
-    give_to_slab(blocks[position], true);
-  }
+  for (std::size_t position = 0; position < count; ++position) give_to_slab(blocks[position], true);
   flushes.add(1);
 }
 
@@ -325,12 +267,8 @@ void heap::give_to_slab(void* block, bool keeps_one) noexcept {
 void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   base::list<pages::slab>& available = classes[home.index].available;
   taken_bytes.subtract(count * detail::size_of(home.index));
-  if (was_full) {
-    available.push_back(&home);
-  }
-  if (home.empty() && !(keeps_one && available.front() == available.last())) {
-    lose(&home, true);
-  }
+  if (was_full) available.push_back(&home);
+  if (home.empty() && !(keeps_one && available.front() == available.last())) lose(&home, true);
 }
 
 // ------------------------------------------------------------------- large
@@ -338,20 +276,14 @@ void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keep
 void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
   if (alignment <= pages::unit_bytes) {
     if (void* const cached = take_cached_large(bytes)) {
-      if (zeroed != nullptr) {
-        *zeroed = false;
-      }
+      if (zeroed != nullptr) *zeroed = false;
       return cached;
     }
   }
   pages::slab* const home = new_large(bytes, alignment);
-  if (home == nullptr) {
-    return nullptr;
-  }
+  if (home == nullptr) return nullptr;
   detail::mark_allocated(home->start, home->bytes);
-  if (zeroed != nullptr) {
-    *zeroed = home->is_zeroed;
-  }
+  if (zeroed != nullptr) *zeroed = home->is_zeroed;
   return home->start;
 }
 
@@ -362,9 +294,7 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
     reclaim();
     home = space->allocate_large(bytes, alignment, address());
   }
-  if (home == nullptr) {
-    return nullptr;
-  }
+  if (home == nullptr) return nullptr;
   large_blocks.fetch_add(1, std::memory_order_relaxed);
   large_bytes.fetch_add(home->bytes, std::memory_order_relaxed);
   run_bytes.fetch_add(bytes_in_segment(*home), std::memory_order_relaxed);
@@ -378,9 +308,7 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
 
 // Runs after the cache had no run for a block.
 void heap::open_large_cache(const pages::slab& block) noexcept {
-  if (space == &central() && (!policy.closed() || policy.only_hardened())) {
-    large.open(block.units, *space);
-  }
+  if (space == &central() && (!policy.closed() || policy.only_hardened())) large.open(block.units, *space);
 }
 
 void heap::deallocate_large_slow(pages::slab& block) noexcept {
@@ -413,17 +341,13 @@ pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool is_b
   const std::size_t in_segment = bytes_in_segment(*block);
   const bool may_move = !is_by_owner || !large.holds(base::divide_up(bytes, pages::unit_bytes));
   pages::slab* const resized = space->resize_large(block, bytes, address(), may_move);
-  if (resized == nullptr) {
-    return nullptr;
-  }
+  if (resized == nullptr) return nullptr;
   run_bytes.fetch_add(bytes_in_segment(*resized) - in_segment, std::memory_order_relaxed);
   detail::mark_allocated(resized->start, resized->bytes);
   large_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
   note_peak();
-  if (is_by_owner && resized != block) {
-    open_large_cache(*resized);
-  }
+  if (is_by_owner && resized != block) open_large_cache(*resized);
   return resized;
 }
 
@@ -433,12 +357,8 @@ bool heap::is_valid() noexcept {
   std::size_t in_depots = 0;
   for (size_class index = 0; index < detail::class_count; ++index) {
     const class_state& class_entry = classes[index];
-    if (!class_entry.available.is_valid()) {
-      return false;
-    }
-    if (!used_classes.contains(index) && (class_entry.front != nullptr || !class_entry.available.empty())) {
-      return false;
-    }
+    if (!class_entry.available.is_valid()) return false;
+    if (!used_classes.contains(index) && (class_entry.front != nullptr || !class_entry.available.empty())) return false;
     for (const pages::slab* source = class_entry.available.front(); source != nullptr; source = source->next) {
       if (source->index != index || source->full() || !source->is_valid() ||
           detail::key_of(source->start) != (address() | index)) {
@@ -446,15 +366,9 @@ bool heap::is_valid() noexcept {
       }
     }
     std::uint32_t count = 0;
-    for (magazine* batch = class_entry.behind.first; batch != nullptr; batch = batch->next()) {
-      ++count;
-    }
-    if (count != class_entry.behind.count || class_entry.behind.low > count) {
-      return false;
-    }
-    if (count != 0 && class_entry.front != nullptr && class_entry.capacity != capacities.blocks[index]) {
-      return false;
-    }
+    for (magazine* batch = class_entry.behind.first; batch != nullptr; batch = batch->next()) ++count;
+    if (count != class_entry.behind.count || class_entry.behind.low > count) return false;
+    if (count != 0 && class_entry.front != nullptr && class_entry.capacity != capacities.blocks[index]) return false;
     in_depots += count * batch_of(index) * detail::size_of(index);
     void** const top_now = top_of(index);
     if (class_entry.front == nullptr ? top_now != shut_top()

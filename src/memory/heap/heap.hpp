@@ -377,9 +377,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void set_capacity(size_class index, std::uint16_t capacity) noexcept;
   void tend_if_idle() noexcept {
     // seq_cst: retire() says why.
-    if (state.load(std::memory_order_seq_cst) == ownership::idle) {
-      tend();
-    }
+    if (state.load(std::memory_order_seq_cst) == ownership::idle) tend();
   }
   void drop_front(size_class index) noexcept;
   void tick() noexcept;
@@ -434,9 +432,7 @@ inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
 struct nobody_front : detail::heap_front {
   consteval nobody_front() noexcept : heap_front{} {
     user = detail::inside_heap::unwatched;
-    for (void**& class_top : top) {
-      class_top = shut.slots + magazine_slots;
-    }
+    for (void**& class_top : top) class_top = shut.slots + magazine_slots;
   }
 };
 extern constinit nobody_front nobody;

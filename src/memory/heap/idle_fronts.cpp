@@ -103,9 +103,7 @@ bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
 // Returns the blocks of front magazines to their slabs, all but the newest of each class up to 8 KiB. Returns false if
 // it ended early, because the owner waits or `stop` asked for it. Only a visitor may call it.
 bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
-  if (policy.closed()) {
-    return drop_all_fronts(stop);
-  }
+  if (policy.closed()) return drop_all_fronts(stop);
   taken_block group[max_group];
   std::size_t count = 0;
   const auto settle_group = [&] {
@@ -122,21 +120,15 @@ bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
   };
   bool has_finished = true;
   for (size_class index = 0; has_finished && index < detail::class_count; ++index) {
-    if (classes[index].front == nullptr) {
-      continue;
-    }
+    if (classes[index].front == nullptr) continue;
     void** const& class_top = top_of(index);
     const std::ptrdiff_t left = index < detail::first_large_class ? 1 : 0;
     classes[index].has_gaps = true;
     for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - left; ++entry) {
-      if (__atomic_load_n(entry, __ATOMIC_RELAXED) == nullptr) {
-        continue;
-      }
+      if (__atomic_load_n(entry, __ATOMIC_RELAXED) == nullptr) continue;
       void* const block = __atomic_exchange_n(entry, nullptr, __ATOMIC_ACQ_REL);
       group[count++] = {entry, block, &class_top, left};
-      if (count == max_group) {
-        has_finished = settle_group();
-      }
+      if (count == max_group) has_finished = settle_group();
     }
   }
   return settle_group() && has_finished;

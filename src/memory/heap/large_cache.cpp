@@ -3,20 +3,14 @@
 namespace tarn::heaps {
 
 constexpr std::size_t large_cache::max_bytes_of(std::size_t bin) noexcept {
-  if (bin == spare_bin) {
-    return spare_count * max_spare_units * pages::unit_bytes;
-  }
+  if (bin == spare_bin) return spare_count * max_spare_units * pages::unit_bytes;
   std::size_t units = min_units;
-  while (units < max_units && bin_of(units + 1) <= bin) {
-    ++units;
-  }
+  while (units < max_units && bin_of(units + 1) <= bin) ++units;
   return units * pages::unit_bytes * (bin < first_long_bin ? 2 : 1);
 }
 
 void large_cache::open(std::size_t units, pages::space& space) noexcept {
-  if (!serves(units)) {
-    return;
-  }
+  if (!serves(units)) return;
   const std::size_t bin = bin_of(units);
   const bool was_open = is_open(bin);
   open_bin(bin, space);
@@ -44,9 +38,7 @@ bool large_cache::put_spare(word entry) noexcept {
     return false;
   }
   for (slot& spare : spares_) {
-    if (spare.load(std::memory_order_relaxed) == 0 && put_anywhere(spare, entry)) {
-      return true;
-    }
+    if (spare.load(std::memory_order_relaxed) == 0 && put_anywhere(spare, entry)) return true;
   }
   return false;
 }

@@ -78,9 +78,7 @@ class large_cache : large_runs {
       return false;
     }
     const std::size_t bin = bin_of(run.units);
-    if (!is_open(bin)) {
-      return false;
-    }
+    if (!is_open(bin)) return false;
     const word entry = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
     if (is_by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
       platform::note_release(&owners_[bin]);
@@ -106,14 +104,10 @@ class large_cache : large_runs {
       const auto bin = static_cast<std::size_t>(std::countr_zero(left));
       bool is_empty = true;
       const auto look_into = [&](slot& visited) {
-        if (pages::slab* const run = take_unused(visited, must_empty, is_empty)) {
-          give(*run);
-        }
+        if (pages::slab* const run = take_unused(visited, must_empty, is_empty)) give(*run);
       };
       for_each_slot(*this, bin, look_into);
-      if (is_empty) {
-        note_unused(bin, must_empty, space);
-      }
+      if (is_empty) note_unused(bin, must_empty, space);
     }
     return open_.load(std::memory_order_relaxed) != 0;
   }
@@ -166,9 +160,7 @@ class large_cache : large_runs {
   template <class Cache, class Visit>
   static void for_each_slot(Cache& self, std::size_t bin, Visit visit) noexcept {
     if (bin == spare_bin) {
-      for (auto& spare : self.spares_) {
-        visit(spare);
-      }
+      for (auto& spare : self.spares_) visit(spare);
     } else {
       visit(self.owners_[bin]);
       visit(self.shared_[bin]);

@@ -14,9 +14,7 @@ found_block find_block(const char* entry, const void* address) noexcept {
     if (const pages::slab* const large = pages::page_map::large_around(address)) {
       base::fault_misaligned(entry, address, large->start, large->bytes);
     }
-    if (home != nullptr) {
-      base::fault_double_free(entry, address, home->bytes);
-    }
+    if (home != nullptr) base::fault_double_free(entry, address, home->bytes);
     base::fault_foreign_pointer(entry, address);
   }
   const size_class index = class_in(key);
@@ -52,9 +50,7 @@ void draw_mark() noexcept {
 void check_strict_slow(const heap& owner, const void* block) noexcept {
   const std::uint32_t self = platform::thread_number();
   const std::uint32_t owner_number = owner.owner_thread.load(std::memory_order_relaxed);
-  if (self != owner_number) {
-    base::fault_strict_heap(owner.name, block, self, owner_number);
-  }
+  if (self != owner_number) base::fault_strict_heap(owner.name, block, self, owner_number);
 }
 
 }  // namespace tarn::heaps

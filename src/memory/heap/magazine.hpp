@@ -81,18 +81,14 @@ struct depot {
     magazine* const full = first;
     first = full->next();
     full->next() = nullptr;
-    if (--count < low) {
-      low = count;
-    }
+    if (--count < low) low = count;
     return full;
   }
   /// Takes the batches that were not needed since the last call, which are the oldest. Returns them as a list by
   /// next() that ends in null.
   magazine* take_unneeded() noexcept {
     magazine** link = &first;
-    for (std::uint32_t remaining = count - low; remaining != 0; --remaining) {
-      link = &(*link)->next();
-    }
+    for (std::uint32_t remaining = count - low; remaining != 0; --remaining) link = &(*link)->next();
     magazine* const unneeded = *link;
     *link = nullptr;
     count -= low;
@@ -107,9 +103,7 @@ class magazine_stock {
   /// Returns an array with null below the entries of class `index`; null without memory.
   magazine* take(size_class index) noexcept {
     magazine* const array = take_any();
-    if (array != nullptr) {
-      bottom_of(array, index)[-1] = nullptr;
-    }
+    if (array != nullptr) bottom_of(array, index)[-1] = nullptr;
     return array;
   }
   /// Returns an array with unspecified contents; null without memory.

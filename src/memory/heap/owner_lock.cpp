@@ -21,9 +21,7 @@ void owner_lock::wait() noexcept {
 
 bool owner_lock::try_visit() noexcept {
   // acquire: the changes of the last visitor are complete.
-  if (visited_.exchange(1, std::memory_order_acquire) != 0) {
-    return false;
-  }
+  if (visited_.exchange(1, std::memory_order_acquire) != 0) return false;
   // If there was no barrier, step 5 does not prove that the owner is not at work.
   if (!platform::barrier_in_all_threads() || is_working_.load(std::memory_order_acquire)) {
     end_visit();

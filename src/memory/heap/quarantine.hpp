@@ -65,9 +65,7 @@ class quarantine {
   const recent_free* recall(const void* block) const noexcept {
     for (std::uint32_t distance = 1; distance <= remembered; ++distance) {
       const recent_free& entry = recent_[(come_ - distance) % remembered];
-      if (entry.block == block) {
-        return &entry;
-      }
+      if (entry.block == block) return &entry;
     }
     return nullptr;
   }

@@ -29,9 +29,7 @@ constinit registry::counts registry::counts_{};
 
 heap* registry::make(pages::space& space, std::size_t bytes, std::size_t alignment) noexcept {
   void* const memory = pages::metadata::allocate(bytes, alignment);
-  if (memory == nullptr) {
-    return nullptr;
-  }
+  if (memory == nullptr) return nullptr;
   heap* const created = ::new (memory) heap(space, heap_count_.fetch_add(1, std::memory_order_relaxed) + 1);
   created->next_heap = heaps_.load(std::memory_order_relaxed);
   // release: a thread that walks the list sees a constructed heap.
@@ -68,9 +66,7 @@ heap* registry::tend_next_idle() noexcept {
       platform::note_acquire(&idle_heap->state);
       return idle_heap;
     }
-    if (idle_heap == last) {
-      break;
-    }
+    if (idle_heap == last) break;
   }
   return nullptr;
 }
@@ -88,9 +84,7 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
   if (candidate == nullptr) {
     const std::size_t page = platform::page_bytes();
     candidate = make(space, base::align_up(sizeof(heap), page), page);
-    if (candidate == nullptr) {
-      return nullptr;
-    }
+    if (candidate == nullptr) return nullptr;
     if (heap_count() > max_whole_spares) {
       candidate->purge_record();  // the constructor has touched all pages, and the heap may need few
     }

@@ -11,16 +11,10 @@ void heap::release() noexcept {
   used_classes.for_each([this](size_class index) {
     class_state& class_entry = classes[index];
     class_entry.available = {};
-    if (class_entry.front != nullptr) {
-      top_of(index) = class_entry.bottom();
-    }
-    while (class_entry.behind.first != nullptr) {
-      stock.give(class_entry.behind.pop());
-    }
+    if (class_entry.front != nullptr) top_of(index) = class_entry.bottom();
+    while (class_entry.behind.first != nullptr) stock.give(class_entry.behind.pop());
     class_entry.behind.low = 0;
-    if (policy.counting()) {
-      class_entry.freed.add(class_entry.allocated.get() - class_entry.freed.get());
-    }
+    if (policy.counting()) class_entry.freed.add(class_entry.allocated.get() - class_entry.freed.get());
   });
   depot_arrays = 0;
   // Other threads' frees of these blocks never wait in those threads' batches, and the program orders each free
@@ -41,15 +35,11 @@ void heap::reset() noexcept {
   close_batch();
   used_classes.for_each([this](size_class index) {
     class_state& class_entry = classes[index];
-    if (class_entry.front != nullptr) {
-      stock.give(class_entry.front);
-    }
+    if (class_entry.front != nullptr) stock.give(class_entry.front);
     class_entry = class_state{};
   });
   used_classes.clear();
-  for (void**& class_top : top) {
-    class_top = shut_top();
-  }
+  for (void**& class_top : top) class_top = shut_top();
   stock.clear();
   policy.clear();
   eager_bytes = 0;
@@ -78,9 +68,7 @@ void heap::purge_record() noexcept {
     return entry.front == nullptr && entry.behind.count == 0 && entry.available.empty() && entry.seen_top == nullptr &&
            entry.capacity == 0 && entry.allocated.get() == 0 && entry.freed.get() == 0;
   }));
-  if (begin < end) {
-    platform::purge(begin, static_cast<std::size_t>(end - begin));
-  }
+  if (begin < end) platform::purge(begin, static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace tarn::heaps

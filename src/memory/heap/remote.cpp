@@ -57,9 +57,7 @@ bool heap::open_batch() noexcept {
   if (outgoing == nullptr) {
     const owning hold(*this);
     void* const array = stock.take_any();
-    if (array == nullptr) {
-      return false;
-    }
+    if (array == nullptr) return false;
     outgoing = ::new (array) remote_batch;
     cursor.next = outgoing->blocks;
   }
@@ -99,9 +97,7 @@ void heap::send_all() noexcept {
 }
 
 void heap::send(void** blocks, std::size_t count) noexcept {
-  for (void** const end = blocks + count; blocks != end;) {
-    blocks = send_group(blocks, end);
-  }
+  for (void** const end = blocks + count; blocks != end;) blocks = send_group(blocks, end);
 }
 
 // Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs. Returns the
@@ -115,9 +111,7 @@ void** heap::send_group(void** next, void** end) noexcept {
     TARN_CHECK(class_in(joined.key) < detail::class_count && "a large block has no bit");
     while (++next != end) {
       const freed_blocks located = finder.find(*next);
-      if (located.home != joined.home || located.word != joined.word) {
-        break;
-      }
+      if (located.home != joined.home || located.word != joined.word) break;
       if ((joined.freed & located.freed) != 0) [[unlikely]] {
         base::fault_double_free("free", *next, detail::size_of(class_in(joined.key)));
       }
@@ -130,9 +124,7 @@ void** heap::send_group(void** next, void** end) noexcept {
   for (std::size_t index = 0; index < group_count; ++index) {
     __builtin_prefetch(&groups[index].home->remote_words[groups[index].word], 1);
   }
-  for (std::size_t index = 0; index < group_count; ++index) {
-    owner_in(groups[index].key)->receive(groups[index]);
-  }
+  for (std::size_t index = 0; index < group_count; ++index) owner_in(groups[index].key)->receive(groups[index]);
   return next;
 }
 
@@ -140,9 +132,7 @@ void** heap::send_group(void** next, void** end) noexcept {
 // collector of this heap sends it on.
 void heap::receive(const freed_blocks& blocks) noexcept {
   // relaxed: it is only a hint; give_directly checks again.
-  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(blocks)) {
-    return;
-  }
+  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(blocks)) return;
   const pages::remote_frees::sent sent = blocks.home->free_remotely(blocks.word, blocks.freed);
   if (sent.must_post) {
     remote_inbox.post(*blocks.home);
@@ -185,9 +175,7 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
     if (is_marked(block)) [[unlikely]] {
       base::fault_double_free("free", block, block_bytes);
     }
-    if (must_set) {
-      mark(block);
-    }
+    if (must_set) mark(block);
   }
 }
 
@@ -199,9 +187,7 @@ void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::ui
     if (!is_marked_remotely(block)) [[unlikely]] {
       report_lost_mark(block);
     }
-    if (must_set) {
-      mark(block);
-    }
+    if (must_set) mark(block);
   }
 }
 
@@ -246,9 +232,7 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
 
 void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   remote_frees.add(count);
-  if (policy.counting()) {
-    classes[home.index].freed.add(count);
-  }
+  if (policy.counting()) classes[home.index].freed.add(count);
   settle(home, count, was_full, keeps_one);
 }
 

@@ -72,9 +72,7 @@ bool heap::hand_over_whole(std::size_t count) noexcept {
   const bool has_one_class = cursor.key_difference == 0;
   const std::size_t bytes = has_one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
   heap& owner = *owner_in(cursor.first_key);
-  if (!owner.accepts_batch()) {
-    return false;
-  }
+  if (!owner.accepts_batch()) return false;
   owner.hand_over(*outgoing, count, bytes);
   outgoing = nullptr;
   cursor.next = nullptr;
@@ -96,9 +94,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
       group = (group + 1) % groups_in_batch;  // so that two owners always find a group each
     }
     owner_group& target = groups[group];
-    if (target.owner == nullptr) {
-      target.owner = owner_in(key);
-    }
+    if (target.owner == nullptr) target.owner = owner_in(key);
     numbers[position] = groups_in_batch;
     if (target.owner == owner_in(key)) {
       numbers[position] = static_cast<std::uint8_t>(group);
@@ -116,9 +112,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
       }
     }
   }
-  if (!is_divided) {
-    return count;
-  }
+  if (!is_divided) return count;
   std::size_t left = 0;
   for (std::size_t position = 0; position < count; ++position) {
     const std::size_t group = numbers[position];
@@ -129,9 +123,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
     }
   }
   for (const owner_group& share : groups) {
-    if (share.batch != nullptr) {
-      share.owner->hand_over(*share.batch, share.count, share.bytes);
-    }
+    if (share.batch != nullptr) share.owner->hand_over(*share.batch, share.count, share.bytes);
   }
   return left;
 }
@@ -141,12 +133,8 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
 size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
   // A second free may have ended the block. Then no block starts here any more, which find_block reports, or a large
   // one.
-  if (const found_block now = find_block("free", block); now.large()) {
-    base::fault_double_free("free", block, now.bytes);
-  }
-  if (owner_in(key) == this) {
-    return class_in(key);
-  }
+  if (const found_block now = find_block("free", block); now.large()) base::fault_double_free("free", block, now.bytes);
+  if (owner_in(key) == this) return class_in(key);
   owner_in(key)->receive(block_finder{}.find(block));
   return detail::class_count;
 }
@@ -156,21 +144,15 @@ template <class Visit>
 void heap::take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept {
   void* const* const end = batch.blocks + batch.batch_blocks;
   void* const* ahead = batch.blocks;
-  while (ahead != end && ahead != batch.blocks + fetched_ahead) {
-    fetch(*ahead++);
-  }
+  while (ahead != end && ahead != batch.blocks + fetched_ahead) fetch(*ahead++);
   for (void* const* slot = batch.blocks; slot != end; ++slot) {
-    if (ahead != end) {
-      fetch(*ahead++);
-    }
+    if (ahead != end) fetch(*ahead++);
     void* const block = *slot;
     const std::uintptr_t key = pages::page_map::key_of_block(block);
     std::uintptr_t index = key ^ address();
     if (index >= pages::first_wide || !pages::may_start_at(block, static_cast<size_class>(index))) [[unlikely]] {
       index = check_received(block, key);
-      if (index == detail::class_count) {
-        continue;
-      }
+      if (index == detail::class_count) continue;
     }
     if (must_mark) {
       if (is_marked(block)) [[unlikely]] {

@@ -24,9 +24,7 @@ constexpr std::size_t last_step_of(size_class index) noexcept {
 
 struct shared_class_table : detail::class_table {
   consteval shared_class_table() noexcept {
-    for (std::uint8_t& entry : classes) {
-      entry = static_cast<std::uint8_t>(shared_class_of(entry));
-    }
+    for (std::uint8_t& entry : classes) entry = static_cast<std::uint8_t>(shared_class_of(entry));
   }
 };
 constexpr shared_class_table shared_classes;
@@ -34,25 +32,17 @@ constexpr shared_class_table shared_classes;
 }  // namespace
 
 void heap::share_blocks() noexcept {
-  if (policy.closed()) {
-    return;
-  }
+  if (policy.closed()) return;
   served = shared_classes;
   for (class_state& class_entry : classes) {
-    if (class_entry.front == nullptr) {
-      class_entry.fills = 0;
-    }
+    if (class_entry.front == nullptr) class_entry.fills = 0;
   }
 }
 
 size_class heap::class_to_fill(size_class requested_class) noexcept {
-  if (requested_class >= pages::first_wide) {
-    return requested_class;
-  }
+  if (requested_class >= pages::first_wide) return requested_class;
   const size_class shared_class = served.classes[last_step_of(requested_class)];
-  if (shared_class == requested_class || !detail::is_empty(top[shared_class])) {
-    return shared_class;
-  }
+  if (shared_class == requested_class || !detail::is_empty(top[shared_class])) return shared_class;
   std::uint8_t& fills = classes[requested_class].fills;
   const bool is_counted = !classes[shared_class].has_given_up;
   if (!is_counted || fills < max_shared_fills) {

@@ -17,9 +17,7 @@ using hold = platform::locked<platform::mutex>;
 
 template <class Visit>
 void for_used(Visit visit) noexcept {
-  for (record* entry = active.front(); entry != nullptr; entry = entry->next) {
-    visit(*entry);
-  }
+  for (record* entry = active.front(); entry != nullptr; entry = entry->next) visit(*entry);
 }
 
 }  // namespace
@@ -31,9 +29,7 @@ pages::space* spaces::create(const pages::space_options& options) noexcept {
     spare.remove(created);
   } else {
     void* const memory = pages::metadata::allocate(sizeof(record), alignof(record));
-    if (memory == nullptr) {
-      return nullptr;
-    }
+    if (memory == nullptr) return nullptr;
     created = static_cast<record*>(memory);
   }
   ::new (created) record{};
@@ -53,9 +49,7 @@ void spaces::destroy(pages::space* space) noexcept {
 void spaces::for_each(void* context, void (*visit)(void* context, pages::space&) noexcept) noexcept {
   const hold guard(mutex);
   visit(context, central());
-  for (record* entry = active.front(); entry != nullptr; entry = entry->next) {
-    visit(context, *entry);
-  }
+  for (record* entry = active.front(); entry != nullptr; entry = entry->next) visit(context, *entry);
 }
 
 void spaces::lock_all() noexcept {

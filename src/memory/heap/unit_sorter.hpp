@@ -16,23 +16,15 @@ class unit_sorter {
   void** sort(void** blocks, std::size_t count) noexcept {
     std::size_t position = 0;
     std::size_t occupied = 0;
-    for (; position < count / 2; ++position) {
-      occupied += ends_[bin_of(blocks[position])]++ == 0;
-    }
-    if (occupied > count / 2 * 3 / 4) {
-      return blocks;
-    }
-    for (; position < count; ++position) {
-      ++ends_[bin_of(blocks[position])];
-    }
+    for (; position < count / 2; ++position) occupied += ends_[bin_of(blocks[position])]++ == 0;
+    if (occupied > count / 2 * 3 / 4) return blocks;
+    for (; position < count; ++position) ++ends_[bin_of(blocks[position])];
     std::size_t end = 0;
     for (std::uint8_t& bin_end : ends_) {
       end += bin_end;
       bin_end = static_cast<std::uint8_t>(end);
     }
-    while (position-- != 0) {
-      sorted_[--ends_[bin_of(blocks[position])]] = blocks[position];
-    }
+    while (position-- != 0) sorted_[--ends_[bin_of(blocks[position])]] = blocks[position];
     return sorted_;
   }
 

@@ -53,9 +53,7 @@ void heap::retire() noexcept {
 
 bool heap::start_tending() noexcept {
   ownership expected = ownership::idle;
-  if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
-    return false;
-  }
+  if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) return false;
   platform::note_acquire(&state);
   return true;
 }
@@ -74,14 +72,10 @@ void heap::tend() noexcept {
 
 // Acts for the heap and frees the blocks in their slab at once. Runs on the sender.
 bool heap::give_directly(const freed_blocks& blocks) noexcept {
-  if (!start_tending()) {
-    return false;
-  }
+  if (!start_tending()) return false;
   const bool is_own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(blocks.start)) == this;
   if (is_own) {
-    if (policy.hardened()) {
-      check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
-    }
+    if (policy.hardened()) check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
     const bool was_full = blocks.home->full();
     blocks.home->give_word(blocks.word, blocks.freed);
     took_back(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
@@ -94,15 +88,11 @@ bool heap::give_directly(const freed_blocks& blocks) noexcept {
 
 // Adopts a slab of a heap without an owner, which saves new memory.
 pages::slab* heap::adopt_slab(size_class index) noexcept {
-  if (space != &central()) {
-    return nullptr;
-  }
+  if (space != &central()) return nullptr;
   pages::slab* adopted = nullptr;
   for (int left = registry::max_inspected; left != 0 && adopted == nullptr && registry::any_idle(); --left) {
     heap* const idle_heap = registry::tend_next_idle();
-    if (idle_heap == nullptr) {
-      break;
-    }
+    if (idle_heap == nullptr) break;
     idle_heap->take_in(taker::tender);
     adopted = idle_heap->classes[index].available.front();
     if (adopted != nullptr) {
@@ -142,16 +132,10 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
       visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
   const std::uint64_t tops = hash_of_tops();
   const bool uses_fronts = visited_tops.exchange(tops, std::memory_order_relaxed) != tops;
-  if (is_working) {
-    was_visited_asleep.store(false, std::memory_order_relaxed);
-  }
-  if (is_working || uses_fronts) {
-    were_fronts_emptied.store(false, std::memory_order_relaxed);
-  }
+  if (is_working) was_visited_asleep.store(false, std::memory_order_relaxed);
+  if (is_working || uses_fronts) were_fronts_emptied.store(false, std::memory_order_relaxed);
   const bool must_empty_fronts = !is_working && !uses_fronts && !were_fronts_emptied.load(std::memory_order_relaxed);
-  if (is_working && !neglects_inbox) {
-    return is_worth_visiting();
-  }
+  if (is_working && !neglects_inbox) return is_worth_visiting();
   const bool may_empty_later = uses_fronts && is_worth_visiting();
   if (was_visited_asleep.load(std::memory_order_relaxed) && !must_empty_fronts && remote_inbox.empty()) {
     return may_empty_later;
@@ -169,9 +153,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
       std::size_t purged_bytes = 0;
       const bool were_visited = visit_classes(stop, purged_bytes);
       has_finished = were_visited && (were_emptied || !must_empty_fronts);
-      if (must_empty_fronts) {
-        were_fronts_emptied.store(were_emptied, std::memory_order_relaxed);
-      }
+      if (must_empty_fronts) were_fronts_emptied.store(were_emptied, std::memory_order_relaxed);
       was_visited_asleep.store(were_visited, std::memory_order_relaxed);
     }
   }
@@ -198,13 +180,9 @@ platform::mutex& heap::visit_lock() noexcept {
 // Two threads that visit at once exclude each other, and neither waits.
 std::size_t heap::visit_now() noexcept {
   std::size_t purged_bytes = 0;
-  if (space != &central() || policy.shared() || policy.exact()) {
-    return purged_bytes;
-  }
+  if (space != &central() || policy.shared() || policy.exact()) return purged_bytes;
   const platform::locked hold(visit_lock());
-  if (!visits.try_visit()) {
-    return purged_bytes;
-  }
+  if (!visits.try_visit()) return purged_bytes;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
     const auto never = []() noexcept { return false; };
     take_in(taker::visitor);
@@ -219,17 +197,11 @@ std::size_t heap::visit_now() noexcept {
 bool heap::visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
-    if (visited.behind.first != nullptr) {
-      empty_depot(index);
-    }
+    if (visited.behind.first != nullptr) empty_depot(index);
     base::list<pages::slab>& available = visited.available;
-    while (!available.empty() && available.front()->empty()) {
-      lose(available.front(), true);
-    }
+    while (!available.empty() && available.front()->empty()) lose(available.front(), true);
     for (pages::slab* slab = available.front(); slab != nullptr; slab = slab->next) {
-      if (stop() || visits.is_wanted()) {
-        return false;
-      }
+      if (stop() || visits.is_wanted()) return false;
       purged_bytes += slab->purge_free_pages();
     }
   }
@@ -263,9 +235,7 @@ void heap::note_waiting(std::size_t bytes) noexcept {
 }
 
 void heap::reclaim_for_owner() noexcept {
-  if (space != &central() || policy.counting()) {
-    return;
-  }
+  if (space != &central() || policy.counting()) return;
   inbox::node* first = nullptr;
   inbox::node* last = nullptr;
   std::uint64_t kept_bytes = 0;
@@ -319,9 +289,7 @@ void heap::reclaim_slab(pages::slab& home) noexcept {
 }
 
 void heap::subtract_reclaimed() noexcept {
-  if (reclaimed.slabs.load(std::memory_order_relaxed) == 0) {
-    return;
-  }
+  if (reclaimed.slabs.load(std::memory_order_relaxed) == 0) return;
   slabs.subtract(reclaimed.slabs.exchange(0, std::memory_order_relaxed));
   slab_bytes.subtract(reclaimed.slab_bytes.exchange(0, std::memory_order_relaxed));
   remote_frees.add(reclaimed.blocks.exchange(0, std::memory_order_relaxed));

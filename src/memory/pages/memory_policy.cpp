@@ -23,9 +23,7 @@ constexpr std::uint64_t retry_ms = 60'000;
 }  // namespace
 
 std::size_t memory_policy::excess(std::size_t dirty_bytes, std::size_t used_bytes, std::size_t freed_bytes) noexcept {
-  if (dirty_bytes <= min_kept_bytes) {
-    return 0;
-  }
+  if (dirty_bytes <= min_kept_bytes) return 0;
   if (kept_dirty_ > min_kept_bytes) {
     const std::uint64_t now = platform::now_ms();
     for (; kept_dirty_ > min_kept_bytes && now - regretted_ms_ >= fading_ms; regretted_ms_ += fading_ms) {
@@ -33,9 +31,7 @@ std::size_t memory_policy::excess(std::size_t dirty_bytes, std::size_t used_byte
     }
   }
   const std::size_t keep = kept_dirty_ + used_bytes / 4;
-  if (dirty_bytes <= keep) {
-    return 0;
-  }
+  if (dirty_bytes <= keep) return 0;
   // This is more than the excess, so that the next returned run does not come here again.
   const std::size_t purged_bytes = dirty_bytes - keep + keep / 4;
   const std::size_t limit = freed_bytes < max_purged_in_excess ? max_purged_in_excess : freed_bytes;
@@ -43,9 +39,7 @@ std::size_t memory_policy::excess(std::size_t dirty_bytes, std::size_t used_byte
 }
 
 void memory_policy::note_new_memory() noexcept {
-  if (excess_purged_ms_ == 0) {
-    return;
-  }
+  if (excess_purged_ms_ == 0) return;
   const std::uint64_t now = platform::now_ms();
   if (now - excess_purged_ms_ < regret_ms) {
     kept_dirty_ *= 2;
@@ -55,9 +49,7 @@ void memory_policy::note_new_memory() noexcept {
 }
 
 void memory_policy::note_tried(std::uint64_t now_ms) noexcept {
-  if (refusals_ < min_refusals) {
-    return;
-  }
+  if (refusals_ < min_refusals) return;
   pause_ms_ = pause_ms_ == 0 ? first_pause_ms : pause_ms_ < max_pause_ms ? 2 * pause_ms_ : max_pause_ms;
   pause_end_ms_ = now_ms + pause_ms_;
   refusals_ = 0;
@@ -67,9 +59,7 @@ bool memory_policy::is_paused() const noexcept { return pause_ms_ != 0 && platfo
 
 bool memory_policy::should_retry(std::uint64_t now_ms) noexcept {
   const bool is_due = next_retry_ms_ != 0 && now_ms >= next_retry_ms_;
-  if (is_due || next_retry_ms_ == 0) {
-    next_retry_ms_ = now_ms + retry_ms;
-  }
+  if (is_due || next_retry_ms_ == 0) next_retry_ms_ = now_ms + retry_ms;
   return is_due;
 }
 

@@ -39,17 +39,13 @@ bool start_region(std::size_t min_bytes) noexcept {
   const std::size_t guard = limit == 0 ? platform::guard_bytes : platform::page_bytes();
   const std::size_t needed = base::align_up(min_bytes, guard) + 2 * guard;
   std::size_t bytes = next_region_bytes;
-  if (limit != 0 && limit / parts_of_limit < bytes) {
-    bytes = base::align_up(limit / parts_of_limit, min_region_bytes);
-  }
+  if (limit != 0 && limit / parts_of_limit < bytes) bytes = base::align_up(limit / parts_of_limit, min_region_bytes);
   bytes = bytes < needed ? needed : bytes;
   char* start = static_cast<char*>(platform::reserve(bytes));
   if (start == nullptr) {  // address space is short: reserve no more than needed
     bytes = needed;
     start = static_cast<char*>(platform::reserve(bytes));
-    if (start == nullptr) {
-      return false;
-    }
+    if (start == nullptr) return false;
   } else if (next_region_bytes < last_region_bytes) {
     next_region_bytes *= 2;
   }
@@ -60,16 +56,12 @@ bool start_region(std::size_t min_bytes) noexcept {
 
 // Makes the region writable up to `end` at least. Returns false when the system refuses.
 bool open_until(const char* end) noexcept {
-  if (end <= writable_end) {
-    return true;
-  }
+  if (end <= writable_end) return true;
   const auto missing = static_cast<std::size_t>(end - writable_end);
   const auto left = static_cast<std::size_t>(region_end - writable_end);
   const std::size_t step = base::align_up(missing, step_bytes);
   const std::size_t opened = step < left ? step : left;
-  if (!platform::make_writable(writable_end, opened)) {
-    return false;
-  }
+  if (!platform::make_writable(writable_end, opened)) return false;
   writable_end += opened;
   committed += opened;
   return true;
@@ -78,14 +70,10 @@ bool open_until(const char* end) noexcept {
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
   char* start = base::align_up(next, alignment);
   if (next == nullptr || bytes > static_cast<std::size_t>(region_end - start)) {
-    if (!start_region(bytes)) {
-      return nullptr;
-    }
+    if (!start_region(bytes)) return nullptr;
     start = next;
   }
-  if (!open_until(start + bytes)) {
-    return nullptr;
-  }
+  if (!open_until(start + bytes)) return nullptr;
   next = start + bytes;
   return start;
 }
@@ -95,9 +83,7 @@ void* take_small(std::size_t bytes, std::size_t alignment) noexcept {
   char* start = base::align_up(next_small, alignment);
   if (next_small == nullptr || start > small_end || bytes > static_cast<std::size_t>(small_end - start)) {
     start = static_cast<char*>(take(small_block_bytes, platform::page_bytes()));
-    if (start == nullptr) {
-      return take(bytes, alignment);
-    }
+    if (start == nullptr) return take(bytes, alignment);
     small_end = start + small_block_bytes;
   }
   next_small = start + bytes;

@@ -29,9 +29,7 @@ bool make_leaf(std::uintptr_t number) noexcept {
   page_leaf*& leaf = detail::page_map[number];
   if (leaf == nullptr) {
     auto* const new_leaf = static_cast<page_leaf*>(metadata::allocate(sizeof(page_leaf), platform::page_bytes()));
-    if (new_leaf == nullptr) {
-      return false;
-    }
+    if (new_leaf == nullptr) return false;
     __atomic_store_n(&leaf, new_leaf, __ATOMIC_RELEASE);
   }
   return true;
@@ -41,9 +39,7 @@ bool make_leaf(std::uintptr_t number) noexcept {
 template <class Change>
 void for_units(const void* start, std::size_t units, Change change) noexcept {
   const char* unit = static_cast<const char*>(start);
-  for (; units != 0; --units, unit += unit_bytes) {
-    change(*detail::leaf_of(unit), detail::unit_in_leaf(unit));
-  }
+  for (; units != 0; --units, unit += unit_bytes) change(*detail::leaf_of(unit), detail::unit_in_leaf(unit));
 }
 
 }  // namespace
@@ -62,14 +58,10 @@ platform::mutex& page_map::lock() noexcept { return growth_lock; }
 bool page_map::cover(const void* start, std::size_t bytes) noexcept {
   const std::uintptr_t first = number_of(start);
   const std::uintptr_t last = number_of(static_cast<const char*>(start) + bytes - 1);
-  if (first > last || last >= detail::page_leaf_count) {
-    return false;
-  }
+  if (first > last || last >= detail::page_leaf_count) return false;
   const platform::locked hold(growth_lock);
   for (std::uintptr_t number = first; number <= last; ++number) {
-    if (!make_leaf(number)) {
-      return false;
-    }
+    if (!make_leaf(number)) return false;
   }
   return true;
 }
@@ -88,9 +80,7 @@ void page_map::retire(const void* start, std::size_t units) noexcept {
 
 slab* page_map::large_around(const void* address) noexcept {
   std::uintptr_t number = number_of(address);
-  if (number >= detail::page_leaf_count) {
-    return nullptr;
-  }
+  if (number >= detail::page_leaf_count) return nullptr;
   std::size_t unit = detail::unit_in_leaf(address);
   for (;; --number, unit = detail::leaf_units - 1) {
     const page_leaf* const leaf = __atomic_load_n(&detail::page_map[number], __ATOMIC_RELAXED);
@@ -102,9 +92,7 @@ slab* page_map::large_around(const void* address) noexcept {
         return is_large && address < candidate->start + candidate->bytes ? candidate : nullptr;
       }
     }
-    if (number == 0) {
-      return nullptr;
-    }
+    if (number == 0) return nullptr;
   }
 }
 

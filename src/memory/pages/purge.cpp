@@ -24,20 +24,14 @@ constinit std::atomic<std::uint32_t> generation{1};
 // program with so much in use is likely to need again. If that guess was too low (take_run had to touch new memory
 // soon afterwards), the next one is twice as large.
 void space::purge_excess(std::size_t freed) noexcept {
-  if (options_.purge == purging::never || policy_.is_paused() || is_being_purged()) {
-    return;
-  }
+  if (options_.purge == purging::never || policy_.is_paused() || is_being_purged()) return;
   std::size_t left =
       policy_.excess(runs_.dirty_units() * unit_bytes, used_bytes_.load(std::memory_order_relaxed), freed);
-  if (left == 0) {
-    return;
-  }
+  if (left == 0) return;
   purge_generation_ = generation.load(std::memory_order_relaxed);
   for (std::size_t others = runs_.dirty_segments(); others != 0 && left != 0; --others) {
     segment* const dirty = next_dirty();
-    if (dirty == nullptr) {
-      break;
-    }
+    if (dirty == nullptr) break;
     for (unit_set segment::*member : {&segment::stale, &segment::recently_freed}) {
       const std::size_t purged_units = dirty->is_reserved ? 0 : purge_set(*dirty, member, left);
       left -= purged_units < left ? purged_units : left;
@@ -74,9 +68,7 @@ void space::drop_unused() noexcept {
 // afterwards.
 segment* space::next_dirty() noexcept {
   segment* const oldest = runs_.first_dirty();
-  if (oldest != nullptr) {
-    runs_.move_to_end_of_dirty(*oldest);
-  }
+  if (oldest != nullptr) runs_.move_to_end_of_dirty(*oldest);
   return oldest;
 }
 
@@ -131,9 +123,7 @@ bool space::may_purge_later() noexcept {
 }
 
 bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
-  if (!policy_.due(now_ms)) {
-    return false;
-  }
+  if (!policy_.due(now_ms)) return false;
   if (!mutex_.try_lock()) {
     return false;  // the thread that holds the lock will come here again
   }
@@ -145,31 +135,23 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   std::size_t purged = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < max_purged_at_once; --left) {
     segment* const dirty = next_dirty();
-    if (dirty == nullptr) {
-      break;
-    }
+    if (dirty == nullptr) break;
     purged += dirty->is_reserved ? 0 : purge_set(*dirty, &segment::stale, max_purged_at_once - purged);
   }
   const bool has_finished = purged < max_purged_at_once;
   if (has_finished) {
     // All stale memory is gone, and recently freed memory ages now. It takes two half delays to go.
     policy_.note_tried(now_ms);
-    if (policy_.should_retry(now_ms)) {
-      retry_refused();
-    }
+    if (policy_.should_retry(now_ms)) retry_refused();
     bool is_any_left = false;
     for (segment* candidate = runs_.first_dirty(); candidate != nullptr; candidate = candidate->next) {
-      if (candidate->is_reserved) {
-        continue;
-      }
+      if (candidate->is_reserved) continue;
       is_any_left = is_any_left || candidate->recently_freed.next_member(0) < max_units;
       candidate->stale |= candidate->recently_freed;
       candidate->recently_freed.clear();
     }
     policy_.note_aged(now_ms, delay_ms, is_any_left);
-    if (!is_any_left) {
-      drop_unused();
-    }
+    if (!is_any_left) drop_unused();
   }
   purge_generation_ = 0;
   mutex_.unlock();
@@ -223,9 +205,7 @@ std::size_t space::purge_all() noexcept {
   std::size_t bytes = 0;
   for (std::size_t left = runs_.dirty_segments(); left != 0; --left) {
     segment* const dirty = next_dirty();
-    if (dirty == nullptr) {
-      break;
-    }
+    if (dirty == nullptr) break;
     bytes += purge_set(*dirty, &segment::stale, ~std::size_t{0});
     bytes += purge_set(*dirty, &segment::recently_freed, ~std::size_t{0});
   }

@@ -15,39 +15,29 @@ constexpr std::size_t steps_per_doubling = 8;
 
 // The lengths 1 to 7 have a bin each; from 8 units on, a bin spans an eighth of a power of two.
 std::size_t run_index::bin_of(std::size_t units) noexcept {
-  if (units < steps_per_doubling) {
-    return units - 1;
-  }
+  if (units < steps_per_doubling) return units - 1;
   const auto width = static_cast<std::size_t>(std::bit_width(units));
   const std::size_t bin = steps_per_doubling * (width - 4) + (units >> (width - 4)) - 1;
   return bin < bin_count ? bin : bin_count - 1;
 }
 
 void run_index::enter_bin(segment& entered) noexcept {
-  if (entered.longest_run == 0) {
-    return;
-  }
+  if (entered.longest_run == 0) return;
   const std::size_t bin = bin_of(entered.longest_run);
   segment*& first = bins_[bin];
   entered.bin = static_cast<std::uint8_t>(bin + 1);
   entered.bin_previous = nullptr;
   entered.bin_next = first;
-  if (first != nullptr) {
-    first->bin_previous = &entered;
-  }
+  if (first != nullptr) first->bin_previous = &entered;
   first = &entered;
   occupied_ |= std::uint64_t{1} << bin;
 }
 
 void run_index::leave_bin(segment& left) noexcept {
-  if (left.bin == 0) {
-    return;
-  }
+  if (left.bin == 0) return;
   const std::size_t bin = left.bin - 1U;
   (left.bin_previous != nullptr ? left.bin_previous->bin_next : bins_[bin]) = left.bin_next;
-  if (left.bin_next != nullptr) {
-    left.bin_next->bin_previous = left.bin_previous;
-  }
+  if (left.bin_next != nullptr) left.bin_next->bin_previous = left.bin_previous;
   if (bins_[bin] == nullptr) {
     occupied_ &= ~(std::uint64_t{1} << bin);
   }
@@ -63,9 +53,7 @@ void run_index::insert(segment& added) noexcept {
 
 // Counts `now` dirty units of a segment instead of those that are counted.
 void run_index::add_dirty(const segment& changed, std::size_t now) noexcept {
-  if (!changed.is_reserved) {
-    dirty_units_.store(dirty_units() + now - changed.indexed_dirty, std::memory_order_relaxed);
-  }
+  if (!changed.is_reserved) dirty_units_.store(dirty_units() + now - changed.indexed_dirty, std::memory_order_relaxed);
 }
 
 void run_index::remove(segment& removed) noexcept {
@@ -85,9 +73,7 @@ void run_index::update(segment& changed) noexcept {
     leave_bin(changed);
     enter_bin(changed);
   }
-  if (changed.dirty_units == changed.indexed_dirty) {
-    return;
-  }
+  if (changed.dirty_units == changed.indexed_dirty) return;
   if (changed.indexed_dirty == 0) {
     clean_.remove(&changed);
     dirty_.push_back(&changed);
@@ -107,15 +93,11 @@ segment* run_index::find(std::size_t units) const noexcept {
   for (segment* candidate = bins_[bin]; candidate != nullptr && tried < max_tried;
        candidate = candidate->bin_next, ++tried) {
     ++steps_;
-    if (candidate->longest_run >= units) {
-      return candidate;
-    }
+    if (candidate->longest_run >= units) return candidate;
   }
   // All segments of the next bins have enough. It takes two shifts, because a shift by 64 is undefined.
   const std::uint64_t larger = occupied_ >> bin >> 1;
-  if (larger == 0) {
-    return nullptr;
-  }
+  if (larger == 0) return nullptr;
   ++steps_;
   return bins_[bin + 1 + static_cast<std::size_t>(std::countr_zero(larger))];
 }

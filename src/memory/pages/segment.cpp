@@ -19,9 +19,7 @@ constexpr std::size_t record_sizes = std::bit_width(max_units / min_record_units
 constexpr std::size_t units_of_size(std::size_t size) noexcept { return min_record_units << size; }
 constexpr std::size_t size_for(std::size_t units) noexcept {
   std::size_t size = 0;
-  while (units_of_size(size) < units) {
-    ++size;
-  }
+  while (units_of_size(size) < units) ++size;
   return size;
 }
 constexpr std::size_t record_bytes(std::size_t size) noexcept {
@@ -83,9 +81,7 @@ segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
   TARN_CHECK(units != 0 && units <= max_units);
   const std::size_t bytes = units * unit_bytes;
   void* const mapping = page_map::map(bytes, alignment, bytes);
-  if (mapping == nullptr) {
-    return nullptr;
-  }
+  if (mapping == nullptr) return nullptr;
   segment_record* const record = segment_records::allocate(units);
   if (record == nullptr) {
     platform::unmap(mapping, bytes);
@@ -123,9 +119,7 @@ void segment::take_units(std::size_t unit, std::size_t count) noexcept {
   const bool is_longest = free.next_gap(unit) - free.run_start(unit) == longest_run;
   free.erase(unit, count);
   free_units -= count;
-  if (is_longest) {
-    longest_run = free.longest_run();
-  }
+  if (is_longest) longest_run = free.longest_run();
 }
 
 void segment::add_units(std::size_t unit, std::size_t count, bool is_clean) noexcept {
@@ -164,23 +158,17 @@ void segment::retry_refused() noexcept {
 bool segment::put_back_all() noexcept {
   std::size_t unit = lent.next_member(0);
   const bool has_unit = unit < max_units;
-  for (; unit < max_units; unit = lent.next_member(unit)) {
-    put_back(unit, lent.next_gap(unit) - unit, false);
-  }
+  for (; unit < max_units; unit = lent.next_member(unit)) put_back(unit, lent.next_gap(unit) - unit, false);
   return has_unit;
 }
 
 slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
-  if (count > longest_run) {
-    return nullptr;
-  }
+  if (count > longest_run) return nullptr;
   std::size_t unit = free.next_member(0);
   while (unit < units) {
     if (alignment > unit_bytes) {
       unit = unit_of(base::align_up(address(unit), alignment));
-      if (unit >= units) {
-        break;
-      }
+      if (unit >= units) break;
     }
     const std::size_t gap = free.next_gap(unit);
     if (gap < unit + count) {
@@ -202,9 +190,7 @@ slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
 
 bool segment::extend(slab& run, std::size_t count) noexcept {
   const std::size_t unit = unit_of(run.start) + run.units;
-  if (unit + count > units || !free.contains_all(unit, count)) {
-    return false;
-  }
+  if (unit + count > units || !free.contains_all(unit, count)) return false;
   take_units(unit, count);
   clean_up(unit, count);
   run.units += static_cast<std::uint32_t>(count);
@@ -227,9 +213,7 @@ void segment::reset() noexcept {
   std::size_t unit = 0;
   while (unit < units) {  // units that were in use become fresh
     const std::size_t used_end = free.next_gap(unit);
-    if (used_end >= units) {
-      break;
-    }
+    if (used_end >= units) break;
     const std::size_t end = free.next_member(used_end);
     recently_freed.insert(used_end, (end < units ? end : units) - used_end);
     dirty_units += (end < units ? end : units) - used_end;
@@ -241,24 +225,14 @@ void segment::reset() noexcept {
 }
 
 bool segment::is_valid() const noexcept {
-  if (free.size() != free_units || free_units > units) {
-    return false;
-  }
-  if (recently_freed.size() + stale.size() != dirty_units || free.longest_run() != longest_run) {
-    return false;
-  }
+  if (free.size() != free_units || free_units > units) return false;
+  if (recently_freed.size() + stale.size() != dirty_units || free.longest_run() != longest_run) return false;
   for (std::size_t unit = 0; unit < max_units; ++unit) {
     const bool is_free = free.contains_any(unit, 1);
     const std::size_t sets = recently_freed.count(unit, 1) + stale.count(unit, 1) + refused.count(unit, 1);
-    if (sets > (is_free ? 1 : 0)) {
-      return false;
-    }
-    if (is_free && (unit >= units || lent.contains_any(unit, 1))) {
-      return false;
-    }
-    if (is_free && detail::key_of(address(unit)) != 0) {
-      return false;
-    }
+    if (sets > (is_free ? 1 : 0)) return false;
+    if (is_free && (unit >= units || lent.contains_any(unit, 1))) return false;
+    if (is_free && detail::key_of(address(unit)) != 0) return false;
   }
   return true;
 }

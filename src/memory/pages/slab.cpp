@@ -35,9 +35,7 @@ std::size_t slab::take(void** end, std::size_t limit) noexcept {
       bits &= bits - 1;
     }
     free[word] = bits;
-    if (bits == 0) {
-      ++word;
-    }
+    if (bits == 0) ++word;
   }
   hint = static_cast<std::uint16_t>(word);
   free_blocks = static_cast<std::uint16_t>(free_blocks - taken_count);
@@ -58,9 +56,7 @@ std::size_t slab::find(std::size_t number) const noexcept {
 }
 
 std::size_t slab::purge_free_pages() noexcept {
-  if (free_blocks == purged_at) {
-    return 0;
-  }
+  if (free_blocks == purged_at) return 0;
   const std::size_t page = platform::page_bytes();
   std::size_t purged = 0;
   bool was_refused = false;
@@ -70,9 +66,7 @@ std::size_t slab::purge_free_pages() noexcept {
     const std::size_t begin = base::align_up(first * bytes, page);
     // The rest behind the last block holds nothing.
     const std::size_t purge_end = end < capacity ? base::align_down(end * bytes, page) : units * unit_bytes;
-    if (begin >= purge_end) {
-      continue;
-    }
+    if (begin >= purge_end) continue;
     if (platform::purge(start + begin, purge_end - begin)) {
       purged += purge_end - begin;
     } else if (was_refused) {
@@ -91,9 +85,7 @@ void slab::report_bad_give(void* block_) const noexcept {
   if (number >= capacity) {
     base::fault_foreign_pointer("free", block_);  // it lies in the rest behind the last block
   }
-  if (block(number) != block_) {
-    base::fault_misaligned("free", block_, block(number), bytes);
-  }
+  if (block(number) != block_) base::fault_misaligned("free", block_, block(number), bytes);
   base::fault_double_free("free", block_, bytes);
 }
 
@@ -105,15 +97,11 @@ bool slab::is_valid() const noexcept {
   std::size_t set = 0;
   for (std::size_t word = 0; word * 64 < capacity; ++word) {
     const std::size_t bits_here = capacity - word * 64 < 64 ? capacity - word * 64 : 64;
-    if ((free[word] & ~(~std::uint64_t{0} >> (64 - bits_here))) != 0 || (word < hint && free[word] != 0)) {
-      return false;
-    }
+    if ((free[word] & ~(~std::uint64_t{0} >> (64 - bits_here))) != 0 || (word < hint && free[word] != 0)) return false;
     set += static_cast<std::size_t>(std::popcount(free[word]));
   }
   for (std::uint32_t unit = 0; unit < units; ++unit) {
-    if (page_map::slab_of(start + unit * unit_bytes) != this) {
-      return false;
-    }
+    if (page_map::slab_of(start + unit * unit_bytes) != this) return false;
   }
   return set == free_blocks && index < detail::class_count;
 }

@@ -43,9 +43,7 @@ constexpr class_shape shape_of(detail::size_class index) noexcept {
   const std::size_t min_blocks = bytes <= (std::size_t{32} << 10) ? 8 : 4;
   std::size_t units = base::divide_up(bytes * min_blocks, unit_bytes);
   if (bytes > (std::size_t{8} << 10)) {
-    while (units * unit_bytes % bytes > units * unit_bytes / 16) {
-      ++units;
-    }
+    while (units * unit_bytes % bytes > units * unit_bytes / 16) ++units;
   }
   return {.block_bytes = static_cast<std::uint32_t>(bytes),
           .units = static_cast<std::uint16_t>(units),
@@ -178,9 +176,7 @@ struct slab : remote_frees, base::list_links<slab> {
     }
     free[word] |= bit;
     ++free_blocks;
-    if (word < hint) {
-      hint = static_cast<std::uint16_t>(word);
-    }
+    if (word < hint) hint = static_cast<std::uint16_t>(word);
   }
 
   /// Gives the blocks `freed` of a word back. Reports a fault if one of them is already free.
@@ -190,9 +186,7 @@ struct slab : remote_frees, base::list_links<slab> {
     }
     free[word] |= freed;
     free_blocks = static_cast<std::uint16_t>(free_blocks + std::popcount(freed));
-    if (word < hint) {
-      hint = static_cast<std::uint16_t>(word);
-    }
+    if (word < hint) hint = static_cast<std::uint16_t>(word);
   }
 
   /// Returns the number of the block that contains `address`, an address in the slab.

@@ -57,18 +57,14 @@ void make_large(slab& block, std::uintptr_t owner) noexcept {
 void space::call_when_retaining(void (*function)() noexcept) noexcept { when_retaining = function; }
 
 void space::note_retained(std::size_t bytes) noexcept {
-  if (bytes >= much_retained && when_retaining != nullptr) {
-    when_retaining();
-  }
+  if (bytes >= much_retained && when_retaining != nullptr) when_retaining();
 }
 
 void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
 
 bool space::charge(std::size_t bytes) noexcept {
   const std::size_t now = used_bytes_.load(std::memory_order_relaxed) + bytes;
-  if (options_.limit != 0 && now > options_.limit) {
-    return false;
-  }
+  if (options_.limit != 0 && now > options_.limit) return false;
   if (process_limit != 0) {
     const std::size_t total = process_used.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (total > process_limit) {
@@ -82,16 +78,12 @@ bool space::charge(std::size_t bytes) noexcept {
 
 void space::credit(std::size_t bytes) noexcept {
   used_bytes_.store(used_bytes_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
-  if (process_limit != 0) {
-    process_used.fetch_sub(bytes, std::memory_order_relaxed);
-  }
+  if (process_limit != 0) process_used.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void space::note_peak() noexcept {
   const std::size_t now = used_bytes_.load(std::memory_order_relaxed);
-  if (now > peak_.load(std::memory_order_relaxed)) {
-    peak_.store(now, std::memory_order_relaxed);
-  }
+  if (now > peak_.load(std::memory_order_relaxed)) peak_.store(now, std::memory_order_relaxed);
 }
 
 segment* space::add_segment(std::size_t min_units, std::size_t wanted_units) noexcept {
@@ -129,15 +121,11 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   segment* source = runs_.find(units + slack);
   if (source == nullptr) {
     source = add_segment(units + slack, next_segment_units());
-    if (source == nullptr) {
-      return nullptr;
-    }
+    if (source == nullptr) return nullptr;
   }
   slab* const run = source->take(units, alignment);
   runs_.update(*source);
-  if (run != nullptr && run->is_zeroed) {
-    policy_.note_new_memory();
-  }
+  if (run != nullptr && run->is_zeroed) policy_.note_new_memory();
   return run;
 }
 
@@ -148,22 +136,16 @@ bool space::reserve(std::size_t bytes) noexcept {
 }
 
 bool space::reserve_unchecked(std::size_t bytes) noexcept {
-  if (bytes > max_large_bytes) {
-    return false;
-  }
+  if (bytes > max_large_bytes) return false;
   const hold guard(mutex_);
   std::size_t units = base::divide_up(bytes, unit_bytes);
   while (units != 0) {
     const std::size_t unit_count = units < max_units ? units : max_units;
     segment* const created = add_segment(unit_count, 0);
-    if (created == nullptr) {
-      return false;
-    }
+    if (created == nullptr) return false;
     created->is_reserved = true;
     const std::size_t touched = created->units < units ? created->units : units;
-    if (!platform::prefault(created->start, touched * unit_bytes)) {
-      return false;
-    }
+    if (!platform::prefault(created->start, touched * unit_bytes)) return false;
     units -= touched;
   }
   return true;
@@ -173,9 +155,7 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
   const class_shape& shape = shapes.classes[index];
   const std::size_t bytes = std::size_t{shape.units} * unit_bytes;
   const hold guard(mutex_);
-  if (!charge(bytes)) {
-    return nullptr;
-  }
+  if (!charge(bytes)) return nullptr;
   slab* const run = take_run(shape.units, unit_bytes);
   if (run == nullptr) {
     credit(bytes);
@@ -188,22 +168,14 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
 }
 
 slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept {
-  if (bytes > max_large_bytes || alignment > max_large_bytes) {
-    return nullptr;
-  }
+  if (bytes > max_large_bytes || alignment > max_large_bytes) return nullptr;
   const std::size_t units = bytes == 0 ? 1 : base::divide_up(bytes, unit_bytes);
   const hold guard(mutex_);
-  if (!charge(units * unit_bytes)) {
-    return nullptr;
-  }
+  if (!charge(units * unit_bytes)) return nullptr;
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
   slab* created = nullptr;
-  if (units + slack <= max_run_units) {
-    created = take_run(units, alignment);
-  }
-  if (created == nullptr) {
-    created = map_single(units, alignment);
-  }
+  if (units + slack <= max_run_units) created = take_run(units, alignment);
+  if (created == nullptr) created = map_single(units, alignment);
   if (created == nullptr) {
     credit(units * unit_bytes);
     return nullptr;
@@ -216,18 +188,14 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintp
 // Returns a mapping that is not in the page map yet.
 slab* space::map_single(std::size_t units, std::size_t alignment) noexcept {
   void* const record = single_slabs.allocate();
-  if (record == nullptr) {
-    return nullptr;
-  }
+  if (record == nullptr) return nullptr;
   const std::size_t bytes = units * unit_bytes;
   void* const start = page_map::map(bytes, alignment < unit_bytes ? unit_bytes : alignment, unit_bytes);
   if (start == nullptr) {
     single_slabs.deallocate(record);
     return nullptr;
   }
-  if (options_.refuses_huge) {
-    platform::advise_huge(start, bytes, false);
-  }
+  if (options_.refuses_huge) platform::advise_huge(start, bytes, false);
   slab* const created = ::new (record) slab{};
   created->start = static_cast<char*>(start);
   created->units = static_cast<std::uint32_t>(units);
@@ -250,14 +218,10 @@ bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) 
   // mapping at a time.
   const bool may_grow = !block.has_moved_pages;
   if ((units > block.units && !may_grow) || !platform::resize(block.start, old_bytes, new_bytes)) {
-    if (units < block.units) {
-      return false;
-    }
+    if (units < block.units) return false;
     // The pages move to new addresses, which are mapped, and covered in the page map, before the old ones are given up.
     char* const target = static_cast<char*>(page_map::map(new_bytes, alignment_to_move(new_bytes), unit_bytes));
-    if (target == nullptr) {
-      return false;
-    }
+    if (target == nullptr) return false;
     // The old entry is cleared first, because the old addresses may belong to another thread at once.
     page_map::clear(block.start, 1);
     if (!platform::move(block.start, old_bytes, target, new_bytes)) {
@@ -295,9 +259,7 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
     return nullptr;
   }
   slab* const created = map_single(units, alignment_to_move(units * unit_bytes));
-  if (created == nullptr) {
-    return nullptr;
-  }
+  if (created == nullptr) return nullptr;
   // After a failure the new addresses may belong to another thread, so they enter the page map only after the move.
   if (!platform::move_part(block.start, block.bytes, created->start, units * unit_bytes)) {
     forget_single(*created);
@@ -312,19 +274,13 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
 }
 
 slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move) noexcept {
-  if (bytes > max_large_bytes) {
-    return nullptr;
-  }
+  if (bytes > max_large_bytes) return nullptr;
   const std::size_t units = base::divide_up(bytes, unit_bytes);
-  if (units == block->units) {
-    return block;
-  }
+  if (units == block->units) return block;
   const hold guard(mutex_);
   const std::size_t before = block->units;
   const std::size_t added_bytes = units > before ? (units - before) * unit_bytes : 0;
-  if (added_bytes != 0 && !charge(added_bytes)) {
-    return nullptr;
-  }
+  if (added_bytes != 0 && !charge(added_bytes)) return nullptr;
   slab* resized = block;
   if (block->home != nullptr) {
     resized = resize_run(*block, units, owner, may_move);
@@ -338,26 +294,20 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   note_peak();
   resized->bytes = resized->units * unit_bytes;
   resized->is_zeroed = false;
-  if (units < before) {
-    credit((before - units) * unit_bytes);
-  }
+  if (units < before) credit((before - units) * unit_bytes);
   return resized;
 }
 
 // Runs in caches count as handed out, so the caches may keep a seventh of the memory that the program uses, or 32 MiB,
 // and the run that exceeds this. So a program that repeats a malloc and free of the largest size takes no lock.
 bool space::grant_caching(std::size_t bytes, std::size_t allowance) noexcept {
-  if (options_.purge != purging::after_delay) {
-    return false;
-  }
+  if (options_.purge != purging::after_delay) return false;
   const std::size_t others = cached_.fetch_add(bytes, std::memory_order_relaxed);
   if (others > std::max(allowance, used_bytes_.load(std::memory_order_relaxed) / 8)) {
     end_caching(bytes);
     return false;
   }
-  if (others + bytes >= much_retained && may_purge_later() && when_retaining != nullptr) {
-    when_retaining();
-  }
+  if (others + bytes >= much_retained && may_purge_later() && when_retaining != nullptr) when_retaining();
   return true;
 }
 
@@ -379,9 +329,7 @@ void space::deallocate(slab* run) noexcept {
       purge_excess(freed);
       is_above_limit = retains(much_retained);
     }
-    if (is_above_limit && when_retaining != nullptr) {
-      when_retaining();
-    }
+    if (is_above_limit && when_retaining != nullptr) when_retaining();
     return;
   }
   const hold guard(mutex_);
@@ -402,9 +350,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
   base::list<segment> survivors;
   for (const bool must_be_reserved : {true, false}) {  // a reserved segment may be a little larger than requested
     runs_.for_each([&](segment& visited) {
-      if (visited.is_reserved != must_be_reserved) {
-        return;
-      }
+      if (visited.is_reserved != must_be_reserved) return;
       runs_.remove(visited);
       if (must_be_reserved ? kept_bytes != 0 : visited.bytes() <= kept_bytes) {
         kept_bytes -= visited.bytes() < kept_bytes ? visited.bytes() : kept_bytes;

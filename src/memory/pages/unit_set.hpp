@@ -18,9 +18,7 @@ class unit_set {
     each_word(first, count, [this](std::size_t word, std::uint64_t mask) { bits_[word] &= ~mask; });
   }
   void clear() noexcept {
-    for (std::uint64_t& word : bits_) {
-      word = 0;
-    }
+    for (std::uint64_t& word : bits_) word = 0;
   }
 
   bool contains_any(std::size_t first, std::size_t count) const noexcept {
@@ -42,9 +40,7 @@ class unit_set {
   }
   std::size_t size() const noexcept {
     std::size_t count = 0;
-    for (const std::uint64_t word : bits_) {
-      count += static_cast<std::size_t>(std::popcount(word));
-    }
+    for (const std::uint64_t word : bits_) count += static_cast<std::size_t>(std::popcount(word));
     return count;
   }
 
@@ -58,9 +54,7 @@ class unit_set {
     std::size_t word = unit / 64;
     std::uint64_t gaps = ~bits_[word] & (~std::uint64_t{0} >> (63 - unit % 64));
     while (gaps == 0) {
-      if (word == 0) {
-        return 0;
-      }
+      if (word == 0) return 0;
       gaps = ~bits_[--word];
     }
     return word * 64 + static_cast<std::size_t>(std::bit_width(gaps));
@@ -77,9 +71,7 @@ class unit_set {
   }
 
   unit_set& operator|=(const unit_set& operand) noexcept {
-    for (std::size_t word = 0; word < word_count; ++word) {
-      bits_[word] |= operand.bits_[word];
-    }
+    for (std::size_t word = 0; word < word_count; ++word) bits_[word] |= operand.bits_[word];
     return *this;
   }
 
@@ -88,15 +80,11 @@ class unit_set {
 
   template <std::uint64_t Flip>
   std::size_t next(std::size_t first) const noexcept {
-    if (first >= max_units) {
-      return max_units;
-    }
+    if (first >= max_units) return max_units;
     std::size_t word = first / 64;
     std::uint64_t bits = (bits_[word] ^ Flip) & (~std::uint64_t{0} << (first % 64));
     while (bits == 0) {
-      if (++word == word_count) {
-        return max_units;
-      }
+      if (++word == word_count) return max_units;
       bits = bits_[word] ^ Flip;
     }
     return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));

@@ -23,12 +23,8 @@ constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
 // The spare chunks form a pairing heap: inserting one takes two stores, and the largest is on top (M. Fredman, R.
 // Sedgewick, D. Sleator, R. Tarjan, "The Pairing Heap", 1986).
 chunk* meld(chunk* a, chunk* b) noexcept {
-  if (a == nullptr || b == nullptr) {
-    return a == nullptr ? b : a;
-  }
-  if (a->bytes < b->bytes) {
-    std::swap(a, b);
-  }
+  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  if (a->bytes < b->bytes) std::swap(a, b);
   b->older = a->child;
   a->child = b;
   return a;
@@ -79,16 +75,12 @@ void arena::refuse(std::size_t bytes) const {
 
 void* arena::allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest) {
   void* const block = try_allocate_slow(bytes, alignment, must_be_newest);
-  if (block == nullptr) {
-    refuse(bytes);
-  }
+  if (block == nullptr) refuse(bytes);
   return block;
 }
 
 void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool must_be_newest) {
-  if (bytes > largest_request || alignment > largest_request) {
-    return nullptr;
-  }
+  if (bytes > largest_request || alignment > largest_request) return nullptr;
   const std::size_t padding = alignment > chunk_alignment ? alignment - chunk_alignment : 0;
   chunk* const next = take(sizeof(chunk) + padding + detail::arena_bytes_of(bytes));
   return next == nullptr ? nullptr : allocate_in(next, bytes, alignment, must_be_newest);
@@ -112,9 +104,7 @@ void* arena::allocate_in(chunk* next, std::size_t bytes, std::size_t alignment, 
 }
 
 void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_bytes, std::size_t alignment) {
-  if (block != nullptr && extend(block, old_bytes, new_bytes)) {
-    return block;
-  }
+  if (block != nullptr && extend(block, old_bytes, new_bytes)) return block;
   void* const new_block = bump(new_bytes, alignment, [=, this] { return allocate_slow(new_bytes, alignment, true); });
   if (block != nullptr) {
     std::memcpy(new_block, block, std::min(old_bytes, new_bytes));
@@ -134,9 +124,7 @@ chunk* arena::take(std::size_t needed) {
       return merged;
     }
   }
-  if (spare_ != nullptr && spare_->bytes >= needed) {
-    return take_spare();
-  }
+  if (spare_ != nullptr && spare_->bytes >= needed) return take_spare();
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
   chunk* new_chunk = take_upstream(needed, step);
@@ -168,9 +156,7 @@ chunk* arena::take_upstream(std::size_t needed, std::size_t preferred) {
   if (options_.limit != 0) {
     limit = options_.limit > chunk_bytes_ ? base::align_down(options_.limit - chunk_bytes_, chunk_alignment) : 0;
   }
-  if (needed > limit) {
-    return nullptr;
-  }
+  if (needed > limit) return nullptr;
   const auto ask = [this](std::size_t bytes) {
     return pools::take_upstream(options_.upstream, bytes, chunk_alignment);
   };
@@ -180,9 +166,7 @@ chunk* arena::take_upstream(std::size_t needed, std::size_t preferred) {
     preferred = needed;
     memory = ask(preferred);
   }
-  if (memory == nullptr) {
-    return nullptr;
-  }
+  if (memory == nullptr) return nullptr;
   chunk_bytes_ += preferred;
   ++chunks_;
   ++upstream_calls_;
@@ -221,9 +205,7 @@ void arena::empty_chunks_until(chunk* current, chunk* single_block_chunks) noexc
   while (single_block_chunks_ != single_block_chunks) {
     add_spare(std::exchange(single_block_chunks_, single_block_chunks_->older));
   }
-  while (current_ != current) {
-    add_spare(std::exchange(current_, current_->older));
-  }
+  while (current_ != current) add_spare(std::exchange(current_, current_->older));
 }
 
 void arena::enter(chunk* next) noexcept {
@@ -239,17 +221,13 @@ void arena::enter(chunk* next) noexcept {
 // Rewinding.
 
 void arena::check_outermost(const char* entry) const noexcept {
-  if (min_mark_ != 0) {
-    base::fault_arena_in_use(options_.name, this, entry);
-  }
+  if (min_mark_ != 0) base::fault_arena_in_use(options_.name, this, entry);
 }
 
 /// Runs the destructors of everything newer than `until`. They may use the arena, but must not end a mark below
 /// `min_mark`.
 void arena::finish(detail::arena_finaliser* until, std::uint64_t min_mark) noexcept {
-  if (finalisers_ == until) {
-    return;
-  }
+  if (finalisers_ == until) return;
   const std::uint64_t outer = std::exchange(min_mark_, min_mark);
   while (finalisers_ != until) {
     detail::arena_finaliser* const newest = std::exchange(finalisers_, finalisers_->older);
@@ -259,20 +237,14 @@ void arena::finish(detail::arena_finaliser* until, std::uint64_t min_mark) noexc
 }
 
 void arena::rewind_slow(const arena_mark& mark) noexcept {
-  if (mark.owner_ != this) {
-    base::fault_foreign_mark(options_.name, this, mark.number_, mark.owner_);
-  }
+  if (mark.owner_ != this) base::fault_foreign_mark(options_.name, this, mark.number_, mark.owner_);
   // This reads only the records of live marks: the memory of another mark may hold anything by now.
   detail::arena_record* live = marks_;
-  while (live != nullptr && live->number > mark.number_) {
-    live = live->older;
-  }
+  while (live != nullptr && live->number > mark.number_) live = live->older;
   if (live == nullptr || live->number != mark.number_) {
     base::fault_ended_mark(options_.name, this, mark.number_, marks_ == nullptr ? 0 : marks_->number, last_mark_);
   }
-  if (mark.number_ < min_mark_) {
-    base::fault_arena_in_use(options_.name, this, "rewind");
-  }
+  if (mark.number_ < min_mark_) base::fault_arena_in_use(options_.name, this, "rewind");
   finish(live->finalisers, mark.number_ + 1);
   note_peak();
   const detail::arena_record oldest = *live;
@@ -314,9 +286,7 @@ void arena::reset() noexcept {
   }
   empty();
   // Several chunks stay until the next block merges them.
-  if (spare_ != nullptr && spare_->bytes == spare_bytes_ && first_begin_ == first_end_) {
-    enter(take_spare());
-  }
+  if (spare_ != nullptr && spare_->bytes == spare_bytes_ && first_begin_ == first_end_) enter(take_spare());
 }
 
 void arena::release() noexcept {
@@ -342,9 +312,7 @@ bool arena::is_valid() const noexcept {
   std::size_t count = 0;
   const auto add = [&](const chunk* visited) { bytes += visited->bytes, ++count; };
   for (const chunk* list : {current_, single_block_chunks_}) {
-    for (; list != nullptr; list = list->older) {
-      add(list);
-    }
+    for (; list != nullptr; list = list->older) add(list);
   }
   // Walks the heap of spare chunks depth first; every child is at most as large as its parent.
   std::size_t spare = 0;
@@ -357,9 +325,7 @@ bool arena::is_valid() const noexcept {
       self(self, child);
     }
   };
-  if (spare_ != nullptr) {
-    walk(walk, spare_);
-  }
+  if (spare_ != nullptr) walk(walk, spare_);
   bool is_falling = true;
   for (const detail::arena_record* record = marks_; record != nullptr; record = record->older) {
     is_falling = is_falling && record->number <= last_mark_ &&

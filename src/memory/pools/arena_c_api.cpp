@@ -15,9 +15,7 @@ using tarn::arena;
 arena* to_arena(tarn_arena* handle) noexcept { return reinterpret_cast<arena*>(handle); }
 
 void* or_no_memory(void* block) noexcept {
-  if (block == nullptr) {
-    errno = ENOMEM;
-  }
+  if (block == nullptr) errno = ENOMEM;
   return block;
 }
 

@@ -90,17 +90,13 @@ fixed_pool::~fixed_pool() {
 
 void* fixed_pool::allocate_slow() {
   void* const block = try_allocate_slow(__builtin_return_address(0));
-  if (block == nullptr) {
-    refuse();
-  }
+  if (block == nullptr) refuse();
   return block;
 }
 
 void* fixed_pool::try_allocate_slow() noexcept { return try_allocate_slow(__builtin_return_address(0)); }
 void* fixed_pool::try_allocate_slow(const void* site) noexcept {
-  if (magazine_ == nullptr && is_guarded()) {
-    return guarded_->take(site);
-  }
+  if (magazine_ == nullptr && is_guarded()) return guarded_->take(site);
   return refill() ? *--top_ : nullptr;
 }
 
@@ -123,9 +119,7 @@ void fixed_pool::refuse() const {
 
 // Refills the empty magazine. Blocks that were used before come first, because they are more likely in a cache.
 bool fixed_pool::refill() noexcept {
-  if (magazine_ == nullptr && !add_magazine()) {
-    return false;
-  }
+  if (magazine_ == nullptr && !add_magazine()) return false;
   void** target = magazine_->bottom();
   peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - untouched_blocks());
   if (carriers_ != nullptr) {
@@ -151,9 +145,7 @@ bool fixed_pool::refill() noexcept {
                                     : std::max(default_first_bytes / block_bytes_, std::size_t{8});
       const std::size_t largest_step = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
       const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, largest_step);
-      if (!add_chunk(1, capacity_ == 0 ? first : later)) {
-        return false;
-      }
+      if (!add_chunk(1, capacity_ == 0 ? first : later)) return false;
     }
     // The lowest address is on top, so that new blocks are handed out in order.
     const std::size_t count = std::min(untouched_chunks_->untouched_blocks(block_bytes_), half);
@@ -163,9 +155,7 @@ bool fixed_pool::refill() noexcept {
       *target++ = block;
     }
     untouched_chunks_->untouched = end;
-    if (untouched_chunks_->untouched_blocks(block_bytes_) == 0) {
-      untouched_chunks_ = untouched_chunks_->next_untouched;
-    }
+    if (untouched_chunks_->untouched_blocks(block_bytes_) == 0) untouched_chunks_ = untouched_chunks_->next_untouched;
   }
   top_ = target;
   return true;
@@ -178,12 +168,8 @@ void fixed_pool::spill(void* block, const void* site) noexcept {
     guarded_->give(block, site);
     return;
   }
-  if (magazine_ == nullptr) {
-    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
-  }
-  if (free_blocks() >= capacity_) {
-    base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
-  }
+  if (magazine_ == nullptr) base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
+  if (free_blocks() >= capacity_) base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
   void** const bottom = magazine_->bottom();
   void** front_end = bottom;
   with_carrier_blocks(carrier_blocks_, [&](auto carried) {
@@ -209,9 +195,7 @@ std::size_t fixed_pool::take_many(void** target, std::size_t limit, const void* 
     *target = guarded_->take(site);
     return *target != nullptr ? 1 : 0;
   }
-  if (top_[-1] == nullptr && !refill()) {
-    return 0;
-  }
+  if (top_[-1] == nullptr && !refill()) return 0;
   TARN_CHECK(magazine_ != nullptr);
   const std::size_t count = std::min(limit, static_cast<std::size_t>(top_ - magazine_->bottom()));
   std::copy(top_ - count, top_, target);
@@ -225,9 +209,7 @@ void fixed_pool::give_many(void* const* blocks, std::size_t count, const void* s
       spill(*blocks++, site);
       --count;
     }
-    if (guarded_ != nullptr) {
-      continue;
-    }
+    if (guarded_ != nullptr) continue;
     const std::size_t fitting = std::min(count, static_cast<std::size_t>(magazine_->end() - top_));
     top_ = std::copy_n(blocks, fitting, top_);
     blocks += fitting;
@@ -239,9 +221,7 @@ void fixed_pool::give_many(void* const* blocks, std::size_t count, const void* s
 
 bool fixed_pool::add_magazine() noexcept {
   void* const memory = pools::take_upstream(options_.upstream, sizeof(pool_magazine), alignof(pool_magazine));
-  if (memory == nullptr) {
-    return false;
-  }
+  if (memory == nullptr) return false;
   magazine_ = ::new (memory) pool_magazine;
   magazine_->slots[0] = nullptr;
   top_ = magazine_->bottom();
@@ -255,38 +235,28 @@ bool fixed_pool::add_chunk(std::size_t min_blocks, std::size_t preferred_blocks)
   const std::size_t room = options_.limit == 0
                                ? max_blocks
                                : std::min(max_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
-  if (min_blocks > room) {
-    return false;
-  }
+  if (min_blocks > room) return false;
   std::size_t blocks = std::clamp(preferred_blocks, min_blocks, room);
   void* memory = nullptr;
   std::size_t bytes = 0;
   for (;;) {
     bytes = header_bytes(blocks, alignment_) + blocks * block_bytes_;
     memory = pools::take_upstream(options_.upstream, bytes, chunk_alignment(alignment_));
-    if (memory != nullptr || blocks == min_blocks) {
-      break;
-    }
+    if (memory != nullptr || blocks == min_blocks) break;
     blocks = min_blocks;
   }
-  if (memory == nullptr) {
-    return false;
-  }
+  if (memory == nullptr) return false;
   auto* const added = static_cast<pool_chunk*>(memory);
   added->next = chunks_;
   added->next_untouched = nullptr;
   added->bytes = bytes;
   added->blocks = blocks;
   added->begin = added->untouched = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
-  if (TARN_CHECKS) {
-    std::fill_n(added->in_use, base::divide_up(blocks, 64), 0);
-  }
+  if (TARN_CHECKS) std::fill_n(added->in_use, base::divide_up(blocks, 64), 0);
   detail::mark_free(added->begin, blocks * block_bytes_);
   chunks_ = added;
   pool_chunk** last = &untouched_chunks_;
-  while (*last != nullptr) {
-    last = &(*last)->next_untouched;
-  }
+  while (*last != nullptr) last = &(*last)->next_untouched;
   *last = added;
   capacity_ += blocks;
   chunk_bytes_ += bytes;
@@ -297,17 +267,11 @@ bool fixed_pool::add_chunk(std::size_t min_blocks, std::size_t preferred_blocks)
 
 void fixed_pool::reserve(std::size_t blocks) {
   if (magazine_ == nullptr && is_guarded()) {
-    if (!guarded_->has_room(blocks)) {
-      refuse();
-    }
+    if (!guarded_->has_room(blocks)) refuse();
     return;
   }
-  if (magazine_ == nullptr && !add_magazine()) {
-    refuse();
-  }
-  if (blocks > capacity_ && !add_chunk(blocks - capacity_, blocks - capacity_)) {
-    refuse();
-  }
+  if (magazine_ == nullptr && !add_magazine()) refuse();
+  if (blocks > capacity_ && !add_chunk(blocks - capacity_, blocks - capacity_)) refuse();
 }
 
 void fixed_pool::clear() noexcept {
@@ -315,15 +279,11 @@ void fixed_pool::clear() noexcept {
     guarded_->clear(__builtin_return_address(0));
     return;
   }
-  if (free_blocks() > capacity_) {
-    base::fault_pool_overfull(options_.name, this, free_blocks(), capacity_);
-  }
+  if (free_blocks() > capacity_) base::fault_pool_overfull(options_.name, this, free_blocks(), capacity_);
   peak_in_use_ = statistics().peak_in_use;
   carriers_ = nullptr;
   carried_ = 0;
-  if (magazine_ != nullptr) {
-    top_ = magazine_->bottom();
-  }
+  if (magazine_ != nullptr) top_ = magazine_->bottom();
   untouched_chunks_ = nullptr;
   for (pool_chunk* visited = chunks_; visited != nullptr;
        visited = visited->next) {  // newest first: the oldest ends in front
@@ -331,9 +291,7 @@ void fixed_pool::clear() noexcept {
     visited->next_untouched = untouched_chunks_;
     untouched_chunks_ = visited;
     detail::mark_free(visited->begin, visited->blocks * block_bytes_);
-    if (TARN_CHECKS) {
-      std::fill_n(visited->in_use, base::divide_up(visited->blocks, 64), 0);
-    }
+    if (TARN_CHECKS) std::fill_n(visited->in_use, base::divide_up(visited->blocks, 64), 0);
   }
 }
 
@@ -384,9 +342,7 @@ pool_statistics fixed_pool::statistics() const noexcept {
 
 pool_chunk* fixed_pool::chunk_of(const void* block) const noexcept {
   for (pool_chunk* visited = chunks_; visited != nullptr; visited = visited->next) {
-    if (block >= visited->begin && block < visited->begin + visited->blocks * block_bytes_) {
-      return visited;
-    }
+    if (block >= visited->begin && block < visited->begin + visited->blocks * block_bytes_) return visited;
   }
   return nullptr;
 }
@@ -398,12 +354,8 @@ bool fixed_pool::is_valid() const noexcept {
     bytes += visited->bytes;
     ++chunks;
   }
-  if (blocks != capacity_ || chunks != chunk_count_ || bytes != chunk_bytes_ || free_blocks() > capacity_) {
-    return false;
-  }
-  if (magazine_ == nullptr) {
-    return top_ == detail::shut_pool_magazine.end() && carriers_ == nullptr;
-  }
+  if (blocks != capacity_ || chunks != chunk_count_ || bytes != chunk_bytes_ || free_blocks() > capacity_) return false;
+  if (magazine_ == nullptr) return top_ == detail::shut_pool_magazine.end() && carriers_ == nullptr;
   const auto is_ours = [this](const void* block) {
     const pool_chunk* const home = chunk_of(block);
     return home != nullptr && block < home->untouched &&
@@ -415,16 +367,12 @@ bool fixed_pool::is_valid() const noexcept {
   }
   std::size_t carried = 0;
   for (pool_carrier* carrier = carriers_; carrier != nullptr;) {
-    if (!is_ours(carrier)) {
-      return false;
-    }
+    if (!is_ours(carrier)) return false;
     detail::mark_allocated(carrier, block_bytes_);
     const bool is_ours_alone = std::all_of(carrier->blocks, carrier->blocks + carrier_blocks_ - 1, is_ours);
     pool_carrier* const next = carrier->next;
     detail::mark_free(carrier, block_bytes_);
-    if (!is_ours_alone) {
-      return false;
-    }
+    if (!is_ours_alone) return false;
     carried += carrier_blocks_;
     carrier = next;
   }
@@ -434,9 +382,7 @@ bool fixed_pool::is_valid() const noexcept {
 // ---------------------------------------------------------- checked builds
 
 void fixed_pool::note_taken(void* block) noexcept {
-  if (block == nullptr || guarded_ != nullptr) {
-    return;
-  }
+  if (block == nullptr || guarded_ != nullptr) return;
   pool_chunk* const home = chunk_of(block);
   TARN_CHECK(home != nullptr);
   const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
@@ -449,18 +395,12 @@ void fixed_pool::check_returned(void* block) noexcept {
     return;  // the guard checks it
   }
   pool_chunk* const home = chunk_of(block);
-  if (home == nullptr) {
-    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
-  }
+  if (home == nullptr) base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
   const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
   char* const start = home->begin + number * block_bytes_;
-  if (start != block) {
-    base::fault_foreign_to_pool(options_.name, this, block, start, block_bytes_);
-  }
+  if (start != block) base::fault_foreign_to_pool(options_.name, this, block, start, block_bytes_);
   const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-  if ((home->in_use[number / 64] & bit) == 0) {
-    base::fault_pool_double_free(options_.name, this, block, block_bytes_);
-  }
+  if ((home->in_use[number / 64] & bit) == 0) base::fault_pool_double_free(options_.name, this, block, block_bytes_);
   home->in_use[number / 64] &= ~bit;
 }
 

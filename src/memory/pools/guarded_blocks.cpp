@@ -27,17 +27,13 @@ guarded_blocks::guarded_blocks(const void* pool, std::size_t bytes, std::size_t 
 
 guarded_blocks* guarded_blocks::make(const void* pool, std::size_t bytes, std::size_t alignment,
                                      const pool_options& options) noexcept {
-  if ((!options.is_guarded && !guard::is_enabled()) || !guard::prepare()) {
-    return nullptr;
-  }
+  if ((!options.is_guarded && !guard::is_enabled()) || !guard::prepare()) return nullptr;
   void* const memory = global().try_allocate(sizeof(guarded_blocks), alignof(guarded_blocks));
   return memory == nullptr ? nullptr : ::new (memory) guarded_blocks(pool, bytes, alignment, options);
 }
 
 void guarded_blocks::end(guarded_blocks* blocks) noexcept {
-  if (blocks == nullptr) {
-    return;
-  }
+  if (blocks == nullptr) return;
   if (blocks->count_ != 0) {
     blocks->report_left();
     blocks->clear(__builtin_return_address(0));
@@ -49,9 +45,7 @@ void guarded_blocks::end(guarded_blocks* blocks) noexcept {
 bool guarded_blocks::grow() noexcept {
   const std::uint32_t new_room = room_ == 0 ? first_room : 2 * room_;
   auto** const grown = static_cast<void**>(global().try_allocate(new_room * sizeof(void*), alignof(void*)));
-  if (grown == nullptr) {
-    return false;
-  }
+  if (grown == nullptr) return false;
   std::copy_n(live_, count_, grown);
   global().deallocate(live_, room_ * sizeof(void*), alignof(void*));
   live_ = grown;
@@ -61,9 +55,7 @@ bool guarded_blocks::grow() noexcept {
 
 void* guarded_blocks::take(const void* site) noexcept {
   const hold keep(lock_);
-  if (!has_room(count_ + std::size_t{1}) || (count_ == room_ && !grow())) {
-    return nullptr;
-  }
+  if (!has_room(count_ + std::size_t{1}) || (count_ == room_ && !grow())) return nullptr;
   void* const block = guard::allocate(bytes_, alignment_, site);
   if (block != nullptr) {
     guard::set_note(block, count_);
@@ -77,13 +69,9 @@ void guarded_blocks::give(void* block, const void* site) noexcept {
   const hold keep(lock_);  // held while freeing, so that one of two freeing threads gets the note
   mark_allocated(block, bytes_);
   const std::uint32_t index = guard::note_of(entry, block);
-  if (index >= count_ || live_[index] != block) {
-    base::fault_foreign_to_pool(name_, pool_, block, nullptr, bytes_);
-  }
+  if (index >= count_ || live_[index] != block) base::fault_foreign_to_pool(name_, pool_, block, nullptr, bytes_);
   live_[index] = live_[--count_];
-  if (index != count_) {
-    guard::set_note(live_[index], index);
-  }
+  if (index != count_) guard::set_note(live_[index], index);
   guard::deallocate(entry, block, guard::no_stated_size, site);
   mark_free(block, bytes_);
 }
@@ -99,9 +87,7 @@ void guarded_blocks::clear(const void* site) noexcept {
 
 void guarded_blocks::for_each_live(void (*visit)(void*, void*), void* call) {
   std::sort(live_, live_ + count_);  // by address, as pools promise
-  for (std::uint32_t index = 0; index < count_; ++index) {
-    guard::set_note(live_[index], index);
-  }
+  for (std::uint32_t index = 0; index < count_; ++index) guard::set_note(live_[index], index);
   std::for_each_n(live_, count_, [=](void* block) { visit(block, call); });
 }
 

@@ -26,15 +26,11 @@ const free_link* cycle_in(const free_link* list) noexcept {
   const free_link* slow = list;
   const free_link* fast = list;
   do {
-    if (fast == nullptr || fast->next == nullptr) {
-      return nullptr;
-    }
+    if (fast == nullptr || fast->next == nullptr) return nullptr;
     slow = slow->next;
     fast = fast->next->next;
   } while (slow != fast);
-  for (slow = list; slow != fast; slow = slow->next) {
-    fast = fast->next;
-  }
+  for (slow = list; slow != fast; slow = slow->next) fast = fast->next;
   return slow;
 }
 
@@ -67,9 +63,7 @@ Node* sorted(Node* list) noexcept {
     }
     bins[bin] = carry;
   }
-  for (Node* const bin : bins) {
-    list = merged(bin, list);
-  }
+  for (Node* const bin : bins) list = merged(bin, list);
   return list;
 }
 
@@ -122,9 +116,7 @@ void fixed_pool::for_each_live(void (*visit)(void*, void*), void* call) {
         }
       }
     }
-    if (next != nullptr) {
-      foreign(nullptr);
-    }
+    if (next != nullptr) foreign(nullptr);
   };
   walk([](void*) {});  // the first walk only finds faults: nothing may be done to a block that may not be live
 

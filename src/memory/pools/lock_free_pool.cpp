@@ -50,9 +50,7 @@ std::size_t lock_free_store::chunk_bytes(std::uint32_t number) const noexcept {
 // theirs. A thread that finds a chunk installed counts it, because the thread that installed it may have been stopped.
 // So no thread waits for another one here (tests/models/lock_free_growth.pml).
 bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
-  if (guarded != nullptr) {
-    return false;
-  }
+  if (guarded != nullptr) return false;
   const std::size_t blocks = std::size_t{1} << (first_shift + seen_chunks);
   if (seen_chunks == max_chunks || first_shift + seen_chunks > 30 ||
       blocks > largest_chunk / (block_bytes + sizeof(std::uint32_t)) ||
@@ -62,13 +60,9 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   chunk& next = chunks[seen_chunks];
   // acquire: the links that another thread constructed in the chunk are complete.
   char* begin = next.begin.load(std::memory_order_acquire);
-  if (begin == nullptr) {
-    begin = install(next, seen_chunks);
-  }
+  if (begin == nullptr) begin = install(next, seen_chunks);
   platform::note_acquire(&next.begin);
-  if (begin == nullptr) {
-    return chunk_count.load(std::memory_order_acquire) != seen_chunks;
-  }
+  if (begin == nullptr) return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   next.links.store(links_of(begin, blocks), std::memory_order_relaxed);  // every thread stores the same
   // release: a thread that sees the count sees the whole chunk. A store instead of an exchange would let a thread that
   // was stopped here take later chunks out of the count.
@@ -88,13 +82,9 @@ char* lock_free_store::install(chunk& target, std::uint32_t number) noexcept {
   const std::size_t blocks = std::size_t{1} << (first_shift + number);
   auto* const begin = static_cast<char*>(pools::take_upstream(options.upstream, chunk_bytes(number), alignment));
   char* installed = nullptr;
-  if (begin == nullptr) {
-    return target.begin.load(std::memory_order_acquire);
-  }
+  if (begin == nullptr) return target.begin.load(std::memory_order_acquire);
   std::atomic<std::uint32_t>* const links = links_of(begin, blocks);
-  for (std::size_t index = 0; index < blocks; ++index) {
-    ::new (&links[index]) std::atomic<std::uint32_t>(0);
-  }
+  for (std::size_t index = 0; index < blocks; ++index) ::new (&links[index]) std::atomic<std::uint32_t>(0);
   mark_free(begin, blocks * block_bytes);  // before another thread can count the chunk and hand its blocks out
   platform::note_release(&target.begin);
   if (!target.begin.compare_exchange_strong(installed, begin, std::memory_order_acq_rel, std::memory_order_acquire)) {
@@ -122,9 +112,7 @@ void* lock_free_store::take_elsewhere() noexcept {
 }
 
 void lock_free_store::give_elsewhere(void* block) noexcept {
-  if (guarded == nullptr) {
-    report_foreign(block, nullptr);
-  }
+  if (guarded == nullptr) report_foreign(block, nullptr);
   guarded->give(block, __builtin_return_address(0));
 }
 

@@ -120,9 +120,7 @@ void* tarn_pool_malloc(tarn_pool* handle) {
   return or_no_memory(pool_c_api::allocate(*to_pool(handle), __builtin_return_address(0)));
 }
 void tarn_pool_free(tarn_pool* handle, void* block) {
-  if (block != nullptr) {
-    pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
-  }
+  if (block != nullptr) pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
 }
 bool tarn_pool_reserve(tarn_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
 void tarn_pool_clear(tarn_pool* handle) { to_pool(handle)->clear(); }
@@ -139,9 +137,7 @@ void* tarn_shared_pool_malloc(tarn_shared_pool* handle) {
   return or_no_memory(pool_c_api::allocate(*to_pool(handle), __builtin_return_address(0)));
 }
 void tarn_shared_pool_free(tarn_shared_pool* handle, void* block) {
-  if (block != nullptr) {
-    pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
-  }
+  if (block != nullptr) pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
 }
 bool tarn_shared_pool_reserve(tarn_shared_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
 tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* handle) {

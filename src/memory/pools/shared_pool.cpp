@@ -79,9 +79,7 @@ struct shared_pools {
   static void remove(shared_blocks& blocks) noexcept {
     const hold guard(lock);
     shared_blocks** link = &first;
-    while (*link != &blocks) {
-      link = &(*link)->next_;
-    }
+    while (*link != &blocks) link = &(*link)->next_;
     *link = blocks.next_;
   }
 
@@ -92,29 +90,19 @@ struct shared_pools {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   }
   static void before_fork() noexcept {
-    if (!forking.enter()) {
-      return;
-    }
+    if (!forking.enter()) return;
     lock.lock();
-    for (shared_blocks* member = first; member != nullptr; member = member->next_) {
-      member->lock_.lock();
-    }
+    for (shared_blocks* member = first; member != nullptr; member = member->next_) member->lock_.lock();
     forking.note_owner();
   }
   static void after_fork_in_parent() noexcept {
-    if (forking.leave()) {
-      unlock_all();
-    }
+    if (forking.leave()) unlock_all();
   }
   static void after_fork_in_child() noexcept {
-    if (forking.leave_in_child()) {
-      unlock_all();
-    }
+    if (forking.leave_in_child()) unlock_all();
   }
   static void unlock_all() noexcept {
-    for (shared_blocks* member = first; member != nullptr; member = member->next_) {
-      member->lock_.unlock();
-    }
+    for (shared_blocks* member = first; member != nullptr; member = member->next_) member->lock_.unlock();
     lock.unlock();
   }
 
@@ -148,9 +136,7 @@ struct shared_pools {
   static bool register_thread() noexcept {
     void* const memory =
         is_over ? nullptr : global().try_allocate(sizeof(registered_thread), alignof(registered_thread));
-    if (memory == nullptr) {
-      return false;
-    }
+    if (memory == nullptr) return false;
     auto* const thread = ::new (memory) registered_thread;
     thread->run = end;
     if (!at_thread_end(*thread)) {
@@ -206,9 +192,7 @@ shared_blocks::~shared_blocks() { shared_pools::remove(*this); }
 
 void* shared_blocks::allocate_slow() {
   void* const block = try_allocate_slow(__builtin_return_address(0));
-  if (block == nullptr) {
-    depot_.refuse();
-  }
+  if (block == nullptr) depot_.refuse();
   return block;
 }
 
@@ -220,16 +204,12 @@ void* shared_blocks::try_allocate_slow(const void* site) noexcept {
     const hold guard(lock_);
     seat->top = magazine->bottom() + depot_.take_many(magazine->bottom(), std::min<std::size_t>(*batch, half), site);
     *batch = static_cast<std::uint8_t>(std::min<std::size_t>(2 * *batch, half));
-    if (seat->top != magazine->bottom()) {
-      block = *--seat->top;
-    }
+    if (seat->top != magazine->bottom()) block = *--seat->top;
   } else {
     const hold guard(lock_);
     depot_.take_many(&block, 1, site);
   }
-  if (block != nullptr) {
-    note_taken(block);
-  }
+  if (block != nullptr) note_taken(block);
   return block;
 }
 

@@ -11,9 +11,7 @@ namespace tarn::pools {
 
 /// Returns null without memory. A null `upstream` selects the current heap.
 inline void* take_upstream(std::pmr::memory_resource* upstream, std::size_t bytes, std::size_t alignment) {
-  if (upstream == nullptr) {
-    return detail::allocate(detail::local, bytes, alignment);
-  }
+  if (upstream == nullptr) return detail::allocate(detail::local, bytes, alignment);
 #if defined(__cpp_exceptions)
   try {
     return upstream->allocate(bytes, alignment);

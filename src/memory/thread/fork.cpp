@@ -62,19 +62,13 @@ using heaps::registry;
 // calls.
 namespace streams {
 void lock() noexcept {
-  if (_IO_list_lock != nullptr) {
-    _IO_list_lock();
-  }
+  if (_IO_list_lock != nullptr) _IO_list_lock();
 }
 void unlock() noexcept {
-  if (_IO_list_unlock != nullptr) {
-    _IO_list_unlock();
-  }
+  if (_IO_list_unlock != nullptr) _IO_list_unlock();
 }
 void reset() noexcept {
-  if (_IO_list_resetlock != nullptr) {
-    _IO_list_resetlock();
-  }
+  if (_IO_list_resetlock != nullptr) _IO_list_resetlock();
 }
 }  // namespace streams
 
@@ -85,9 +79,7 @@ template <class Visit>
 void for_added(Visit visit) noexcept {
   for (auto& entry : added) {
     // acquire: the lock is completely constructed.
-    if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) {
-      visit(*lock);
-    }
+    if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) visit(*lock);
   }
 }
 
@@ -111,9 +103,7 @@ void before() noexcept {
 }
 
 void after_in_parent() noexcept {
-  if (!section.leave()) {
-    return;
-  }
+  if (!section.leave()) return;
   pages::metadata::lock().unlock_after_fork();
   heaps::arrays.lock().unlock_after_fork();
   pages::page_map::lock().unlock_after_fork();
@@ -142,9 +132,7 @@ void after_in_child() noexcept {
     current->visits.reset_after_fork();
   }
   forking_thread = number;  // an outer fork still needs it
-  if (!section.leave_in_child()) {
-    return;
-  }
+  if (!section.leave_in_child()) return;
   reset_locks_without_state();
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();
@@ -168,9 +156,7 @@ void open_locks_of_lost_helper() noexcept {
 void hold_around_fork(platform::mutex& lock) noexcept {
   for (auto& entry : added) {
     platform::mutex* unlocked = nullptr;
-    if (entry.compare_exchange_strong(unlocked, &lock, std::memory_order_release) || unlocked == &lock) {
-      return;
-    }
+    if (entry.compare_exchange_strong(unlocked, &lock, std::memory_order_release) || unlocked == &lock) return;
   }
   TARN_CHECK(false && "there is room for each lock");
 }

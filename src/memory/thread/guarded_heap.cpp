@@ -62,9 +62,7 @@ void check_fill(const base::block_record& record) noexcept {
   if (changed == end) {
     char* const last = slack_end(memory, record.bytes);
     changed = canary::first_changed(memory.start + record.bytes, last);
-    if (changed == last) {
-      return;
-    }
+    if (changed == last) return;
   }
   base::fault_use_after_free(record, changed - memory.start);
 }
@@ -90,9 +88,7 @@ void give(detail::heap_front* front, const void* waited) noexcept {
 /// `is_forced`. The caller holds the lock.
 bool pop(site_table& table, base::block_record& oldest, std::size_t arriving, bool is_forced) noexcept {
   const bool is_full = table.come - table.left + arriving > site_table::max_waiting_blocks;
-  if (table.come == table.left || !(is_forced || is_full || table.waiting_bytes > max_waiting_bytes)) {
-    return false;
-  }
+  if (table.come == table.left || !(is_forced || is_full || table.waiting_bytes > max_waiting_bytes)) return false;
   oldest = table.place_of(table.waiting[table.left++ % site_table::max_waiting_blocks]).record();
   table.waiting_bytes -= oldest.bytes;
   return true;
@@ -132,16 +128,12 @@ void guard_object(heaps::heap& target) noexcept {
 }
 
 void* allocate_guarded(heaps::heap& source, std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (bytes > pages::max_large_bytes) {
-    return nullptr;
-  }
+  if (bytes > pages::max_large_bytes) return nullptr;
   extent memory = take(source, bytes + min_slack, alignment);
   if (memory.start == nullptr) {
     end_waiting(source);
     memory = take(source, bytes + min_slack, alignment);
-    if (memory.start == nullptr) {
-      return nullptr;
-    }
+    if (memory.start == nullptr) return nullptr;
   }
   std::memset(memory.start, fresh_byte, std::min(bytes, max_filled_bytes));
   canary::fill(memory.start + bytes, slack_end(memory, bytes));
@@ -189,9 +181,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
     static_cast<void>(heaps::find_block("free", block));  // reports the mistake, if the address shows it
     base::fault_foreign_pointer("free", block);
   }
-  if (record.freed_at != nullptr) {
-    base::fault_double_free("free", record);
-  }
+  if (record.freed_at != nullptr) base::fault_double_free("free", record);
   check_canary("free", record);
   if (expected_class != detail::class_count && expected_class != detail::class_of(record.bytes)) {
     base::fault_wrong_size(record, detail::size_of(expected_class));
@@ -208,9 +198,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
     {
       const platform::locked hold(tables_lock);
       const bool is_one_out = pop(table, oldest, arriving, false);
-      if (!is_one_out && arriving == 0) {
-        return;
-      }
+      if (!is_one_out && arriving == 0) return;
       if (!is_one_out) {
         table.waiting[table.come++ % site_table::max_waiting_blocks] = block;
         table.waiting_bytes += record.bytes;
@@ -229,9 +217,7 @@ std::size_t guarded_bytes(const char* entry, const void* block) noexcept {
     static_cast<void>(heaps::find_block(entry, block));
     base::fault_foreign_pointer(entry, block);
   }
-  if (record.freed_at != nullptr) {
-    base::fault_double_free(entry, record);
-  }
+  if (record.freed_at != nullptr) base::fault_double_free(entry, record);
   return record.bytes;
 }
 
@@ -239,9 +225,7 @@ void end_waiting(heaps::heap& target) noexcept {
   for (base::block_record oldest;;) {
     {
       const platform::locked hold(tables_lock);
-      if (!pop(*target.sites, oldest, 0, true)) {
-        return;
-      }
+      if (!pop(*target.sites, oldest, 0, true)) return;
     }
     release(&target, oldest);
   }

@@ -119,9 +119,7 @@ void work() noexcept {
 // Starts a helper if none runs. Any thread calls it, perhaps in the middle of free(), so it takes no lock and
 // allocates nothing.
 void request() noexcept {
-  if (is_running.load(std::memory_order_seq_cst) || has_ended.load(std::memory_order_relaxed)) {
-    return;
-  }
+  if (is_running.load(std::memory_order_seq_cst) || has_ended.load(std::memory_order_relaxed)) return;
   const std::uint64_t now = platform::now_ms();
   if (now < next_attempt_ms.load(std::memory_order_relaxed) || is_running.exchange(true, std::memory_order_seq_cst)) {
     return;
@@ -147,9 +145,7 @@ void request() noexcept {
 // With any weaker order 5 may miss 1 while 3 misses 4, and a helper would start with the identity that this thread is
 // about to change. If 3 misses 4, then 2 comes before ++stops of 5, and the helper leaves.
 void stop_helper(std::uint32_t max_ms) noexcept {
-  if (!is_running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) {
-    return;
-  }
+  if (!is_running.load(std::memory_order_seq_cst) && platform::wait_for_helper_end(0)) return;
   stops.fetch_add(1, std::memory_order_seq_cst);
   platform::wake_one(stops_word());
   const std::uint64_t last_ms = platform::now_ms() + max_ms;
@@ -171,9 +167,7 @@ void before_fork() noexcept {
 }
 void after_fork_in_parent() noexcept { forks.fetch_sub(1, std::memory_order_relaxed); }
 void after_fork_in_child() noexcept {
-  if (is_visiting.load(std::memory_order_relaxed)) {
-    open_locks_of_lost_helper();
-  }
+  if (is_visiting.load(std::memory_order_relaxed)) open_locks_of_lost_helper();
   forks.store(0, std::memory_order_relaxed);
   is_visiting.store(false, std::memory_order_relaxed);
   is_running.store(false, std::memory_order_relaxed);
@@ -207,16 +201,12 @@ helper_pause::~helper_pause() {
 }
 
 void helper_pause::make_final() const noexcept {
-  if (is_counted_) {
-    has_ended.store(true, std::memory_order_seq_cst);
-  }
+  if (is_counted_) has_ended.store(true, std::memory_order_seq_cst);
 }
 
 void install_idle_purge() noexcept {
   const base::options& options = base::current_options();
-  if (!options.purges_in_background || options.purge_delay_ms == 0) {
-    return;
-  }
+  if (!options.purges_in_background || options.purge_delay_ms == 0) return;
   home.store(getpid(), std::memory_order_relaxed);
   // These handlers are installed after the engine's own, so they run before them, when no lock is held yet.
   if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0) {

@@ -21,9 +21,7 @@ template <class Attempt>
 void* with_heap(heap_front* front, std::size_t bytes, std::size_t alignment, const void* site,
                 Attempt attempt) noexcept {
   heap* const self = threads::ready(front);
-  if (self == nullptr) {
-    return nullptr;
-  }
+  if (self == nullptr) return nullptr;
   if (self->policy.guarded_object()) [[unlikely]] {
     return threads::allocate_guarded(*self, bytes, alignment, site);
   }
@@ -102,9 +100,7 @@ namespace {
 // Handles all other frees. `expected_class` is the class that the caller expects; class_count: any.
 [[gnu::noinline]] void free_uncommon(heap_front* front, void* block, size_class expected_class,
                                      const void* site) noexcept {
-  if (block == nullptr) {
-    return;
-  }
+  if (block == nullptr) return;
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
   if (threads::is_guarded(key)) [[unlikely]] {
     threads::deallocate_guarded(front, block, expected_class, site);
@@ -173,9 +169,7 @@ void report_double_free(const void* block) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
   const heap& owner = *heaps::owner_in(key);
   base::block_record record;
-  if (owner.sites != nullptr && threads::find_free(owner, block, record)) {
-    base::fault_double_free("free", record);
-  }
+  if (owner.sites != nullptr && threads::find_free(owner, block, record)) base::fault_double_free("free", record);
   base::fault_double_free("free", block, size_of(heaps::class_in(key)));
 }
 

@@ -44,9 +44,7 @@ struct site_table {
 
   entry& place_of(const void* block) const noexcept {
     std::size_t slot = (reinterpret_cast<std::uintptr_t>(block) * 0x9e3779b97f4a7c15) >> 20;
-    while (entries[slot &= room - 1].block != nullptr && entries[slot].block != block) {
-      ++slot;
-    }
+    while (entries[slot &= room - 1].block != nullptr && entries[slot].block != block) ++slot;
     return entries[slot];
   }
 };

@@ -25,32 +25,22 @@ void give(void* start, std::size_t bytes) noexcept { platform::unmap(start, mapp
 bool grow(site_table& table) noexcept {
   const std::size_t room = table.room == 0 ? first_room : 2 * table.room;
   auto* const entries = static_cast<site_table::entry*>(take(room * sizeof(site_table::entry)));
-  if (entries == nullptr) {
-    return false;
-  }
+  if (entries == nullptr) return false;
   site_table::entry* const before = std::exchange(table.entries, entries);
   const std::size_t room_before = std::exchange(table.room, room);
   for (std::size_t slot = 0; slot < room_before; ++slot) {
-    if (before[slot].block != nullptr) {
-      table.place_of(before[slot].block) = before[slot];
-    }
+    if (before[slot].block != nullptr) table.place_of(before[slot].block) = before[slot];
   }
-  if (before != nullptr) {
-    give(before, room_before * sizeof(site_table::entry));
-  }
+  if (before != nullptr) give(before, room_before * sizeof(site_table::entry));
   return true;
 }
 
 // Returns true if the program has `block`. All free blocks must lie in the slabs when it is called.
 bool is_in_use(const heaps::heap& target, const void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
-  if (key == 0 || heaps::owner_in(key) != &target) {
-    return false;
-  }
+  if (key == 0 || heaps::owner_in(key) != &target) return false;
   const pages::slab& home = *pages::page_map::slab_of(block);
-  if (heaps::class_in(key) >= pages::large_mark) {
-    return home.start == block;
-  }
+  if (heaps::class_in(key) >= pages::large_mark) return home.start == block;
   const std::size_t number = home.number_of(block);
   return number < home.capacity && home.block(number) == block && (home.free[number / 64] >> (number % 64) & 1) == 0;
 }
@@ -59,9 +49,7 @@ bool is_in_use(const heaps::heap& target, const void* block) noexcept {
 
 bool note_sites(heaps::heap& target, bool reports_leaks) noexcept {
   auto* const table = static_cast<site_table*>(take(sizeof(site_table)));
-  if (table == nullptr) {
-    return false;
-  }
+  if (table == nullptr) return false;
   if (!grow(*table)) {
     give(table, sizeof(site_table));
     return false;
@@ -73,9 +61,7 @@ bool note_sites(heaps::heap& target, bool reports_leaks) noexcept {
 
 bool note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept {
   site_table& table = *target.sites;
-  if (table.count + 1 > table.room / 4 * 3 && !grow(table)) {
-    return false;
-  }
+  if (table.count + 1 > table.room / 4 * 3 && !grow(table)) return false;
   site_table::entry& entry = table.place_of(block);
   table.count += entry.block == nullptr ? 1 : 0;
   entry = {.block = block,
@@ -97,17 +83,13 @@ void correct_noted_site(heaps::heap& target, void* block, std::size_t bytes, con
 
 bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept {
   const site_table::entry& entry = target.sites->place_of(block);
-  if (entry.block == nullptr || entry.freed_at == nullptr) {
-    return false;
-  }
+  if (entry.block == nullptr || entry.freed_at == nullptr) return false;
   record = entry.record();
   return true;
 }
 
 void note_free(heaps::heap& target, const void* block, const void* site) noexcept {
-  if (base::block_record record; find_free(target, block, record)) {
-    base::fault_double_free("free", record);
-  }
+  if (base::block_record record; find_free(target, block, record)) base::fault_double_free("free", record);
   site_table::entry& entry = target.sites->place_of(block);
   if (entry.block != nullptr) {
     entry.freed_by = platform::thread_number();
@@ -129,9 +111,7 @@ void end_sites(heaps::heap& target) noexcept {
     base::leak_report report;
     for (std::size_t slot = 0; slot < table.room; ++slot) {
       const site_table::entry& entry = table.entries[slot];
-      if (entry.block != nullptr && is_in_use(target, entry.block)) {
-        report.add(entry.bytes, entry.site, entry.thread);
-      }
+      if (entry.block != nullptr && is_in_use(target, entry.block)) report.add(entry.bytes, entry.site, entry.thread);
     }
     report.print("heap", target.name, target.resource);
   }

@@ -24,9 +24,7 @@ struct last_duty {
 }  // namespace
 
 bool at_thread_end(thread_end_task& task) noexcept {
-  if (has_ended) {
-    return false;
-  }
+  if (has_ended) return false;
   static thread_local last_duty duty;
   duty.arm();  // the first use in a thread registers the destructor
   task.next = due;

@@ -63,20 +63,14 @@ constinit std::atomic<std::size_t> reservable{unread};
 // Returns true if a new heap may reserve `bytes`. The available memory is read for the first heap only: a program may
 // restrict itself later, and a filter of system calls may end it when a thread opens a file.
 bool may_reserve(std::size_t bytes) noexcept {
-  if (!pages::space::must_check_memory(bytes)) {
-    return true;
-  }
+  if (!pages::space::must_check_memory(bytes)) return true;
   std::size_t remaining = reservable.load(std::memory_order_relaxed);
   if (remaining == unread) {
     const std::size_t available = std::min(platform::available_memory(), unread - 1);
-    if (reservable.compare_exchange_strong(remaining, available, std::memory_order_relaxed)) {
-      remaining = available;
-    }
+    if (reservable.compare_exchange_strong(remaining, available, std::memory_order_relaxed)) remaining = available;
   }
   while (remaining >= bytes) {
-    if (reservable.compare_exchange_weak(remaining, remaining - bytes, std::memory_order_relaxed)) {
-      return true;
-    }
+    if (reservable.compare_exchange_weak(remaining, remaining - bytes, std::memory_order_relaxed)) return true;
   }
   return false;
 }
@@ -104,9 +98,7 @@ bool set_up() noexcept {
   base::load_from_environment(options, environ != nullptr ? environ : environment, report);
   pages::space_options space_settings;
   pages::space::limit_process(options.limit);
-  if (options.purge_delay_ms == 0) {
-    space_settings.purge = pages::purging::at_once;
-  }
+  if (options.purge_delay_ms == 0) space_settings.purge = pages::purging::at_once;
   space_settings.asks_for_huge = options.thp == base::thp_mode::enabled;
   space_settings.refuses_huge = options.thp == base::thp_mode::disabled;
   space_settings.first_units = first_segment_bytes / pages::unit_bytes;
@@ -117,17 +109,11 @@ bool set_up() noexcept {
   }
   heaps::central().configure(space_settings);
   process = registry::create(heaps::central(), "process");
-  if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) {
-    return false;
-  }
+  if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) return false;
   std::memcpy(process->name, "process", sizeof "process");
   process->add_trait(heaps::heap_trait::shared);
-  if (options.stats != base::stats_mode::off) {
-    process->add_trait(heaps::heap_trait::counting);
-  }
-  if (options.uses_guard) {
-    process->add_trait(heaps::heap_trait::exact);
-  }
+  if (options.stats != base::stats_mode::off) process->add_trait(heaps::heap_trait::counting);
+  if (options.uses_guard) process->add_trait(heaps::heap_trait::exact);
   return true;
 }
 
@@ -148,9 +134,7 @@ constinit std::atomic<bool> was_unloaded{false};
 
 bool initialise() noexcept {
   stage now = progress.load(std::memory_order_acquire);
-  if (now == stage::ready) {
-    return true;
-  }
+  if (now == stage::ready) return true;
   if (now == stage::nothing && progress.compare_exchange_strong(now, stage::started, std::memory_order_acq_rel)) {
     now = set_up() ? stage::ready : stage::failed;
     // release: a thread that sees `ready` sees all of the above.
@@ -161,9 +145,7 @@ bool initialise() noexcept {
     }
     return now == stage::ready;
   }
-  while ((now = progress.load(std::memory_order_acquire)) == stage::started) {
-    sched_yield();
-  }
+  while ((now = progress.load(std::memory_order_acquire)) == stage::started) sched_yield();
   return now == stage::ready;
 }
 
@@ -173,32 +155,22 @@ heaps::heap* start() noexcept {
   if (detail::local != &heaps::nobody) {  // the caller may have read `local` before this thread had a heap
     return static_cast<heaps::heap*>(detail::local);
   }
-  if (!initialise()) {
-    return nullptr;
-  }
-  if (was_unloaded.load(std::memory_order_relaxed)) {
-    return process;
-  }
+  if (!initialise()) return nullptr;
+  if (was_unloaded.load(std::memory_order_relaxed)) return process;
   if (process->policy.exact()) {
     detail::local = process;  // all threads share one heap, so that every free is checked at once
     return process;
   }
   heaps::heap* const heap = registry::acquire();
-  if (heap == nullptr) {
-    return process;
-  }
+  if (heap == nullptr) return process;
   const base::options& options = base::current_options();
   heap->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
-  if (options.stats != base::stats_mode::off && !heap->policy.counting()) {
-    heap->add_trait(heaps::heap_trait::counting);
-  }
+  if (options.stats != base::stats_mode::off && !heap->policy.counting()) heap->add_trait(heaps::heap_trait::counting);
   if (options.sample_guards == 1 && !heap->policy.closed()) {
     heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
   }
   // The first thread is the only one of most programs. Only the drop-in's malloc looks up classes in the heap.
-  if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) {
-    heap->share_blocks();
-  }
+  if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) heap->share_blocks();
   detail::local = heap;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, heap) != 0) {
     detail::local = process;

@@ -48,9 +48,7 @@ class failing {
   bool next() noexcept {
     const std::lock_guard hold(mutex_);
     ++made_calls_;
-    if (fails_at_ == 0 || (made_calls_ != fails_at_ && !(fails_all_later_ && made_calls_ > fails_at_))) {
-      return false;
-    }
+    if (fails_at_ == 0 || (made_calls_ != fails_at_ && !(fails_all_later_ && made_calls_ > fails_at_))) return false;
     ++refused_;
     return true;
   }
@@ -102,9 +100,7 @@ class ledger {
   // Removes [start, start + bytes) from the pieces that hold it. Returns false if one of its bytes is in no piece.
   bool remove(void* start_, std::size_t bytes) {
     char* const start = static_cast<char*>(start_);
-    if (!holds(start, bytes)) {
-      return false;
-    }
+    if (!holds(start, bytes)) return false;
     split(start);
     split(start + bytes);
     pieces_.erase(pieces_.lower_bound(start), pieces_.lower_bound(start + bytes));
@@ -149,9 +145,7 @@ class ledger {
 
   pieces::const_iterator find_piece(char* address) const {
     auto next = pieces_.upper_bound(address);
-    if (next == pieces_.begin()) {
-      return pieces_.end();
-    }
+    if (next == pieces_.begin()) return pieces_.end();
     --next;
     return address < next->first + next->second.bytes ? next : pieces_.end();
   }
@@ -161,9 +155,7 @@ class ledger {
     char* position = start;
     while (position < start + bytes) {
       const auto piece_found = find_piece(position);
-      if (piece_found == pieces_.end()) {
-        return false;
-      }
+      if (piece_found == pieces_.end()) return false;
       visit(piece_found->second);
       position = piece_found->first + piece_found->second.bytes;
     }
@@ -175,9 +167,7 @@ class ledger {
 
   void split(char* address) {
     const auto piece_found = find_piece(address);
-    if (piece_found == pieces_.end() || piece_found->first == address) {
-      return;
-    }
+    if (piece_found == pieces_.end() || piece_found->first == address) return;
     const piece whole = piece_found->second;
     const auto before = static_cast<std::size_t>(address - piece_found->first);
     pieces_[piece_found->first].bytes = before;
@@ -193,9 +183,7 @@ failing& failures() {
   static auto* const only = [] {
     auto* const instance = new failing;
     // The environment can ask for failures before main, which a test cannot.
-    if (const char* const n = std::getenv("FAKE_FAIL_REQUEST")) {
-      instance->plan(std::strtoull(n, nullptr, 10), false);
-    }
+    if (const char* const n = std::getenv("FAKE_FAIL_REQUEST")) instance->plan(std::strtoull(n, nullptr, 10), false);
     return instance;
   }();
   return *only;
@@ -230,9 +218,7 @@ void enter(std::atomic<std::uint64_t>& kind) noexcept {
 bool is_pages(std::size_t bytes) noexcept { return bytes != 0 && bytes % page_bytes() == 0; }
 
 void* map_exactly(char* address, std::size_t bytes, std::size_t alignment) noexcept {
-  if (!base::is_aligned(address, alignment)) {
-    return nullptr;
-  }
+  if (!base::is_aligned(address, alignment)) return nullptr;
   void* const start = mapping::make(counters, bytes, alignment, address - guard_bytes);
   if (start != nullptr && start != address) {
     mapping::destroy(counters, start, bytes);
@@ -280,9 +266,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
   }
   const request call;
   ledger& map = call.map;
-  if (failures().next()) {
-    return nullptr;
-  }
+  if (failures().next()) return nullptr;
   char* const address = map.next_place;
   map.next_place = nullptr;
   if (!map.affords(bytes)) {
@@ -300,18 +284,12 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* reserve(std::size_t bytes) noexcept {
-  if (!is_pages(bytes)) {
-    violated("reserve", nullptr, bytes, "not whole pages");
-  }
+  if (!is_pages(bytes)) violated("reserve", nullptr, bytes, "not whole pages");
   const request call;
   ledger& map = call.map;
-  if (failures().next()) {
-    return nullptr;
-  }
+  if (failures().next()) return nullptr;
   void* const start = mapping::reserve(counters, bytes);
-  if (start != nullptr) {
-    map.add(start, bytes, ledger::kind::reserved);
-  }
+  if (start != nullptr) map.add(start, bytes, ledger::kind::reserved);
   return start;
 }
 
@@ -321,16 +299,12 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, false)) {
     violated("make_writable", start, bytes, "no part of reserve's address space, or writable already");
   }
-  if (failures().next()) {
-    return false;
-  }
+  if (failures().next()) return false;
   if (!map.affords(bytes)) {
     failures().count_refusal();
     return false;
   }
-  if (!mapping::open(counters, start, bytes)) {
-    return false;
-  }
+  if (!mapping::open(counters, start, bytes)) return false;
   map.remove(start, bytes);
   map.add(start, bytes, ledger::kind::made_writable);
   counters.mapped(bytes);
@@ -343,9 +317,7 @@ bool make_inaccessible(void* start, std::size_t bytes) noexcept {
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
     violated("make_inaccessible", start, bytes, "no writable part of reserve's address space");
   }
-  if (failures().next() || !mapping::close(counters, start, bytes)) {
-    return false;
-  }
+  if (failures().next() || !mapping::close(counters, start, bytes)) return false;
   map.remove(start, bytes);
   map.add(start, bytes, ledger::kind::reserved);
   counters.unmapped(bytes);
@@ -376,17 +348,13 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
     violated("resize", start, old_bytes, "no mapping of this size");
   }
   if (new_bytes > old_bytes) {
-    if (failures().next() || refuses_growth.load()) {
-      return false;
-    }
+    if (failures().next() || refuses_growth.load()) return false;
     if (!map.affords(new_bytes - old_bytes)) {
       failures().count_refusal();
       return false;
     }
   }
-  if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
-    return false;
-  }
+  if (!mapping::resize(counters, start, old_bytes, new_bytes)) return false;
   map.remove(start, old_bytes);
   map.add(start, new_bytes, ledger::kind::mapped);
   counters.mapped(new_bytes);
@@ -411,12 +379,8 @@ bool purge(void* start, std::size_t bytes) noexcept {
       violated("purge", start, bytes, "no part of a mapping");
     }
   }
-  if (void (*const call)() = at_each_purge.load()) {
-    call();
-  }
-  if (refuses_purges.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
-    return false;
-  }
+  if (void (*const call)() = at_each_purge.load()) call();
+  if (refuses_purges.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) return false;
   call_counters::count(counters.purge_runs);
   call_counters::count(counters.purge_bytes, bytes);
   return true;
@@ -426,16 +390,10 @@ bool prefault(void* start, std::size_t bytes) noexcept {
   enter(counters.madvise);
   ledger& map = mapped();
   const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true)) {
-    violated("prefault", start, bytes, "no part of a mapping");
-  }
-  if (failures().next()) {
-    return false;
-  }
+  if (!map.is_mapped_as(start, bytes, true)) violated("prefault", start, bytes, "no part of a mapping");
+  if (failures().next()) return false;
   volatile char* const bytes_of = static_cast<volatile char*>(start);
-  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
-    bytes_of[offset] = bytes_of[offset];
-  }
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) bytes_of[offset] = bytes_of[offset];
   call_counters::count(prefaulted, bytes);
   return true;
 }
@@ -444,18 +402,14 @@ void advise_huge(void* start, std::size_t bytes, bool asks_for_huge) noexcept {
   enter(counters.madvise);
   ledger& map = mapped();
   const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true)) {
-    violated("advise_huge", start, bytes, "no part of a mapping");
-  }
+  if (!map.is_mapped_as(start, bytes, true)) violated("advise_huge", start, bytes, "no part of a mapping");
   call_counters::count(asks_for_huge ? huge_wanted : huge_refused);
 }
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
 void sleep_ms(std::uint32_t duration_ms) noexcept { clock_ms += duration_ms; }
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
-  if (void (*const call)() = at_each_sleep.load()) {
-    call();
-  }
+  if (void (*const call)() = at_each_sleep.load()) call();
   clock_ms += __atomic_load_n(word, __ATOMIC_RELAXED) == expected ? wanted_ms : 0;
 }
 std::size_t address_space_limit() noexcept { return 0; }
@@ -537,9 +491,7 @@ std::uint64_t huge_advices(bool asks_for_huge) noexcept { return (asks_for_huge 
 
 bool run_helper() noexcept {
   void (*const work)() noexcept = helper.exchange(nullptr);
-  if (work != nullptr) {
-    work();
-  }
+  if (work != nullptr) work();
   return work != nullptr;
 }
 

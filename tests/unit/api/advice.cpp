@@ -15,9 +15,7 @@ using tarn::api::heap_peaks;
 
 advice advice_for(std::initializer_list<std::uint64_t> peaks, std::uint64_t eager = 0, std::uint64_t process = 0) {
   heap_peaks collected(eager);
-  for (const std::uint64_t peak : peaks) {
-    collected.add(peak);
-  }
+  for (const std::uint64_t peak : peaks) collected.add(peak);
   return collected.result(process);
 }
 
@@ -47,14 +45,10 @@ TEST(advice, initial_covers_three_quarters) {
   EXPECT_EQ(advice_for({1_MiB, 1_MiB, 101_MiB, 101_MiB}).initial, 101_MiB);
   for (std::uint64_t heaps = 1; heaps < 40; ++heaps) {
     heap_peaks collected(0);
-    for (std::uint64_t number = 1; number <= heaps; ++number) {
-      collected.add(number * number * 10'007);
-    }
+    for (std::uint64_t number = 1; number <= heaps; ++number) collected.add(number * number * 10'007);
     const advice result = collected.result(0);
     std::uint64_t covered = 0;
-    for (std::uint64_t number = 1; number <= heaps; ++number) {
-      covered += number * number * 10'007 <= result.initial;
-    }
+    for (std::uint64_t number = 1; number <= heaps; ++number) covered += number * number * 10'007 <= result.initial;
     EXPECT_GE(4 * covered, 3 * heaps) << heaps;
   }
 }

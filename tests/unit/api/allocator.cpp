@@ -77,9 +77,7 @@ TEST_F(allocator_test, over_aligned_elements_are_aligned) {
   vector<wide> elements(50);
   EXPECT_TRUE(tarn::base::is_aligned(elements.data(), 128));
   list<wide> others(50);
-  for (const wide& element : others) {
-    EXPECT_TRUE(tarn::base::is_aligned(&element, 128));
-  }
+  for (const wide& element : others) EXPECT_TRUE(tarn::base::is_aligned(&element, 128));
 }
 
 TEST_F(allocator_test, absurd_counts_throw) {
@@ -115,20 +113,14 @@ TEST_F(allocator_test, a_container_may_change_threads) {
           [&own_container = containers[(thread + static_cast<std::size_t>(round)) % containers.size()]] {
             for (int line = 0; line < 200; ++line) {
               own_container.emplace_back(static_cast<std::size_t>(line), 'z');
-              if (own_container.size() > 300) {
-                own_container.pop_front();
-              }
+              if (own_container.size() > 300) own_container.pop_front();
             }
           });
     }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
+    for (std::thread& thread : threads) thread.join();
   }
   for (const list<string>& lines : containers) {
-    for (const string& line : lines) {
-      EXPECT_EQ(line.find_first_not_of('z'), string::npos);
-    }
+    for (const string& line : lines) EXPECT_EQ(line.find_first_not_of('z'), string::npos);
   }
 }
 

@@ -68,12 +68,8 @@ TEST_F(blocks, random_reallocations_keep_the_contents) {
     std::vector<char> copy;
     for (int step = 0; step < 40; ++step) {
       std::size_t bytes = 1 + random() % (1u << random() % 23);
-      if (random() % 2 == 0) {
-        bytes = copy.size() + random() % 1'000;
-      }
-      if (bytes == 0) {
-        bytes = 1;
-      }
+      if (random() % 2 == 0) bytes = copy.size() + random() % 1'000;
+      if (bytes == 0) bytes = 1;
       char* const moved = grow(block, bytes);
       ASSERT_NE(moved, nullptr);
       block = moved;
@@ -132,9 +128,7 @@ TEST_F(blocks, a_buffer_that_was_filled_gives_its_room_back) {
   for (const std::size_t bytes : {700, 1'500, 6'000, 30'000}) {
     char* buffer = nullptr;
     std::size_t capacity = 16;
-    for (; capacity < bytes; capacity *= 2) {
-      buffer = grow(buffer, capacity);
-    }
+    for (; capacity < bytes; capacity *= 2) buffer = grow(buffer, capacity);
     buffer = grow(buffer, capacity);
     std::memset(buffer, 4, bytes);
     buffer = grow(buffer, bytes);
@@ -174,9 +168,7 @@ TEST_F(blocks, a_buffer_gets_the_room_at_once_that_others_came_to_need) {
   std::size_t room = 0;
   for (int count = 0; count < 300; ++count) {  // now others end earlier
     char* buffer = nullptr;
-    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) {
-      buffer = grow(buffer, bytes);
-    }
+    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) buffer = grow(buffer, bytes);
     room = usable_bytes("test", buffer);
     give(buffer);
   }
@@ -186,9 +178,7 @@ TEST_F(blocks, a_buffer_gets_the_room_at_once_that_others_came_to_need) {
 TEST_F(blocks, a_buffer_where_another_one_was_keeps_its_room) {
   for (int count = 0; count < 8; ++count) {
     char* buffer = nullptr;
-    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) {
-      buffer = grow(buffer, bytes);
-    }
+    for (std::size_t bytes = 256; bytes <= 4_KiB; bytes *= 2) buffer = grow(buffer, bytes);
     EXPECT_EQ(grow(buffer, 8_KiB), buffer) << count;
     EXPECT_EQ(grow(buffer, 16_KiB), buffer) << count;
     give(buffer);
@@ -204,19 +194,13 @@ TEST_F(blocks, many_buffers_filled_by_appends_touch_few_pages) {
   std::set<std::size_t> touched;
   for (int count = 0; count < 64; ++count) {
     char* buffer = nullptr;
-    for (std::size_t bytes = 100; bytes <= filled; bytes += 100) {
-      buffer = grow(buffer, bytes);
-    }
+    for (std::size_t bytes = 100; bytes <= filled; bytes += 100) buffer = grow(buffer, bytes);
     buffers.push_back(buffer);
     const auto start = reinterpret_cast<std::uintptr_t>(buffer);
-    for (std::size_t number = start / page; number <= (start + filled - 1) / page; ++number) {
-      touched.insert(number);
-    }
+    for (std::size_t number = start / page; number <= (start + filled - 1) / page; ++number) touched.insert(number);
   }
   EXPECT_EQ(touched.size(), 2 * buffers.size());
-  for (char* const buffer : buffers) {
-    give(buffer);
-  }
+  for (char* const buffer : buffers) give(buffer);
 }
 
 TEST_F(blocks, a_very_large_block_grows_without_copying) {
@@ -290,9 +274,7 @@ TEST_F(blocks, trim_gives_memory_back) {
   }
   void* const live_block = freed_blocks.back();
   freed_blocks.pop_back();
-  for (void* block : freed_blocks) {
-    give(block);
-  }
+  for (void* block : freed_blocks) give(block);
   const std::size_t mapped = platform::mapped_bytes();
   const auto purged = platform::purged().bytes;
   EXPECT_TRUE(trim());

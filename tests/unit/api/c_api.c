@@ -10,9 +10,7 @@
 
 static int is_zero(const char* block, size_t bytes) {
   for (size_t index = 0; index < bytes; ++index) {
-    if (block[index] != 0) {
-      return 0;
-    }
+    if (block[index] != 0) return 0;
   }
   return 1;
 }
@@ -29,9 +27,7 @@ const char* scene_blocks(void) {
     memset(blocks[index], 1, tarn_usable_size(blocks[index]));
   }
   errno = 77;
-  for (size_t index = 0; index < sizeof sizes / sizeof *sizes; ++index) {
-    tarn_free(blocks[index]);
-  }
+  for (size_t index = 0; index < sizeof sizes / sizeof *sizes; ++index) tarn_free(blocks[index]);
   tarn_free(NULL);
   EXPECT(errno == 77);
   EXPECT(tarn_usable_size(NULL) == 0);
@@ -65,18 +61,14 @@ const char* scene_reallocation(void) {
   for (size_t bytes = 2; bytes < 20000000; bytes += bytes / 2) {
     block = tarn_realloc(block, bytes);
     EXPECT(block != NULL && tarn_usable_size(block) >= bytes);
-    for (size_t index = 0; index < filled; index += index < 5000 ? 1 : 4096) {
-      EXPECT(block[index] == 1);
-    }
+    for (size_t index = 0; index < filled; index += index < 5000 ? 1 : 4096) EXPECT(block[index] == 1);
     memset(block + filled, 1, bytes - filled);
     filled = bytes;
   }
   for (size_t bytes = filled; bytes > 1; bytes -= bytes / 3 + 1) {
     block = tarn_realloc(block, bytes);
     EXPECT(block != NULL && tarn_usable_size(block) >= bytes);
-    for (size_t index = 0; index < bytes; index += index < 5000 ? 1 : 4096) {
-      EXPECT(block[index] == 1);
-    }
+    for (size_t index = 0; index < bytes; index += index < 5000 ? 1 : 4096) EXPECT(block[index] == 1);
   }
   tarn_free(block);
   return NULL;
@@ -140,9 +132,7 @@ const char* scene_heaps(void) {
   EXPECT(tarn_current() != heap);
   tarn_free(first);
   tarn_free(second);
-  for (int round = 0; round < 1000; ++round) {
-    EXPECT(tarn_heap_malloc(heap, 1000) != NULL);
-  }
+  for (int round = 0; round < 1000; ++round) EXPECT(tarn_heap_malloc(heap, 1000) != NULL);
   tarn_heap_release(heap);
   EXPECT(tarn_owner_of(third) == NULL);
   tarn_free(tarn_heap_malloc(heap, 1000000));
@@ -161,9 +151,7 @@ const char* scene_limit(void) {
   EXPECT(heap != NULL);
   size_t had = 0;
   errno = 0;
-  while (tarn_heap_malloc(heap, 10000) != NULL) {
-    had += 10000;
-  }
+  while (tarn_heap_malloc(heap, 10000) != NULL) had += 10000;
   EXPECT(errno == ENOMEM && had > 700000 && had <= 1 << 20);
   errno = 0;
   EXPECT(tarn_heap_calloc(heap, 1000, 1000) == NULL && errno == ENOMEM);
@@ -216,9 +204,7 @@ const char* scene_statistics(void) {
 
 void* scene_make(void) {
   char* const block = tarn_malloc(1000);
-  if (block != NULL) {
-    memset(block, 9, 1000);
-  }
+  if (block != NULL) memset(block, 9, 1000);
   return block;
 }
 

@@ -84,9 +84,7 @@ TEST_F(c_api, says_null_and_enomem_whichever_request_fails) {
       tarn_free(block);
     }
     tarn_heap_destroy(heap);
-    if (fake::refused_requests() < n) {
-      break;
-    }
+    if (fake::refused_requests() < n) break;
   }
 }
 

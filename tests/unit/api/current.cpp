@@ -59,9 +59,7 @@ TEST_F(current_heap, a_scope_puts_another_in_its_place) {
   EXPECT_EQ(tarn::owner_of(blocks[3]), &outer);
   EXPECT_EQ(tarn::owner_of(blocks[4]), own_heap);
   EXPECT_EQ(&tarn::current(), own_heap);
-  for (int block = 1; block < 5; ++block) {
-    tarn::current().deallocate(blocks[block], 100);
-  }
+  for (int block = 1; block < 5; ++block) tarn::current().deallocate(blocks[block], 100);
 }
 
 TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
@@ -132,9 +130,7 @@ TEST_F(current_heap, the_global_one_serves_every_thread) {
       }
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   for (void* block : blocks) {
     EXPECT_EQ(tarn::owner_of(block), shared);
     tarn::global().deallocate(block);
@@ -193,9 +189,7 @@ TEST_F(current_heap, many_threads_may_ask_for_owners_at_once) {
       threads.emplace_back([&] { owner_seen = tarn::owner_of(block); });
     }
     owner.run([&] { EXPECT_EQ(&tarn::current(), tarn::owner_of(block)); });
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
+    for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(owners, std::vector<heap*>(4, tarn::owner_of(block)));
     owner.run([&] { tarn::current().deallocate(block); });
   }

@@ -62,13 +62,9 @@ TEST(double_free, is_named_for_a_heap_that_counts) {
 TEST(double_free, is_named_for_a_block_that_was_moved_to_a_slab_meanwhile) {
   tarn::heap lane;
   void* blocks[2000];
-  for (void*& block : blocks) {
-    block = lane.allocate(64);
-  }
+  for (void*& block : blocks) block = lane.allocate(64);
   EXPECT_EQ(in_child([&] {
-              for (void* block : blocks) {
-                lane.deallocate(block);
-              }
+              for (void* block : blocks) lane.deallocate(block);
               lane.deallocate(blocks[5]);
             }),
             fault(message(blocks[5], 64)));

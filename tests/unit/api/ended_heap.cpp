@@ -65,9 +65,7 @@ TEST(ended_heap, gives_way_to_newer_ones) {
               }
               std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "r"), std::fclose);
               int lines = 0;
-              for (int byte = 0; (byte = std::fgetc(maps.get())) != EOF;) {
-                lines += byte == '\n';
-              }
+              for (int byte = 0; (byte = std::fgetc(maps.get())) != EOF;) lines += byte == '\n';
               return lines < 4000 ? 0 : 1;
             }),
             ending{});

@@ -14,9 +14,7 @@ class checked_blocks {
  public:
   static constexpr int fill = 0x6b;
   bool add(void* block, std::size_t bytes) {
-    if (block == nullptr) {
-      return false;
-    }
+    if (block == nullptr) return false;
     std::memset(block, fill, std::min<std::size_t>(bytes, 3'000));
     blocks_.push_back({block, bytes});
     return true;
@@ -77,9 +75,7 @@ int scene() {
   attempt([&] {  // a heap object, current for a while, freed from here and there
     tarn::heap lane({.initial = 1 << 20, .increment = 2 << 20});
     checked_blocks in_lane;
-    for (int round = 0; round < 200; ++round) {
-      count(in_lane.add(lane.try_allocate(20'000), 20'000));
-    }
+    for (int round = 0; round < 200; ++round) count(in_lane.add(lane.try_allocate(20'000), 20'000));
     {
       const tarn::scoped_current use(lane);
       attempt([] { std::list<int, tarn::allocator<int>> numbers(500, 1); });
@@ -168,9 +164,7 @@ TEST_F(failing, is_survived_whichever_request_fails) {
       ASSERT_EQ(in_use(), 0u) << "lost when request " << n << " failed";
       ASSERT_TRUE(tarn::heaps::central().is_valid()) << n;
       ASSERT_TRUE(tarn::current().is_valid()) << n;
-      if (next_record() == before + 1) {
-        break;
-      }
+      if (next_record() == before + 1) break;
     }
     ASSERT_LE(blocks_at_rest(), blocks_before) << "mapped memory was lost when request " << n << " failed";
     hit += has_failed ? 1 : 0;
@@ -189,9 +183,7 @@ TEST_F(failing, is_survived_when_all_requests_from_one_on_fail) {
     settle();
     ASSERT_EQ(in_use(), 0u) << n;
     ASSERT_TRUE(tarn::heaps::central().is_valid()) << n;
-    if (!has_failed) {
-      break;
-    }
+    if (!has_failed) break;
   }
   ASSERT_EQ(scene(), 0);
 }
@@ -218,13 +210,9 @@ TEST(failing_cold, is_survived_from_the_start_whichever_request_fails) {
       scene();
       const bool has_failed_request = fake::refused_requests() != 0;
       fake::fail_request(0);
-      if (scene() != 0 || testing::Test::HasFailure()) {
-        return 2;
-      }
+      if (scene() != 0 || testing::Test::HasFailure()) return 2;
       settle();
-      if (in_use() != 0 || !tarn::heaps::central().is_valid()) {
-        return 3;
-      }
+      if (in_use() != 0 || !tarn::heaps::central().is_valid()) return 3;
       return has_failed_request ? 0 : 1;
     });
     ASSERT_EQ(child_ending.signal, 0) << n << "\n" << child_ending;

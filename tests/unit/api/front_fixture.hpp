@@ -53,9 +53,7 @@ class front_test : public testing::Test {
 inline bool is_filled(const void* block, std::size_t bytes, int value) {
   const auto* const first = static_cast<const unsigned char*>(block);
   for (std::size_t index = 0; index < bytes; ++index) {
-    if (first[index] != static_cast<unsigned char>(value)) {
-      return false;
-    }
+    if (first[index] != static_cast<unsigned char>(value)) return false;
   }
   return true;
 }

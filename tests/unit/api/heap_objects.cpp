@@ -51,9 +51,7 @@ TEST_F(heap_object, deallocates_with_and_without_sizes) {
 TEST_F(heap_object, keeps_to_its_limit) {
   heap lane({.name = "small", .limit = 1_MiB});
   std::vector<void*> blocks;
-  while (void* const block = lane.try_allocate(10'000)) {
-    blocks.push_back(block);
-  }
+  while (void* const block = lane.try_allocate(10'000)) blocks.push_back(block);
   EXPECT_GT(blocks.size() * 10'000, 700'000u);
   EXPECT_LE(lane.statistics().footprint_bytes, 1_MiB);
   EXPECT_THROW(static_cast<void>(lane.allocate(10'000)), std::bad_alloc);
@@ -81,14 +79,10 @@ TEST_F(heap_object, initial_memory_is_there_at_once) {
   EXPECT_GE(fake::prefaulted_bytes(), 5_MiB);
   const std::uint64_t calls = fake::kernel_calls();
   std::size_t had = 0;
-  for (; had < 4_MiB; had += 1'024) {
-    ASSERT_NE(lane.try_allocate(1'000), nullptr);
-  }
+  for (; had < 4_MiB; had += 1'024) ASSERT_NE(lane.try_allocate(1'000), nullptr);
   EXPECT_EQ(fake::kernel_calls(), calls);
   lane.release();
-  for (had = 0; had < 4_MiB; had += 64_KiB) {
-    ASSERT_NE(lane.try_allocate(64_KiB), nullptr);
-  }
+  for (had = 0; had < 4_MiB; had += 64_KiB) ASSERT_NE(lane.try_allocate(64_KiB), nullptr);
   EXPECT_EQ(fake::kernel_calls(), calls) << "release() gave initial memory away";
 }
 
@@ -123,9 +117,7 @@ TEST_F(heap_object, destruction_returns_all_it_had) {
   {
     heap lane({.initial = 2_MiB});
     for (const std::size_t bytes : {16, 1'000, 50'000, 1'000'000, 50'000'000}) {
-      for (int round = 0; round < 10; ++round) {
-        static_cast<void>(lane.allocate(bytes));
-      }
+      for (int round = 0; round < 10; ++round) static_cast<void>(lane.allocate(bytes));
     }
     EXPECT_GT(fake::mappings().size(), before.size());
   }
@@ -140,9 +132,7 @@ TEST_F(heap_object, release_frees_everything_at_once) {
       filled_blocks.emplace_back(static_cast<char*>(lane.allocate(bytes)), bytes);
       std::memset(filled_blocks.back().first, round, bytes);
     }
-    for (const auto& [block, bytes] : filled_blocks) {
-      ASSERT_TRUE(is_filled(block, bytes, round));
-    }
+    for (const auto& [block, bytes] : filled_blocks) ASSERT_TRUE(is_filled(block, bytes, round));
     lane.release();
     EXPECT_EQ(lane.statistics().footprint_bytes, 0u);
     EXPECT_EQ(lane.statistics().used_bytes, 0u);
@@ -155,14 +145,10 @@ TEST_F(heap_object, any_thread_may_free) {
   heap lane;
   std::vector<void*> blocks;
   for (std::size_t bytes = 16; bytes < 2_MiB; bytes += bytes / 3) {
-    for (int round = 0; round < 20; ++round) {
-      blocks.push_back(lane.allocate(bytes));
-    }
+    for (int round = 0; round < 20; ++round) blocks.push_back(lane.allocate(bytes));
   }
   std::thread([&] {
-    for (void* block : blocks) {
-      tarn::current().deallocate(block);
-    }
+    for (void* block : blocks) tarn::current().deallocate(block);
     tarn::api::trim();
   }).join();
   for (int round = 0; round < 2'000; ++round) {  // refills drain the inbox
@@ -182,16 +168,12 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
   }
   heap second_lane;
   std::vector<void*> blocks;
-  for (int round = 0; round < 1'000; ++round) {
-    blocks.push_back(second_lane.allocate(100));
-  }
+  for (int round = 0; round < 1'000; ++round) blocks.push_back(second_lane.allocate(100));
   second_thread.run([&] {
     tarn::current().deallocate(blocks[0]);
     tarn::api::trim();
   });
-  for (int round = 0; round < 5'000; ++round) {
-    static_cast<void>(second_lane.allocate(100));
-  }
+  for (int round = 0; round < 5'000; ++round) static_cast<void>(second_lane.allocate(100));
   EXPECT_TRUE(second_lane.is_valid());
   EXPECT_EQ(second_lane.statistics().remote_frees, 1u);
 }
@@ -199,9 +181,7 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
 TEST_F(heap_object, counts_what_it_is_asked_to_count) {
   heap lane({.counts_calls = true});
   std::vector<void*> blocks;
-  for (int round = 0; round < 100; ++round) {
-    blocks.push_back(lane.allocate(100));
-  }
+  for (int round = 0; round < 100; ++round) blocks.push_back(lane.allocate(100));
   void* const large = lane.allocate(1_MiB);
   for (int round = 0; round < 40; ++round) {
     lane.deallocate(blocks.back(), 100);
@@ -236,9 +216,7 @@ std::size_t resident_pages(const std::vector<tarn::detail::heap_front*>& records
   for (tarn::detail::heap_front* const record : records) {
     unsigned char states[(sizeof(tarn::heaps::heap) + 4095) / 4096] = {};
     EXPECT_EQ(mincore(record, std::size(states) * page, states), 0);
-    for (const unsigned char state : states) {
-      pages += state & 1U;
-    }
+    for (const unsigned char state : states) pages += state & 1U;
   }
   return pages;
 }
@@ -248,15 +226,11 @@ TEST_F(heap_object, many_that_have_ended_keep_few_pages) {
   for (int round = 0; round < 2; ++round) {
     std::list<heap> lanes(count);
     for (heap& lane : lanes) {
-      for (std::size_t bytes = 16; bytes < 100'000; bytes *= 2) {
-        lane.deallocate(lane.allocate(bytes), bytes);
-      }
+      for (std::size_t bytes = 16; bytes < 100'000; bytes *= 2) lane.deallocate(lane.allocate(bytes), bytes);
       EXPECT_TRUE(lane.is_valid()) << "a new one in round 0, then one whose pages were given back";
     }
     std::vector<tarn::detail::heap_front*> records;
-    for (heap& lane : lanes) {
-      records.push_back(tarn::heap_access::front_of(lane));
-    }
+    for (heap& lane : lanes) records.push_back(tarn::heap_access::front_of(lane));
     EXPECT_GE(resident_pages(records), count * 2);
     lanes.clear();
     EXPECT_LE(resident_pages(records), count + 2 * 16) << "a page of each, and all of some";
@@ -297,12 +271,8 @@ TEST_F(heap_object, is_a_memory_resource) {
 constexpr std::size_t freed_blocks = 40;
 void allocate_and_free(heap& lane, std::size_t bytes = 8_MiB) {
   std::vector<void*> blocks;
-  for (std::size_t round = 0; round < freed_blocks; ++round) {
-    blocks.push_back(lane.allocate(bytes));
-  }
-  for (void* block : blocks) {
-    lane.deallocate(block);
-  }
+  for (std::size_t round = 0; round < freed_blocks; ++round) blocks.push_back(lane.allocate(bytes));
+  for (void* block : blocks) lane.deallocate(block);
 }
 // A pair of calls of the slow path now and then: somebody comes by.
 void wait_for_purges(heap& lane) {
@@ -384,9 +354,7 @@ TEST_F(heap_object, many_leave_no_records_behind) {
       lanes.push_back(std::make_unique<heap>(heap_options{.increment = 1_MiB}));
       std::memset(lanes.back()->allocate(5'000), number, 5'000);
     }
-    if (round == 2) {
-      mark = static_cast<char*>(tarn::pages::metadata::allocate(1, 1));
-    }
+    if (round == 2) mark = static_cast<char*>(tarn::pages::metadata::allocate(1, 1));
   }
   EXPECT_EQ(tarn::pages::metadata::allocate(1, 1), mark + 1) << "records pile up";
 }

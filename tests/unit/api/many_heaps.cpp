@@ -22,9 +22,7 @@ std::size_t resident_bytes() {
 void make_and_end(std::size_t count) {
   std::list<tarn::heap> heaps(count);
   for (tarn::heap& lane : heaps) {
-    for (std::size_t bytes = 64; bytes <= 1'024; bytes *= 2) {
-      *static_cast<char*>(lane.allocate(bytes)) = 1;
-    }
+    for (std::size_t bytes = 64; bytes <= 1'024; bytes *= 2) *static_cast<char*>(lane.allocate(bytes)) = 1;
   }
 }
 

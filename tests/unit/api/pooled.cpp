@@ -40,9 +40,7 @@ struct alignas(4096) page_aligned : instance_counter, tarn::pooled<page_aligned>
 };
 struct throwing : tarn::pooled<throwing> {
   explicit throwing(bool throws_now) {
-    if (throws_now) {
-      throw std::runtime_error("thrown on request");
-    }
+    if (throws_now) throw std::runtime_error("thrown on request");
   }
   char bytes[200] = {};
 };
@@ -189,22 +187,16 @@ TEST_F(pooled_test, the_operators_can_be_called_by_hand) {
 
 TEST_F(pooled_test, any_thread_may_delete) {
   std::vector<base*> polymorphic;
-  for (int round = 0; round < 500; ++round) {
-    polymorphic.push_back(new derived);
-  }
+  for (int round = 0; round < 500; ++round) polymorphic.push_back(new derived);
   std::thread([&] {
-    for (base* object : polymorphic) {
-      delete object;
-    }
+    for (base* object : polymorphic) delete object;
     delete new order;  // its own order
     tarn::api::trim();
   }).join();
   static_cast<void>(lane.statistics());
   for (int round = 0; round < 50 && bytes() != 0; ++round) {  // refills collect
     std::vector<std::unique_ptr<derived>> objects(100);
-    for (auto& object : objects) {
-      object = std::make_unique<derived>();
-    }
+    for (auto& object : objects) object = std::make_unique<derived>();
   }
   EXPECT_EQ(lane.statistics().remote_frees, 500u);
 }
@@ -241,9 +233,7 @@ TEST_F(pooled_test, values_and_arrays_of_them_work_like_plain_ones) {
     row[column] = column;
   }
   double sum = 0;
-  for (int column = 0; column < 1'000; ++column) {
-    sum += row[column];
-  }
+  for (int column = 0; column < 1'000; ++column) sum += row[column];
   EXPECT_EQ(sum, 499'500.0);
   delete[] row;
   EXPECT_EQ(bytes(), 0u);

@@ -65,13 +65,9 @@ TEST(report, shows_heaps_and_arenas) {
 
 TEST(report, advice_holds) {
   tarn::pool<long> first;
-  for (int round = 0; round < 1000; ++round) {
-    static_cast<void>(first.allocate());
-  }
+  for (int round = 0; round < 1000; ++round) static_cast<void>(first.allocate());
   tarn::pool<long> second(tarn::advice_for(first.statistics()));
-  for (int round = 0; round < 1000; ++round) {
-    static_cast<void>(second.allocate());
-  }
+  for (int round = 0; round < 1000; ++round) static_cast<void>(second.allocate());
   EXPECT_GT(first.statistics().chunks, 1u);
   EXPECT_EQ(second.statistics().chunks, 1u);
 }

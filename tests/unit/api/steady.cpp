@@ -50,9 +50,7 @@ TEST_F(steady, one_thread_does_not_enter_the_kernel_in_a_million_operations) {
       void*& slot = slots[random() % slots.size()];
       give(slot);
       slot = take(size(random));
-      if (operation % 5'000 == 0) {
-        fake::advance_ms(1);
-      }
+      if (operation % 5'000 == 0) fake::advance_ms(1);
     }
   };
   // The most bytes in use at a time grow for long, ever more rarely.
@@ -79,9 +77,7 @@ TEST_F(steady, bursts_do_not_enter_the_kernel) {
   std::vector<void*> blocks(3'000);
   const auto operate = [&](int rounds) {
     for (int round = 0; round < rounds; ++round) {
-      for (std::size_t block = 0; block < blocks.size(); ++block) {
-        blocks[block] = take(16 + block % 700);
-      }
+      for (std::size_t block = 0; block < blocks.size(); ++block) blocks[block] = take(16 + block % 700);
       std::ranges::for_each(blocks, give);
       fake::advance_ms(2);
     }
@@ -109,9 +105,7 @@ TEST_F(steady, three_threads_do_not_enter_the_kernel_in_a_million_operations) {
   std::mt19937 random(3);
   std::vector<void*> slots(3'000);
   std::vector<std::unique_ptr<worker>> workers;
-  for (int thread = 0; thread < 3; ++thread) {
-    workers.push_back(std::make_unique<worker>());
-  }
+  for (int thread = 0; thread < 3; ++thread) workers.push_back(std::make_unique<worker>());
   const auto operate = [&](int batches) {
     for (int batch = 0; batch < batches; ++batch) {
       workers[static_cast<std::size_t>(batch) % workers.size()]->run([&] {
@@ -134,9 +128,7 @@ TEST_F(steady, a_producer_and_a_consumer_do_not_enter_the_kernel) {
   const auto operate = [&](int rounds) {
     for (int round = 0; round < rounds; ++round) {
       producer.run([&] {
-        for (int block = 0; block < 500; ++block) {
-          queue.push_back(take(static_cast<std::size_t>(64 + block % 3 * 100)));
-        }
+        for (int block = 0; block < 500; ++block) queue.push_back(take(static_cast<std::size_t>(64 + block % 3 * 100)));
       });
       consumer.run([&] {
         std::ranges::for_each(queue, give);
@@ -152,9 +144,7 @@ TEST_F(steady, heaps_with_initial_memory_do_not_enter_the_kernel) {
   tarn::heap lane({.initial = 8_MiB});
   const auto operate = [&](int rounds) {
     for (int round = 0; round < rounds; ++round) {
-      for (std::size_t block = 0; block < 2'000; ++block) {
-        static_cast<void>(lane.allocate(16 + block % 3'000));
-      }
+      for (std::size_t block = 0; block < 2'000; ++block) static_cast<void>(lane.allocate(16 + block % 3'000));
       lane.release();
     }
   };

@@ -36,9 +36,7 @@ TEST(leaks, are_listed_by_place_and_thread_with_the_most_bytes_first) {
 
 TEST(leaks, many_places_are_counted_all_the_same) {
   tarn::base::leak_report report;
-  for (std::uintptr_t number = 1; number <= 100; ++number) {
-    report.add(1, address_of(number << 8 | 1), 1);
-  }
+  for (std::uintptr_t number = 1; number <= 100; ++number) report.add(1, address_of(number << 8 | 1), 1);
   const std::string text = printed(report);
   EXPECT_THAT(text, HasSubstr(": ended with 100 blocks, 100 bytes, in use\n"));
   EXPECT_THAT(text, HasSubstr("tarn:   68 blocks, 68 bytes, allocated elsewhere\n"));

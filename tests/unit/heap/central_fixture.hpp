@@ -18,9 +18,7 @@ class central_heap_test : public heap_test {
     ASSERT_EQ(heaps::central().used_bytes(), 0u);
   }
   void TearDown() override {
-    while (!owned_heaps.empty()) {
-      end(*owned_heaps.back());
-    }
+    while (!owned_heaps.empty()) end(*owned_heaps.back());
     EXPECT_EQ(heaps::central().used_bytes(), 0u) << "blocks were lost on their way";
     heap_test::TearDown();
   }
@@ -40,9 +38,7 @@ class central_heap_test : public heap_test {
   }
   static std::vector<void*> allocate_many(heap& owner, size_class index, std::size_t count) {
     std::vector<void*> blocks;
-    for (std::size_t round = 0; round < count; ++round) {
-      blocks.push_back(allocate(owner, index));
-    }
+    for (std::size_t round = 0; round < count; ++round) blocks.push_back(allocate(owner, index));
     return blocks;
   }
 

@@ -11,18 +11,12 @@ class decay_test : public heap_test {
   /// Frees `count` blocks of a class at once.
   static void burst(heap& tested, size_class index, std::size_t count) {
     std::vector<void*> blocks;
-    for (std::size_t round = 0; round < count; ++round) {
-      blocks.push_back(allocate(tested, index));
-    }
-    for (void* block : blocks) {
-      give(tested, block);
-    }
+    for (std::size_t round = 0; round < count; ++round) blocks.push_back(allocate(tested, index));
+    for (void* block : blocks) give(tested, block);
   }
   /// Frees `count` blocks several times: a class that needs its blocks again keeps them in depots.
   static void waves(heap& tested, size_class index, std::size_t count) {
-    for (int round = 0; round < 4; ++round) {
-      burst(tested, index, count);
-    }
+    for (int round = 0; round < 4; ++round) burst(tested, index, count);
   }
   static void pass(heap& tested, std::uint64_t ms) {
     static_cast<void>(
@@ -63,9 +57,7 @@ TEST_F(decay_test, a_heap_that_grows_gives_up_what_is_idle) {
   waves(tested, long_class, 1);
   ASSERT_GT(tested.depot_bytes.get(), 0u);
   ASSERT_NE(tested.classes[long_class].front, nullptr);
-  for (std::size_t bytes = 0; bytes < 2_MiB; bytes += 64) {
-    static_cast<void>(allocate(tested, class_of(64)));
-  }
+  for (std::size_t bytes = 0; bytes < 2_MiB; bytes += 64) static_cast<void>(allocate(tested, class_of(64)));
   EXPECT_EQ(tested.depot_bytes.get(), 0u);
   EXPECT_EQ(tested.classes[long_class].front, nullptr);
   EXPECT_TRUE(tested.classes[long_class].available.empty());
@@ -97,9 +89,7 @@ TEST_F(decay_test, nothing_decays_while_the_clock_stands) {
   waves(tested, index, 2'000);
   const std::size_t waiting = tested.depot_bytes.get();
   ASSERT_GT(waiting, 0u);
-  for (int round = 0; round < 20; ++round) {
-    tick(tested, ticking_class);
-  }
+  for (int round = 0; round < 20; ++round) tick(tested, ticking_class);
   EXPECT_EQ(tested.depot_bytes.get(), waiting);
 }
 
@@ -161,12 +151,8 @@ TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {
   std::vector<void*> blocks;
   const std::size_t count = pages::shapes.classes[index].capacity;
   for (int round = 0; round < 50; ++round) {
-    for (std::size_t block = 0; block < count; ++block) {
-      blocks.push_back(allocate(tested, index));
-    }
-    for (void* block : blocks) {
-      give(tested, block);
-    }
+    for (std::size_t block = 0; block < count; ++block) blocks.push_back(allocate(tested, index));
+    for (void* block : blocks) give(tested, block);
     blocks.clear();
   }
   EXPECT_LE(tested.slabs.get(), 3u);
@@ -175,9 +161,7 @@ TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {
 
 TEST_F(decay_test, flush_all_leaves_no_magazine) {
   heap& tested = make();
-  for (size_class index = 0; index < class_count; index += 7) {
-    burst(tested, index, 300);
-  }
+  for (size_class index = 0; index < class_count; index += 7) burst(tested, index, 300);
   tested.flush_all();
   for (const heaps::class_state& state : tested.classes) {
     EXPECT_EQ(state.front, nullptr);

@@ -10,9 +10,7 @@ TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   heap& leaving = start();
   std::vector<void*> live_blocks_of_heap;
   for (size_class index = 0; index < 40; ++index) {
-    for (void* block : allocate_many(leaving, index, 100)) {
-      give(leaving, block);
-    }
+    for (void* block : allocate_many(leaving, index, 100)) give(leaving, block);
   }
   live_blocks_of_heap.push_back(allocate(leaving, 5));
   live_blocks_of_heap.push_back(allocate(leaving, 30));
@@ -21,9 +19,7 @@ TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   EXPECT_EQ(leaving.statistics().used_bytes, size_of(5) + size_of(30));
   EXPECT_EQ(leaving.statistics().slabs, 2u);
   heap& sender = start();  // most likely the same heap
-  for (void* block : live_blocks_of_heap) {
-    give(sender, block);
-  }
+  for (void* block : live_blocks_of_heap) give(sender, block);
 }
 
 TEST_F(idle_test, the_next_thread_takes_the_heap_over) {
@@ -57,9 +53,7 @@ TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
   const std::uint64_t freed = leaving.statistics().remote_frees;
   const auto blocks = allocate_many(leaving, class_of(64), count);
   end(leaving);
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   EXPECT_TRUE(leaving.remote_inbox.empty());
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
@@ -73,9 +67,7 @@ TEST_F(idle_test, what_arrived_before_the_end_is_taken_in_at_the_end) {
   heap& leaving = start();
   heap& sender = start();
   const auto blocks = allocate_many(leaving, class_of(64), 100);
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   EXPECT_FALSE(leaving.remote_inbox.empty());
   end(leaving);
@@ -98,9 +90,7 @@ TEST_F(idle_test, a_heap_whose_thread_is_lost_accepts_frees_and_nothing_else) {
   heap& sender = start();
   const auto blocks = allocate_many(lost, class_of(64), heaps::remote_batch::capacity);
   const std::uint64_t freed = lost.statistics().remote_frees;
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   EXPECT_FALSE(lost.remote_inbox.empty());
   EXPECT_EQ(lost.statistics().remote_frees, freed);
 }
@@ -115,9 +105,7 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   ASSERT_EQ(leaving.statistics().slabs, 1u);
   const std::size_t used_bytes = heaps::central().used_bytes();
   live_blocks live;
-  for (void* block : allocate_many(taking, index, 20)) {
-    ASSERT_NO_FATAL_FAILURE(live.add(block, 512));
-  }
+  for (void* block : allocate_many(taking, index, 20)) ASSERT_NO_FATAL_FAILURE(live.add(block, 512));
   EXPECT_EQ(heaps::central().used_bytes(), used_bytes);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
@@ -130,9 +118,7 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
     give(taking, block);  // by now a local free
   }
   expect_in_use(taking, live.bytes());
-  while (live.size() != 0) {
-    give(taking, live.remove(0));
-  }
+  while (live.size() != 0) give(taking, live.remove(0));
 }
 
 TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
@@ -143,9 +129,7 @@ TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
   static_cast<void>(allocate(object, 4));
   EXPECT_EQ(leaving.statistics().slabs, 1u);
   heap& sender = start();
-  for (void* block : old) {
-    give(sender, block);
-  }
+  for (void* block : old) give(sender, block);
 }
 
 // A slab that is posted to its former heap is forwarded.
@@ -185,14 +169,10 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     taking.collect();
     EXPECT_EQ(taking.statistics().remote_frees, freed + 2);
     EXPECT_TRUE(leaving.is_valid());
-    for (std::size_t position = 2; position < old.size(); ++position) {
-      give(taking, old[position]);
-    }
+    for (std::size_t position = 2; position < old.size(); ++position) give(taking, old[position]);
     give(taking, own_block);
     expect_in_use(taking, 0);
-    while (!owned_heaps.empty()) {
-      end(*owned_heaps.back());
-    }
+    while (!owned_heaps.empty()) end(*owned_heaps.back());
   }
 }
 
@@ -200,13 +180,9 @@ TEST_F(idle_test, threads_that_come_and_go_need_no_more_records) {
   char* mark = nullptr;
   for (int round = 0; round < 1'000; ++round) {
     heap& short_lived = start();
-    for (size_class index = 0; index < 10; ++index) {
-      give(short_lived, allocate(short_lived, index));
-    }
+    for (size_class index = 0; index < 10; ++index) give(short_lived, allocate(short_lived, index));
     end(short_lived);
-    if (round == 3) {
-      mark = static_cast<char*>(pages::metadata::allocate(1, 1));
-    }
+    if (round == 3) mark = static_cast<char*>(pages::metadata::allocate(1, 1));
   }
   EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
 }
@@ -226,9 +202,7 @@ TEST_F(idle_test, the_registry_says_null_without_memory) {
   }
   fake::fail_requests_from(0);
   owned_heaps = acquired_heaps;
-  for (heap* object : objects) {
-    registry::destroy(object);
-  }
+  for (heap* object : objects) registry::destroy(object);
   start();
 }
 

@@ -28,9 +28,7 @@ TEST_F(large_cache, a_steady_pair_takes_no_lock) {
     pair(tested, bytes);
     // Whoever takes the lock of the space now waits forever.
     heaps::central().lock().lock();
-    for (int round = 0; round < 100; ++round) {
-      pair(tested, bytes);
-    }
+    for (int round = 0; round < 100; ++round) pair(tested, bytes);
     heaps::central().lock().unlock();
   }
 }
@@ -40,12 +38,8 @@ TEST_F(large_cache, six_blocks_at_a_time_take_no_lock) {
   heap& tested = start();
   const auto round = [&](std::size_t bytes) {
     void* blocks[6];
-    for (void*& block : blocks) {
-      block = take(tested, bytes);
-    }
-    for (void* const block : blocks) {
-      give(tested, block);
-    }
+    for (void*& block : blocks) block = take(tested, bytes);
+    for (void* const block : blocks) give(tested, block);
   };
   for (const std::size_t bytes : {256_KiB + 1, 1_MiB}) {
     round(bytes);  // opens the bin
@@ -69,21 +63,15 @@ TEST_F(large_cache, a_spare_run_serves_lengths_that_are_hardly_shorter) {
   tested.visit_large_cache(true);  // the space has touched memory now, so nothing below takes new one
   std::vector<void*> blocks;
   for (int round = 0; round < 3; ++round) {
-    while (blocks.size() != 4) {
-      blocks.push_back(take(tested, 16 * unit_bytes));
-    }
-    for (; !blocks.empty(); blocks.pop_back()) {
-      give(tested, blocks.back());
-    }
+    while (blocks.size() != 4) blocks.push_back(take(tested, 16 * unit_bytes));
+    for (; !blocks.empty(); blocks.pop_back()) give(tested, blocks.back());
   }
   ASSERT_EQ(tested.large.count().runs, 4u);
   blocks.push_back(take(tested, 13 * unit_bytes));
   EXPECT_EQ(tested.large.count().runs, 4u) << "it would waste a fifth";
   blocks.push_back(take(tested, 18 * unit_bytes));
   EXPECT_EQ(tested.large.count().runs, 4u) << "they are too short";
-  for (void* const block : blocks) {
-    give(tested, block);
-  }
+  for (void* const block : blocks) give(tested, block);
 }
 
 TEST_F(large_cache, has_no_spare_slots_where_bins_keep_much) {
@@ -91,12 +79,8 @@ TEST_F(large_cache, has_no_spare_slots_where_bins_keep_much) {
   ASSERT_TRUE(heaps::central().grant_caching(11_MiB));  // as for bins of other lengths
   void* blocks[4];
   for (int round = 0; round < 4; ++round) {
-    for (void*& block : blocks) {
-      block = take(tested, 1_MiB);
-    }
-    for (void* const block : blocks) {
-      give(tested, block);
-    }
+    for (void*& block : blocks) block = take(tested, 1_MiB);
+    for (void* const block : blocks) give(tested, block);
   }
   EXPECT_EQ(tested.large.count().runs, 2u);
   heaps::central().end_caching(11_MiB);
@@ -122,18 +106,12 @@ TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
 TEST_F(large_cache, a_heap_that_grows_gives_up_idle_runs) {
   heaps::central().purge_all();
   heap& tested = start();
-  for (std::size_t units = 8; units < 64; units += 8) {
-    give(tested, take(tested, units * unit_bytes));
-  }
+  for (std::size_t units = 8; units < 64; units += 8) give(tested, take(tested, units * unit_bytes));
   ASSERT_GT(tested.large.count().runs, 1u);
   std::vector<void*> blocks;
-  for (std::size_t bytes = 0; bytes < 32_MiB; bytes += 64_KiB) {
-    blocks.push_back(allocate(tested, class_of(64_KiB)));
-  }
+  for (std::size_t bytes = 0; bytes < 32_MiB; bytes += 64_KiB) blocks.push_back(allocate(tested, class_of(64_KiB)));
   EXPECT_EQ(tested.large.count().runs, 0u);
-  for (void* const block : blocks) {
-    give(tested, block);
-  }
+  for (void* const block : blocks) give(tested, block);
 }
 
 TEST_F(large_cache, it_keeps_a_block_that_left_its_segment) {
@@ -255,14 +233,10 @@ TEST_F(large_cache, serves_before_memory_is_short) {
   fake::set_budget(platform::mapped_bytes());
   // All further blocks fit into the present mappings.
   std::vector<void*> blocks;
-  while (void* const block = helper.allocate_large(10_MiB, 16, nullptr)) {
-    blocks.push_back(block);
-  }
+  while (void* const block = helper.allocate_large(10_MiB, 16, nullptr)) blocks.push_back(block);
   fake::set_budget(0);
   EXPECT_EQ(keeper.statistics().footprint_bytes, 0u);
-  for (void* const block : blocks) {
-    give(helper, block);
-  }
+  for (void* const block : blocks) give(helper, block);
 }
 
 // Owners replace blocks, and free each helper's, while a fourth thread visits all caches. Each block carries the
@@ -289,9 +263,7 @@ TEST_F(large_cache, no_run_has_two_holders) {
           break;
         }
         *static_cast<void**>(block) = block;
-        if (random() % 2 != 0) {
-          block = passed[random() % std::size(passed)].exchange(block);
-        }
+        if (random() % 2 != 0) block = passed[random() % std::size(passed)].exchange(block);
         if (block != nullptr) {
           check(block);
           give(*owners[self], block);
@@ -302,14 +274,10 @@ TEST_F(large_cache, no_run_has_two_holders) {
   }
   threads.emplace_back([&] {
     while (running != 0) {
-      for (heap* const owner : owners) {
-        owner->visit_large_cache(false);
-      }
+      for (heap* const owner : owners) owner->visit_large_cache(false);
     }
   });
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(is_wrong);
   for (auto& run : passed) {
     if (void* const block = run.exchange(nullptr)) {

@@ -51,9 +51,7 @@ TEST(magazine, its_end_is_seen_in_the_pointer) {
 TEST(magazine, a_shut_one_looks_empty_and_full) {
   EXPECT_TRUE(is_full(shut_top()));
   EXPECT_EQ(shut_top()[-1], nullptr);
-  for (void** top : nobody.top) {
-    EXPECT_EQ(top, shut_top());
-  }
+  for (void** top : nobody.top) EXPECT_EQ(top, shut_top());
 }
 
 class stock_test : public testing::Test {
@@ -69,9 +67,7 @@ TEST_F(stock_test, a_magazine_is_empty_whatever_it_held) {
     ASSERT_NE(array, nullptr);
     EXPECT_TRUE(base::is_aligned(array, detail::magazine_bytes));
     EXPECT_EQ(bottom_of(array, index)[-1], nullptr);
-    for (void*& slot : array->slots) {
-      slot = array;
-    }
+    for (void*& slot : array->slots) slot = array;
     stock.give(array);
   }
   stock.clear();
@@ -80,22 +76,14 @@ TEST_F(stock_test, a_magazine_is_empty_whatever_it_held) {
 TEST_F(stock_test, magazines_are_used_again) {
   magazine_stock first, second;
   std::set<magazine*> magazines;
-  for (int round = 0; round < 100; ++round) {
-    ASSERT_TRUE(magazines.insert(first.take(0)).second);
-  }
-  for (magazine* array : magazines) {
-    first.give(array);
-  }
+  for (int round = 0; round < 100; ++round) ASSERT_TRUE(magazines.insert(first.take(0)).second);
+  for (magazine* array : magazines) first.give(array);
   first.clear();  // by way of the process
   fake::fail_requests_from(1);
   std::set<magazine*> reused;
-  while (magazine* const array = second.take(0)) {
-    ASSERT_TRUE(reused.insert(array).second);
-  }
+  while (magazine* const array = second.take(0)) ASSERT_TRUE(reused.insert(array).second);
   EXPECT_TRUE(std::ranges::includes(reused, magazines));
-  for (magazine* array : reused) {
-    second.give(array);
-  }
+  for (magazine* array : reused) second.give(array);
   second.clear();
 }
 
@@ -110,9 +98,7 @@ TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
     std::memset(array->slots, 1, sizeof *array);
   }
   const auto give_all = [&] {
-    for (magazine* array : magazines) {
-      stock.give(array);
-    }
+    for (magazine* array : magazines) stock.give(array);
     stock.clear();
   };
   give_all();
@@ -138,12 +124,8 @@ TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
 TEST_F(stock_test, arrays_stay_where_the_system_takes_no_pages) {
   magazine_stock stock;
   std::set<magazine*> magazines;
-  for (int round = 0; round < 500; ++round) {
-    magazines.insert(stock.take(0));
-  }
-  for (magazine* array : magazines) {
-    stock.give(array);
-  }
+  for (int round = 0; round < 500; ++round) magazines.insert(stock.take(0));
+  for (magazine* array : magazines) stock.give(array);
   stock.clear();
   fake::refuse_purges(true);
   EXPECT_EQ(arrays.purge(true), 0u);
@@ -154,9 +136,7 @@ TEST_F(stock_test, arrays_stay_where_the_system_takes_no_pages) {
     ASSERT_NE(array, nullptr);
     magazines.insert(array);
   }
-  for (magazine* array : magazines) {
-    stock.give(array);
-  }
+  for (magazine* array : magazines) stock.give(array);
   stock.clear();
 }
 
@@ -172,18 +152,14 @@ TEST_F(stock_test, says_null_without_memory) {
   fake::fail_requests_from(0);
   magazines.push_back(stock.take(3));
   EXPECT_NE(magazines.back(), nullptr);
-  for (magazine* array : magazines) {
-    stock.give(array);
-  }
+  for (magazine* array : magazines) stock.give(array);
   stock.clear();
 }
 
 TEST(depot, gives_the_last_first_and_knows_the_least) {
   magazine arrays[5] = {};
   depot behind;
-  for (magazine& array : arrays) {
-    behind.push(&array);
-  }
+  for (magazine& array : arrays) behind.push(&array);
   EXPECT_EQ(behind.count, 5u);
   EXPECT_EQ(behind.low, 0u);
   behind.low = behind.count;  // acts as decay does
@@ -210,9 +186,7 @@ TEST(inbox, gives_all_that_was_posted) {
   sent[3].next_sent = &sent[4];
   posted.post(sent[3], sent[4]);
   std::set<heaps::inbox::node*> received;
-  for (heaps::inbox::node* node = posted.take_all(); node != nullptr; node = node->next_sent) {
-    received.insert(node);
-  }
+  for (heaps::inbox::node* node = posted.take_all(); node != nullptr; node = node->next_sent) received.insert(node);
   EXPECT_EQ(received, (std::set<heaps::inbox::node*>{&sent[0], &sent[1], &sent[2], &sent[3], &sent[4]}));
   EXPECT_TRUE(posted.empty());
 }

@@ -9,9 +9,7 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
   for (const std::size_t bytes : {16, 1'000, 60'000}) {
     const size_class index = class_of(bytes);
     live_blocks live;
-    while (void* const block = allocate(tested, index)) {
-      ASSERT_NO_FATAL_FAILURE(live.add(block, size_of(index)));
-    }
+    while (void* const block = allocate(tested, index)) ASSERT_NO_FATAL_FAILURE(live.add(block, size_of(index)));
     EXPECT_TRUE(tested.is_valid());
     EXPECT_GT(live.bytes(), 2_MiB - 300_KiB) << bytes;
     EXPECT_EQ(allocate(tested, index), nullptr);
@@ -20,9 +18,7 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
     void* const block = allocate(tested, index);
     EXPECT_NE(block, nullptr);
     live.add(block, size_of(index));
-    while (live.size() != 0) {
-      give(tested, live.remove(0));
-    }
+    while (live.size() != 0) give(tested, live.remove(0));
     EXPECT_TRUE(tested.is_valid());
     // The memory of the freed blocks of this class serves the next class, and a large block, too.
     void* const large = tested.allocate_large(2_MiB, 16, nullptr);
@@ -37,12 +33,8 @@ TEST_F(heap_test, what_waits_in_the_inbox_serves_before_memory_is_refused) {
   heap& sender = make();
   const size_class index = class_of(64);
   std::vector<void*> blocks;
-  while (void* const block = allocate(owner, index)) {
-    blocks.push_back(block);
-  }
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  while (void* const block = allocate(owner, index)) blocks.push_back(block);
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   void* const large = owner.allocate_large(1_MiB, 16, nullptr);
   EXPECT_NE(large, nullptr);
@@ -62,9 +54,7 @@ TEST_F(heap_test, frees_need_no_memory_for_a_magazine) {
   fake::fail_requests_from(1);
   heaps::magazine_stock drain;
   std::vector<heaps::magazine*> drained;
-  while (heaps::magazine* const array = drain.take_any()) {
-    drained.push_back(array);
-  }
+  while (heaps::magazine* const array = drain.take_any()) drained.push_back(array);
   std::mt19937 random(4);
   while (live.size() != 0) {
     give(tested, live.remove(random()));
@@ -72,9 +62,7 @@ TEST_F(heap_test, frees_need_no_memory_for_a_magazine) {
   }
   EXPECT_EQ(tested.statistics().used_bytes, 0u);
   EXPECT_EQ(allocate(tested, class_of(100)), nullptr);
-  for (heaps::magazine* array : drained) {
-    drain.give(array);
-  }
+  for (heaps::magazine* array : drained) drain.give(array);
   drain.clear();
   fake::fail_requests_from(0);
   EXPECT_NE(allocate(tested, class_of(100)), nullptr);
@@ -101,14 +89,10 @@ TEST_F(heap_test, works_again_whichever_request_failed) {
       ASSERT_NE(block, nullptr) << n;
       give(tested, block);
     }
-    while (live.size() != 0) {
-      give(tested, live.remove(live.size() / 3));
-    }
+    while (live.size() != 0) give(tested, live.remove(live.size() / 3));
     expect_in_use(tested, 0);
     tested.space->purge_all();
-    if (!has_failed) {
-      break;
-    }
+    if (!has_failed) break;
   }
 }
 

@@ -89,9 +89,7 @@ TEST_F(release_test, the_eager_part_stays_mapped) {
   tested.release();
   EXPECT_EQ(fake::mappings(), reserved);
   const std::uint64_t calls = fake::kernel_calls();
-  for (int round = 0; round < 10'000; ++round) {
-    ASSERT_NE(allocate(tested, class_of(128)), nullptr);
-  }
+  for (int round = 0; round < 10'000; ++round) ASSERT_NE(allocate(tested, class_of(128)), nullptr);
   EXPECT_EQ(fake::kernel_calls(), calls);
 }
 
@@ -105,12 +103,8 @@ TEST_F(release_test, frees_of_before_are_void) {
     for (std::size_t round = 0; round < 5 * heaps::remote_batch::capacity / 2; ++round) {
       old.push_back(allocate(owner, index));
     }
-    for (void* block : old) {
-      give(sender, block);
-    }
-    if (was_sent) {
-      sender.send_all();
-    }
+    for (void* block : old) give(sender, block);
+    if (was_sent) sender.send_all();
     owner.release();
     live_blocks live;
     for (std::size_t round = 0; round < old.size(); ++round) {  // the same addresses again
@@ -170,9 +164,7 @@ TEST_F(release_test, records_do_not_pile_up) {
     tested->release();
     heaps::registry::destroy(tested);
     space.release_all(0);
-    if (round == 0) {
-      now = static_cast<char*>(pages::metadata::allocate(1, 1));
-    }
+    if (round == 0) now = static_cast<char*>(pages::metadata::allocate(1, 1));
   }
   EXPECT_EQ(pages::metadata::allocate(1, 1), now + 1);
 }

@@ -21,9 +21,7 @@ TEST_F(remote_test, a_full_batch_is_sent) {
   heap& sender = start();
   const std::size_t capacity = heaps::remote_batch::capacity;
   const auto blocks = allocate_many(owner, class_of(64), capacity);
-  for (std::size_t index = 0; index + 1 < capacity; ++index) {
-    give(sender, blocks[index]);
-  }
+  for (std::size_t index = 0; index + 1 < capacity; ++index) give(sender, blocks[index]);
   EXPECT_TRUE(owner.remote_inbox.empty());
   give(sender, blocks.back());
   EXPECT_FALSE(owner.remote_inbox.empty());
@@ -69,9 +67,7 @@ TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
   const size_class index = class_of(256);
   for (int round = 0; round < 20; ++round) {
     const auto blocks = allocate_many(owner, index, 600);
-    for (void* block : blocks) {
-      give(sender, block);
-    }
+    for (void* block : blocks) give(sender, block);
     ASSERT_TRUE(owner.is_valid());
   }
   sender.send_all();
@@ -84,15 +80,11 @@ TEST_F(remote_test, blocks_of_many_owners_all_return) {
   std::mt19937 random(11);
   heap& sender = start();
   std::vector<heap*> owners;
-  for (int round = 0; round < 20; ++round) {
-    owners.push_back(&start());
-  }
+  for (int round = 0; round < 20; ++round) owners.push_back(&start());
   live_blocks live;
   std::uint64_t freed = 0;
   std::uint64_t arrived = 0;
-  for (const heap* owner : owners) {
-    arrived += owner->statistics().remote_frees;
-  }
+  for (const heap* owner : owners) arrived += owner->statistics().remote_frees;
   for (int round = 0; round < 5'000; ++round) {
     if (live.size() < 50 || random() % 2 == 0) {
       const size_class index = static_cast<size_class>(random() % 30);
@@ -114,18 +106,14 @@ TEST_F(remote_test, blocks_of_many_owners_all_return) {
   }
   EXPECT_EQ(remote_frees - arrived, freed);
   EXPECT_EQ(in_use, live.bytes());
-  while (live.size() != 0) {
-    give(sender, live.remove(0));
-  }
+  while (live.size() != 0) give(sender, live.remove(0));
 }
 
 TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
   heap& owner = make();
   owner.add_trait(heaps::heap_trait::counting);
   heap& sender = start();
-  for (void* block : allocate_many(owner, class_of(64), 100)) {
-    give(sender, block);
-  }
+  for (void* block : allocate_many(owner, class_of(64), 100)) give(sender, block);
   sender.send_all();
   owner.collect();
   EXPECT_EQ(owner.statistics().freed_blocks, 100u);
@@ -140,23 +128,15 @@ TEST_F(remote_test, frees_travel_without_memory) {
   heap& sender = start();
   std::vector<void*> blocks;
   for (size_class index = 0; index < class_count; index += 3) {
-    for (void* block : allocate_many(owner, index, 3)) {
-      blocks.push_back(block);
-    }
+    for (void* block : allocate_many(owner, index, 3)) blocks.push_back(block);
   }
   sender.stock.clear();
   fake::fail_requests_from(1);
   heaps::magazine_stock drain;
   std::vector<heaps::magazine*> drained;
-  while (heaps::magazine* const array = drain.take_any()) {
-    drained.push_back(array);
-  }
-  for (void* block : blocks) {
-    give(sender, block);
-  }
-  for (heaps::magazine* array : drained) {
-    drain.give(array);
-  }
+  while (heaps::magazine* const array = drain.take_any()) drained.push_back(array);
+  for (void* block : blocks) give(sender, block);
+  for (heaps::magazine* array : drained) drain.give(array);
   drain.clear();
   fake::fail_requests_from(0);
   EXPECT_FALSE(owner.remote_inbox.empty());
@@ -174,17 +154,13 @@ TEST_F(remote_test, blocks_of_a_heap_object_are_sent_at_once) {
   EXPECT_FALSE(owner.remote_inbox.empty());
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
-  for (std::size_t index = 1; index < blocks.size(); ++index) {
-    give(sender, blocks[index]);
-  }
+  for (std::size_t index = 1; index < blocks.size(); ++index) give(sender, blocks[index]);
   owner.release();
   EXPECT_TRUE(owner.remote_inbox.empty());
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
   EXPECT_TRUE(owner.is_valid());
   live_blocks live;
-  for (void* block : allocate_many(owner, class_of(64), 1'000)) {
-    ASSERT_NO_FATAL_FAILURE(live.add(block, 64));
-  }
+  for (void* block : allocate_many(owner, class_of(64), 1'000)) ASSERT_NO_FATAL_FAILURE(live.add(block, 64));
 }
 
 // Frees to a heap that many threads share are never held back: none of the threads may ever return.
@@ -205,9 +181,7 @@ TEST_F(remote_test, a_second_free_is_named) {
   for (const bool is_same_batch : {true, false}) {
     void* const block = allocate(owner, index);
     give(sender, block);
-    if (!is_same_batch) {
-      sender.send_all();
-    }
+    if (!is_same_batch) sender.send_all();
     EXPECT_DEATH(
         {
           give(is_same_batch ? sender : third, block);
@@ -271,26 +245,18 @@ TEST_F(batch_test, is_handed_out_by_its_owner) {
   heap& owner = start();
   heap& sender = start();
   auto blocks = allocate_many(owner, index, 3 * capacity);
-  while (owner.top[index][-1] != nullptr) {
-    blocks.push_back(allocate(owner, index));
-  }
+  while (owner.top[index][-1] != nullptr) blocks.push_back(allocate(owner, index));
   const std::uint64_t slabs = owner.statistics().slabs;
-  for (std::size_t position = 0; position < 2 * capacity; ++position) {
-    give(sender, blocks[position]);
-  }
+  for (std::size_t position = 0; position < 2 * capacity; ++position) give(sender, blocks[position]);
   owner.collect();
   EXPECT_TRUE(owner.is_valid());
   const std::set<void*> freed(blocks.begin(), blocks.begin() + 2 * capacity);
   std::set<void*> reused;
-  for (std::size_t position = 0; position < 2 * capacity; ++position) {
-    reused.insert(allocate(owner, index));
-  }
+  for (std::size_t position = 0; position < 2 * capacity; ++position) reused.insert(allocate(owner, index));
   EXPECT_EQ(reused, freed);
   EXPECT_EQ(owner.statistics().slabs, slabs);
   EXPECT_TRUE(owner.is_valid());
-  for (void* block : blocks) {
-    give(owner, block);
-  }
+  for (void* block : blocks) give(owner, block);
   expect_in_use(owner, 0);
 }
 
@@ -302,16 +268,12 @@ TEST_F(batch_test, a_second_free_in_another_batch_is_named) {
   freed_twice.insert(freed_twice.begin() + capacity, freed_twice.front());
   EXPECT_DEATH(
       {
-        for (void* block : freed_twice) {
-          give(sender, block);
-        }
+        for (void* block : freed_twice) give(sender, block);
         allocate_many(owner, index, 10 * capacity);
       },
       "double free of a block of 64 bytes");
   freed_twice.erase(freed_twice.begin());
-  for (void* block : freed_twice) {
-    give(owner, block);
-  }
+  for (void* block : freed_twice) give(owner, block);
   expect_in_use(owner, 0);
 }
 
@@ -323,9 +285,7 @@ TEST_F(batch_test, a_second_free_of_what_is_a_large_block_now_is_named) {
           heap& owner = start();
           heap& sender = start();
           const auto blocks = allocate_many(owner, index, pages::shapes.classes[index].capacity);
-          for (std::size_t position = 0; position < sent; ++position) {
-            give(sender, blocks[position]);
-          }
+          for (std::size_t position = 0; position < sent; ++position) give(sender, blocks[position]);
           for (void* block : blocks) {
             owner.deallocate(block, index);  // a look at each free would name the second one here
           }
@@ -346,9 +306,7 @@ TEST_F(batch_test, leaves_its_array_to_all_when_a_slab_is_adopted) {
   heap& sender = start();
   heap& adopter = start();
   const auto blocks = allocate_many(leaving, index, capacity + 1);
-  for (std::size_t position = 0; position < capacity; ++position) {
-    give(sender, blocks[position]);
-  }
+  for (std::size_t position = 0; position < capacity; ++position) give(sender, blocks[position]);
   sender.send_all();
   pages::inbox_node* const sent = leaving.remote_inbox.take_all();
   ASSERT_NE(sent, nullptr);
@@ -366,9 +324,7 @@ TEST_F(batch_test, leaves_its_array_to_all_when_a_slab_is_adopted) {
 
 TEST_F(batch_test, of_several_owners_is_divided) {
   std::vector<heap*> owners;
-  for (int number = 0; number < 2; ++number) {
-    owners.push_back(&start());
-  }
+  for (int number = 0; number < 2; ++number) owners.push_back(&start());
   heap& sender = start();
   std::vector<std::vector<void*>> blocks;
   const std::size_t share = capacity / 2;
@@ -378,9 +334,7 @@ TEST_F(batch_test, of_several_owners_is_divided) {
     arrived.push_back(owner->statistics().remote_frees);
   }
   for (std::size_t position = 0; position < share; ++position) {
-    for (const auto& blocks_of_owner : blocks) {
-      give(sender, blocks_of_owner[position]);
-    }
+    for (const auto& blocks_of_owner : blocks) give(sender, blocks_of_owner[position]);
   }
   sender.send_all();
   for (std::size_t number = 0; number < owners.size(); ++number) {
@@ -400,20 +354,14 @@ TEST_F(batch_test, of_small_blocks_waits_in_small_numbers) {
   heap& sleeping = start();
   heap& sender = start();
   const auto blocks = allocate_many(sleeping, 0, 40 * capacity);
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   std::int32_t batches = 0;
   inbox::node* const sent = sleeping.remote_inbox.take_all();
-  for (const inbox::node* node = sent; node != nullptr; node = node->next_sent) {
-    batches += node->batch_blocks != 0;
-  }
+  for (const inbox::node* node = sent; node != nullptr; node = node->next_sent) batches += node->batch_blocks != 0;
   EXPECT_EQ(batches, heaps::remote_batch::min_quota);
   inbox::node* last = sent;
-  while (last->next_sent != nullptr) {
-    last = last->next_sent;
-  }
+  while (last->next_sent != nullptr) last = last->next_sent;
   sleeping.remote_inbox.post(*sent, *last);
   expect_in_use(sleeping, 0);
 }
@@ -423,9 +371,7 @@ TEST_F(batch_test, is_unpacked_for_an_owner_that_sleeps) {
   heap& sleeping = start();
   heap& sender = start();
   const auto blocks = allocate_many(sleeping, index, 8 * pages::unit_bytes / 64);
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   sleeping.reclaim_for_owner();
   EXPECT_LE(heaps::central().used_bytes(), 2 * pages::unit_bytes);  // the rest of the owner's magazine
@@ -436,9 +382,7 @@ TEST_F(batch_test, is_unpacked_for_an_owner_that_sleeps) {
 TEST_F(batch_test, is_taken_in_where_its_owner_has_ended) {
   heap& owner = start();
   heap& sender = start();
-  for (void* block : allocate_many(owner, index, 4 * capacity)) {
-    give(sender, block);
-  }
+  for (void* block : allocate_many(owner, index, 4 * capacity)) give(sender, block);
   EXPECT_FALSE(owner.remote_inbox.empty());
   end(owner);
   EXPECT_TRUE(owner.remote_inbox.empty());
@@ -452,9 +396,7 @@ TEST_F(batch_test, of_an_adopted_slab_is_sent_on) {
   heap& sender = start();
   heap& adopter = start();
   const auto blocks = allocate_many(former, index, capacity - 1);
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   void* const last_block = allocate(former, index);
   end(former);
   std::vector<void*> blocks_of_adopter;
@@ -472,9 +414,7 @@ TEST_F(batch_test, of_an_adopted_slab_is_sent_on) {
   give(former, new_block);
   expect_in_use(former, 0);
   blocks_of_adopter.push_back(last_block);
-  for (void* block : blocks_of_adopter) {
-    give(adopter, block);
-  }
+  for (void* block : blocks_of_adopter) give(adopter, block);
   expect_in_use(adopter, 0);
 }
 
@@ -509,12 +449,8 @@ TEST_F(remote_test, batches_from_many_threads_all_arrive) {
       own_blocks.push_back(block);
     }
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  for (void* block : own_blocks) {
-    give(owner, block);
-  }
+  for (std::thread& thread : threads) thread.join();
+  for (void* block : own_blocks) give(owner, block);
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees - arrived, senders * rounds * heaps::remote_batch::capacity);
   expect_in_use(owner, 0);

@@ -31,9 +31,7 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
     const auto blocks = allocate_many(sleeping, index, reclaimable_bytes / size_of(index));
     const std::uint64_t arrived = sleeping.statistics().remote_frees;
     const std::size_t before = heaps::central().used_bytes();
-    for (void* block : blocks) {
-      give_slowly(sender, block);
-    }
+    for (void* block : blocks) give_slowly(sender, block);
     sender.send_all();
     const std::size_t few_slabs = 4 * pages::shapes.classes[index].units * pages::unit_bytes;
     EXPECT_LE(heaps::central().used_bytes(), before - reclaimable_bytes + 3 * heaps::first_reclaim_bytes + few_slabs)
@@ -69,9 +67,7 @@ TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
                                      [&](void* block) { return pages::page_map::slab_of(block) == &home; });
   ASSERT_EQ(static_cast<std::size_t>(others - blocks.begin()), capacity);
   for (std::size_t word = 0; word < last; ++word) {
-    if (home.free_remotely(word, ~std::uint64_t{0}).must_post) {
-      sleeping.remote_inbox.post(home);
-    }
+    if (home.free_remotely(word, ~std::uint64_t{0}).must_post) sleeping.remote_inbox.post(home);
   }
   const std::uint64_t in_last = ~std::uint64_t{0} >> (64 * (last + 1) - capacity);
   home.remote_words[last].store(in_last);
@@ -82,9 +78,7 @@ TEST_F(sleeping_test, a_slab_that_a_sender_still_uses_stays) {
   EXPECT_FALSE(home.free_remotely(last, in_last).must_post);
   sleeping.reclaim_for_owner();
   EXPECT_LT(heaps::central().used_bytes(), before);
-  for (auto block = others; block != blocks.end(); ++block) {
-    give(sleeping, *block);
-  }
+  for (auto block = others; block != blocks.end(); ++block) give(sleeping, *block);
 }
 
 // A thread may only wait for a processor.
@@ -94,9 +88,7 @@ TEST_F(sleeping_test, an_owner_that_was_away_for_a_moment_keeps_its_slabs) {
   const size_class index = class_of(640);
   const auto blocks = allocate_many(away, index, reclaimable_bytes / 640);
   const std::size_t before = heaps::central().used_bytes();
-  for (void* block : blocks) {
-    give(sender, block);
-  }
+  for (void* block : blocks) give(sender, block);
   sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   EXPECT_EQ(away.reclaimed.slabs.load(), 0u);
@@ -113,9 +105,7 @@ TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   }
   const std::size_t before = heaps::central().used_bytes();
   for (std::size_t position = 0; position < blocks.size(); ++position) {
-    if (position % 40 != 0) {
-      give_slowly(sender, blocks[position]);
-    }
+    if (position % 40 != 0) give_slowly(sender, blocks[position]);
   }
   sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
@@ -152,16 +142,12 @@ TEST_F(sleeping_test, an_owner_that_only_frees_takes_its_inbox_in) {
   constexpr int ticks = 4;
   const auto small_blocks = allocate_many(busy, 0, ticks * calls_for_a_tick);
   const auto blocks = allocate_many(busy, class_of(512), 16 * 128);
-  for (void* const block : blocks) {
-    give(sender, block);
-  }
+  for (void* const block : blocks) give(sender, block);
   sender.send_all();
   const std::size_t before = heaps::central().used_bytes();
   EXPECT_FALSE(busy.remote_inbox.empty());
   for (std::size_t number = 0; number < small_blocks.size(); ++number) {
-    if (number % calls_for_a_tick == 0) {
-      fake::advance_ms(250);
-    }
+    if (number % calls_for_a_tick == 0) fake::advance_ms(250);
     busy.deallocate(small_blocks[number], 0);
   }
   EXPECT_TRUE(busy.remote_inbox.empty());
@@ -173,9 +159,7 @@ TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
   heap& sender = start();
   const size_class index = class_of(256);
   const auto blocks = allocate_many(leaving, index, reclaimable_bytes / 256);
-  for (void* block : blocks) {
-    give_slowly(sender, block);
-  }
+  for (void* block : blocks) give_slowly(sender, block);
   sender.send_all();
   EXPECT_GT(leaving.reclaimed.slabs.load(), 0u);
   end(leaving);
@@ -199,9 +183,7 @@ TEST_F(sleeping_test, many_slabs_are_looked_at_seldom) {
   }
   sender.send_all();
   EXPECT_GT(sleeping.reclaim_bytes.load(), heaps::first_reclaim_bytes);
-  for (std::size_t position = 0; position < blocks.size(); position += 200) {
-    give_slowly(sender, blocks[position]);
-  }
+  for (std::size_t position = 0; position < blocks.size(); position += 200) give_slowly(sender, blocks[position]);
 }
 
 TEST_F(sleeping_test, heap_objects_are_left_alone) {
@@ -209,13 +191,9 @@ TEST_F(sleeping_test, heap_objects_are_left_alone) {
   heap& sender = start();
   const size_class index = class_of(512);
   std::vector<void*> blocks;
-  for (std::size_t bytes = 0; bytes < reclaimable_bytes; bytes += 512) {
-    blocks.push_back(allocate(object, index));
-  }
+  for (std::size_t bytes = 0; bytes < reclaimable_bytes; bytes += 512) blocks.push_back(allocate(object, index));
   const std::size_t before = object.space->used_bytes();
-  for (void* block : blocks) {
-    give_slowly(sender, block);
-  }
+  for (void* block : blocks) give_slowly(sender, block);
   EXPECT_EQ(object.space->used_bytes(), before);
   EXPECT_EQ(object.reclaimed.slabs.load(), 0u);
 }
@@ -233,9 +211,7 @@ class visit_test : public sleeping_test {
   static void fill_depots(heap& tested) {
     for (int wave = 0; wave < 4; ++wave) {  // a class that needs its blocks again keeps them in depots
       const auto blocks = allocate_many(tested, class_of(64), 16 * pages::unit_bytes / 64);
-      for (void* const block : blocks) {
-        give(tested, block);
-      }
+      for (void* const block : blocks) give(tested, block);
     }
     ASSERT_GT(tested.depot_bytes.get(), 0u);
   }
@@ -289,35 +265,27 @@ TEST_F(visit_test, ends_when_it_is_told_to) {
   tested.visit(never);
   EXPECT_TRUE(tested.visit(always));
   EXPECT_FALSE(tested.visit(never));
-  for (std::size_t number = 1; number < blocks.size(); ++number) {
-    give(tested, blocks[number]);
-  }
+  for (std::size_t number = 1; number < blocks.size(); ++number) give(tested, blocks[number]);
 }
 
 TEST_F(visit_test, pages_between_blocks_in_use_go_back) {
   heap& tested = start();
   const auto blocks = allocate_many(tested, class_of(1024), 40 * 64);
   for (std::size_t number = 0; number < blocks.size(); ++number) {
-    if (number % 64 != 0) {
-      give(tested, blocks[number]);
-    }
+    if (number % 64 != 0) give(tested, blocks[number]);
   }
   const std::uint64_t before = platform::purged().bytes;
   tested.visit(never);
   tested.visit(never);
   EXPECT_GE(platform::purged().bytes - before, 40 * 32_KiB);
-  for (std::size_t number = 0; number < blocks.size(); number += 64) {
-    give(tested, blocks[number]);
-  }
+  for (std::size_t number = 0; number < blocks.size(); number += 64) give(tested, blocks[number]);
 }
 
 TEST_F(visit_test, takes_in_what_others_have_freed) {
   heap& tested = start();
   heap& helper = start();
   const auto blocks = allocate_many(tested, class_of(1024), 64);
-  for (void* const block : blocks) {
-    give(helper, block);
-  }
+  for (void* const block : blocks) give(helper, block);
   helper.send_all();
   ASSERT_FALSE(tested.remote_inbox.empty());
   tested.visit(never);
@@ -333,9 +301,7 @@ TEST_F(visit_test, takes_in_what_an_owner_at_work_leaves_in_its_inbox) {
   const auto blocks = allocate_many(busy, class_of(1024), 8 * 64);
   const std::size_t before = heaps::central().used_bytes();
   busy.visit(never);
-  for (void* const block : blocks) {
-    give(sender, block);
-  }
+  for (void* const block : blocks) give(sender, block);
   sender.send_all();
   busy.slow_calls.add(1);
   EXPECT_TRUE(busy.visit(never));
@@ -379,9 +345,7 @@ TEST_F(visit_test, front_magazines_of_an_owner_that_sleeps_are_emptied) {
   const size_class classes[] = {class_of(16), class_of(64), class_of(1000), class_of(8192)};
   std::size_t newest_bytes = 0;
   for (const size_class index : classes) {
-    for (void* const block : allocate_many(tested, index, heaps::first_capacity_of(index))) {
-      give(tested, block);
-    }
+    for (void* const block : allocate_many(tested, index, heaps::first_capacity_of(index))) give(tested, block);
     newest_bytes += size_of(index);
   }
   ASSERT_GT(bytes_in_fronts(tested), newest_bytes);
@@ -396,9 +360,7 @@ TEST_F(visit_test, front_magazines_of_an_owner_that_sleeps_are_emptied) {
       for (void* const block : allocate_many(tested, index, 3 * heaps::capacity_of(index))) {
         live.add(block, size_of(index));
       }
-      while (live.size() != 0) {
-        give(tested, live.remove(0));
-      }
+      while (live.size() != 0) give(tested, live.remove(0));
     }
     tested.visit_now();
   }
@@ -410,9 +372,7 @@ TEST_F(visit_test, of_large_blocks_the_newest_goes_too) {
   for (const size_class index : {pages::first_wide, class_of(30'000)}) {
     for (int round = 0; round < 2; ++round) {
       while (tested.classes[index].front == nullptr || tarn::detail::is_empty(tested.top[index])) {
-        for (void* const block : allocate_many(tested, index, 4 * heaps::capacity_of(index))) {
-          give(tested, block);
-        }
+        for (void* const block : allocate_many(tested, index, 4 * heaps::capacity_of(index))) give(tested, block);
       }
       ASSERT_GT(bytes_in_fronts(tested), 0u);
       tested.visit_now();
@@ -430,14 +390,10 @@ TEST_F(visit_test, gaps_in_a_front_magazine_are_closed) {
   const std::size_t count = heaps::first_capacity_of(index);
   const auto first = allocate_many(tested, index, count);
   const auto second = allocate_many(tested, index, 4 * heaps::capacity_of(index));
-  for (std::size_t number = 0; number < count / 2; ++number) {
-    give(tested, first[number]);
-  }
+  for (std::size_t number = 0; number < count / 2; ++number) give(tested, first[number]);
   tested.visit_now();
   EXPECT_EQ(bytes_in_fronts(tested), (count - count / 2 + second.size() + 1) * size_of(index));
-  for (std::size_t number = count / 2; number < count; ++number) {
-    give(tested, first[number]);
-  }
+  for (std::size_t number = count / 2; number < count; ++number) give(tested, first[number]);
   for (void* const block : second) {
     give(tested, block);
     ASSERT_TRUE(tested.is_valid());
@@ -495,9 +451,7 @@ TEST_P(visit_of_kind, gives_no_block_to_two_and_loses_none) {
       std::erase_if(blocks, [&](const auto& entry) { return entry.first == freed_block; });
     }
   }
-  while (live.size() != 0) {
-    give(tested, live.remove(0));
-  }
+  while (live.size() != 0) give(tested, live.remove(0));
   is_finished = true;
   visitor.join();
   expect_in_use(tested, 0);

@@ -52,9 +52,7 @@ TEST_F(heap_test, a_steady_pair_takes_no_slow_path) {
       give(tested, allocate(tested, index));
     }
     const std::uint64_t calls = tested.slow_calls.get();
-    for (int round = 0; round < 1'000; ++round) {
-      give(tested, allocate(tested, index));
-    }
+    for (int round = 0; round < 1'000; ++round) give(tested, allocate(tested, index));
     EXPECT_EQ(tested.slow_calls.get(), calls) << index;
   }
 }
@@ -64,12 +62,8 @@ TEST_F(heap_test, a_class_that_only_frees_keeps_little_in_front) {
   for (size_class index = 0; index < class_count; ++index) {
     heap& tested = make();
     std::vector<void*> blocks;
-    for (std::size_t bytes = 0; bytes < 2_MiB; bytes += size_of(index)) {
-      blocks.push_back(allocate(tested, index));
-    }
-    for (void* const block : blocks) {
-      give(tested, block);
-    }
+    for (std::size_t bytes = 0; bytes < 2_MiB; bytes += size_of(index)) blocks.push_back(allocate(tested, index));
+    for (void* const block : blocks) give(tested, block);
     const heaps::class_state& state = tested.classes[index];
     const std::size_t in_front =
         state.front == nullptr ? 0 : static_cast<std::size_t>(tested.top[index] - state.bottom()) * size_of(index);
@@ -89,21 +83,13 @@ TEST_F(heap_test, a_class_that_needs_its_blocks_again_gets_a_full_magazine) {
     const std::size_t count = heaps::capacity_of(index) * 2 / 3;
     const auto wave = [&] {
       std::vector<void*> blocks;
-      for (std::size_t number = 0; number < count; ++number) {
-        blocks.push_back(allocate(tested, index));
-      }
-      for (void* const block : blocks) {
-        give(tested, block);
-      }
+      for (std::size_t number = 0; number < count; ++number) blocks.push_back(allocate(tested, index));
+      for (void* const block : blocks) give(tested, block);
     };
-    for (std::size_t round = 0; round < 4; ++round) {
-      wave();
-    }
+    for (std::size_t round = 0; round < 4; ++round) wave();
     EXPECT_EQ(tested.classes[index].capacity, heaps::capacity_of(index));
     const std::uint64_t calls = tested.slow_calls.get();
-    for (std::size_t round = 0; round < rounds; ++round) {
-      wave();
-    }
+    for (std::size_t round = 0; round < rounds; ++round) wave();
     EXPECT_LE(tested.slow_calls.get() - calls, 2 * rounds) << index;
     EXPECT_TRUE(tested.is_valid());
   }
@@ -124,9 +110,7 @@ TEST_F(heap_test, a_full_magazine_without_memory_is_empty) {
   tested.classes[index].returns = 2;
   EXPECT_EQ(allocate(tested, index), nullptr);
   EXPECT_TRUE(tested.is_valid());
-  for (void* const block : blocks) {
-    give(tested, block);
-  }
+  for (void* const block : blocks) give(tested, block);
   EXPECT_TRUE(tested.is_valid());
 }
 
@@ -171,9 +155,7 @@ TEST_F(heap_test, a_border_is_not_crossed_back_and_forth) {
   heap& tested = make();
   const size_class index = class_of(64);
   std::vector<void*> blocks;
-  for (std::size_t round = 0; round < 3 * magazine_count(); ++round) {
-    blocks.push_back(allocate(tested, index));
-  }
+  for (std::size_t round = 0; round < 3 * magazine_count(); ++round) blocks.push_back(allocate(tested, index));
   for (std::size_t phase = 0; phase < magazine_count(); ++phase) {
     give(tested, blocks.back());
     blocks.pop_back();
@@ -191,9 +173,7 @@ TEST_F(heap_test, random_operations_never_overlap) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     std::mt19937 random(seed);
     heap& tested = make();
-    if (seed % 4 == 3) {
-      tested.add_trait(heaps::heap_trait::counting);
-    }
+    if (seed % 4 == 3) tested.add_trait(heaps::heap_trait::counting);
     live_blocks live;
     for (int round = 0; round < 800; ++round) {
       const size_class index = static_cast<size_class>(random() % (random() % 3 == 0 ? class_count : 20));
@@ -216,9 +196,7 @@ TEST_F(heap_test, random_operations_never_overlap) {
           tick(tested, index);
           break;
         default:
-          if (live.size() != 0) {
-            give(tested, live.remove(random()));
-          }
+          if (live.size() != 0) give(tested, live.remove(random()));
           break;
       }
       ASSERT_TRUE(tested.is_valid()) << "seed " << seed << " round " << round;
@@ -227,9 +205,7 @@ TEST_F(heap_test, random_operations_never_overlap) {
       ASSERT_EQ(tested.space->used_bytes(), tested.statistics().footprint_bytes);
     }
     expect_in_use(tested, live.bytes());
-    while (live.size() != 0) {
-      give(tested, live.remove(random()));
-    }
+    while (live.size() != 0) give(tested, live.remove(random()));
     expect_in_use(tested, 0);
     ASSERT_EQ(tested.space->used_bytes(), 0u);
   }
@@ -238,13 +214,9 @@ TEST_F(heap_test, random_operations_never_overlap) {
 TEST_F(heap_test, a_closed_heap_counts_every_call) {
   heap& tested = make();
   tested.add_trait(heaps::heap_trait::counting);
-  for (void** top : tested.top) {
-    EXPECT_EQ(top, heaps::shut_top());
-  }
+  for (void** top : tested.top) EXPECT_EQ(top, heaps::shut_top());
   std::vector<void*> blocks;
-  for (int round = 0; round < 500; ++round) {
-    blocks.push_back(allocate(tested, class_of(100)));
-  }
+  for (int round = 0; round < 500; ++round) blocks.push_back(allocate(tested, class_of(100)));
   for (int round = 0; round < 300; ++round) {
     give(tested, blocks.back());
     blocks.pop_back();
@@ -254,9 +226,7 @@ TEST_F(heap_test, a_closed_heap_counts_every_call) {
   EXPECT_EQ(now.allocated_bytes, 500u * 112);
   EXPECT_EQ(now.freed_blocks, 300u);
   EXPECT_EQ(now.freed_bytes, 300u * 112);
-  for (void** top : tested.top) {
-    EXPECT_EQ(top, heaps::shut_top());
-  }
+  for (void** top : tested.top) EXPECT_EQ(top, heaps::shut_top());
   EXPECT_TRUE(tested.is_valid());
 }
 
@@ -266,9 +236,7 @@ TEST_F(heap_test, statistics_say_what_there_is) {
   EXPECT_EQ(tested.statistics().footprint_bytes, 0u);
   const size_class index = class_of(1'000);
   std::vector<void*> blocks;
-  for (int round = 0; round < 200; ++round) {
-    blocks.push_back(allocate(tested, index));
-  }
+  for (int round = 0; round < 200; ++round) blocks.push_back(allocate(tested, index));
   heap_statistics now = tested.statistics();
   const std::size_t in_a_slab = pages::shapes.classes[index].capacity;
   EXPECT_GE(now.slabs, base::divide_up(200, in_a_slab));
@@ -279,9 +247,7 @@ TEST_F(heap_test, statistics_say_what_there_is) {
   EXPECT_LT(now.used_bytes, 200 * size_of(index) + heaps::capacity_of(index) * size_of(index));
   EXPECT_GE(now.refills, 200 / heaps::capacity_of(index));
   EXPECT_EQ(now.flushes, 0u);
-  for (void* block : blocks) {
-    give(tested, block);
-  }
+  for (void* block : blocks) give(tested, block);
   expect_in_use(tested, 0);
   now = tested.statistics();
   EXPECT_EQ(now.footprint_bytes, 0u);
@@ -297,9 +263,7 @@ TEST_F(heap_test, is_valid_sees_what_is_broken) {
     for (std::size_t round = 0; round < 6 * heaps::capacity_of(index); ++round) {
       blocks.push_back(allocate(broken, index));
     }
-    for (void* block : blocks) {
-      give(broken, block);
-    }
+    for (void* block : blocks) give(broken, block);
   }
   ASSERT_TRUE(broken.is_valid());
   heaps::class_state& state = broken.classes[index];

@@ -25,9 +25,7 @@ class metadata_test : public testing::Test {
 
 bool is_zero(const char* start, std::size_t bytes) {
   for (std::size_t index = 0; index < bytes; ++index) {
-    if (start[index] != 0) {
-      return false;
-    }
+    if (start[index] != 0) return false;
   }
   return true;
 }
@@ -52,9 +50,7 @@ TEST_F(metadata_test, is_zeroed_aligned_and_apart) {
 TEST_F(metadata_test, one_mapping_serves_many) {
   metadata::allocate(1, 1);
   const auto before = fake::page_requests();
-  for (int round = 0; round < 100; ++round) {
-    metadata::allocate(1'000, 16);
-  }
+  for (int round = 0; round < 100; ++round) metadata::allocate(1'000, 16);
   EXPECT_LE(fake::page_requests(), before + 1);
 }
 
@@ -87,9 +83,7 @@ TEST_F(metadata_test, records_are_reused) {
     ASSERT_NE(first.back(), nullptr);
     std::memset(first.back(), 1, sizeof(record));
   }
-  for (void* record_address : first) {
-    pool.deallocate(record_address);
-  }
+  for (void* record_address : first) pool.deallocate(record_address);
   fake::fail_requests_from(1);
   char* const mark = static_cast<char*>(metadata::allocate(1, 1));
   for (int round = 0; round < 50; ++round) {
@@ -116,14 +110,10 @@ TEST_F(metadata_test, threads_get_different_records) {
       }
     });
   }
-  for (std::thread& record_address : threads) {
-    record_address.join();
-  }
+  for (std::thread& record_address : threads) record_address.join();
   std::map<void*, int> uses;
   for (const auto& records : records_by_thread) {
-    for (void* record_address : records) {
-      EXPECT_EQ(++uses[record_address], 1);
-    }
+    for (void* record_address : records) EXPECT_EQ(++uses[record_address], 1);
   }
 }
 

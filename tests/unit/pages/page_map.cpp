@@ -100,9 +100,7 @@ TEST_F(page_map_test, nothing_stays_mapped_where_there_is_no_leaf) {
     fake::fail_requests_from(2);
     void* const start = page_map::map(unit_bytes, unit_bytes, unit_bytes);
     fake::fail_requests_from(0);
-    if (start == nullptr) {
-      break;
-    }
+    if (start == nullptr) break;
     platform::unmap(start, unit_bytes);
     ASSERT_TRUE(page_map::cover(address_of(120 * leaf_units), 4 * leaf_units * unit_bytes));
     FAIL() << "a leaf was made of nothing";

@@ -63,9 +63,7 @@ TEST_F(run_index_test, prefers_the_segment_that_is_nearly_full) {
 // A found segment has room; a run is missed only where hardly any segment has enough.
 TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
   std::mt19937 random(7);
-  for (int count = 0; count < 30; ++count) {
-    add(8 + random() % 400);
-  }
+  for (int count = 0; count < 30; ++count) add(8 + random() % 400);
   std::vector<slab*> runs;
   for (int round = 0; round < 4000; ++round) {
     const std::size_t units = 1 + random() % (round % 3 == 0 ? 200 : 9);

@@ -40,9 +40,7 @@ class pair {
     const std::size_t expected = first_fit(count, alignment);
     slab* const run = real.take(count, alignment);
     EXPECT_EQ(run == nullptr ? naive.size() : real.unit_of(run->start), expected);
-    if (run == nullptr || expected == naive.size()) {
-      return run;
-    }
+    if (run == nullptr || expected == naive.size()) return run;
     bool is_clean = true;
     for (std::size_t unit = expected; unit < expected + count; ++unit) {
       is_clean = is_clean && naive[unit] == state::clean;
@@ -64,9 +62,7 @@ class pair {
   bool extend(slab& run, std::size_t count) {
     const std::size_t end = real.unit_of(run.start) + run.units;
     bool is_expected = end + count <= naive.size();
-    for (std::size_t unit = end; is_expected && unit < end + count; ++unit) {
-      is_expected = naive[unit] != state::in_use;
-    }
+    for (std::size_t unit = end; is_expected && unit < end + count; ++unit) is_expected = naive[unit] != state::in_use;
     EXPECT_EQ(real.extend(run, count), is_expected);
     if (is_expected) {
       std::fill_n(naive.begin() + static_cast<std::ptrdiff_t>(end), count, state::in_use);
@@ -92,9 +88,7 @@ class pair {
   }
   void purge() {
     for (std::size_t unit = 0; unit < naive.size(); ++unit) {
-      if (naive[unit] == state::stale) {
-        real.clean_up(unit, 1);
-      }
+      if (naive[unit] == state::stale) real.clean_up(unit, 1);
     }
     std::replace(naive.begin(), naive.end(), state::stale, state::clean);
   }
@@ -129,9 +123,7 @@ class pair {
       for (std::size_t index = unit; is_fitting && index < unit + count; ++index) {
         is_fitting = naive[index] != state::in_use;
       }
-      if (is_fitting) {
-        return unit;
-      }
+      if (is_fitting) return unit;
     }
     return naive.size();
   }
@@ -140,9 +132,7 @@ class pair {
 class segment_test : public testing::Test {
  protected:
   static void SetUpTestSuite() {  // makes everything that is never unmapped: records, leaves of the page map
-    for (std::size_t units = 1; units <= pages::max_units; units *= 2) {
-      segment::create(units, unit_bytes)->destroy();
-    }
+    for (std::size_t units = 1; units <= pages::max_units; units *= 2) segment::create(units, unit_bytes)->destroy();
   }
   void SetUp() override { fake::reset(); }
   void TearDown() override { fake::reset(); }
@@ -190,13 +180,9 @@ TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
       for (const std::size_t alignment : {unit_bytes, 2 * unit_bytes, 4 * unit_bytes}) {
         pair tested(usable, 4 * unit_bytes);
         std::vector<slab*> singles;
+        for (std::size_t unit = 0; unit < usable; ++unit) singles.push_back(tested.take(1, unit_bytes));
         for (std::size_t unit = 0; unit < usable; ++unit) {
-          singles.push_back(tested.take(1, unit_bytes));
-        }
-        for (std::size_t unit = 0; unit < usable; ++unit) {
-          if ((free >> unit & 1) != 0) {
-            tested.give(*singles[unit]);
-          }
+          if ((free >> unit & 1) != 0) tested.give(*singles[unit]);
         }
         tested.take(count, alignment);
         ASSERT_NO_FATAL_FAILURE(tested.check()) << free << " " << count << " " << alignment;
@@ -245,9 +231,7 @@ TEST_F(segment_test, random_operations_agree_with_the_naive_segment) {
         case 2:
         case 3: {
           slab* const run = tested.take(1 + random() % 12, unit_bytes << (random() % 3 == 0 ? random() % 5 : 0));
-          if (run != nullptr) {
-            runs.push_back(run);
-          }
+          if (run != nullptr) runs.push_back(run);
           break;
         }
         case 4:
@@ -263,9 +247,7 @@ TEST_F(segment_test, random_operations_agree_with_the_naive_segment) {
           }
           break;
         case 7:
-          if (!runs.empty()) {
-            tested.extend(*runs[index], 1 + random() % 4);
-          }
+          if (!runs.empty()) tested.extend(*runs[index], 1 + random() % 4);
           break;
         case 8: random() % 2 == 0 ? tested.age() : tested.purge(); break;
         default:
@@ -304,9 +286,7 @@ TEST_F(segment_test, reset_frees_everything_at_once) {
   pair tested(100);
   for (std::size_t count = 1; count < 12; ++count) {
     slab* const run = tested.take(count, unit_bytes);
-    if (count % 3 == 0) {
-      tested.give(*run);
-    }
+    if (count % 3 == 0) tested.give(*run);
   }
   tested.age();
   tested.reset();
@@ -406,9 +386,7 @@ TEST_F(segment_test, one_that_cannot_be_mapped_takes_no_record) {
   EXPECT_EQ(segment::create(pages::max_units, unit_bytes), nullptr);
   fake::set_budget(0);
   EXPECT_EQ(pages::metadata::committed_bytes(), committed);
-  for (segment* const part : segments) {
-    part->destroy();
-  }
+  for (segment* const part : segments) part->destroy();
 }
 
 }  // namespace

@@ -22,9 +22,7 @@ TEST(size_class, sizes_grow_and_are_multiples_of_the_block_alignment) {
 TEST(size_class, every_size_gets_the_smallest_class_that_fits) {
   size_class expected = 0;
   for (std::size_t bytes = 0; bytes <= largest_class_size; ++bytes) {
-    while (size_of(expected) < bytes) {
-      ++expected;
-    }
+    while (size_of(expected) < bytes) ++expected;
     ASSERT_EQ(class_of(bytes), expected) << bytes;
   }
 }
@@ -40,9 +38,7 @@ TEST(size_class, an_aligned_request_gets_the_smallest_class_that_is_a_multiple) 
   for (std::size_t alignment = 1; alignment <= largest_class_size; alignment *= 2) {
     for (std::size_t bytes = 0; bytes <= largest_class_size; bytes += bytes < 5'000 ? 1 : 997) {
       size_class expected = class_of(bytes);
-      while (expected < class_count && size_of(expected) % alignment != 0) {
-        ++expected;
-      }
+      while (expected < class_count && size_of(expected) % alignment != 0) ++expected;
       ASSERT_EQ(class_of(bytes, alignment), expected) << bytes << " at " << alignment;
     }
   }

@@ -38,18 +38,14 @@ class slab_test : public testing::Test {
   static void TearDownTestSuite() { home->destroy(); }
 
   slab& make(size_class index) {
-    if (last != nullptr) {
-      home->give(*last);
-    }
+    if (last != nullptr) home->give(*last);
     last = home->take(pages::shapes.classes[index].units, pages::unit_bytes);
     last->cut(index);
     pages::page_map::set(last->start, last->units, 0x1000 | index, last);
     return *last;
   }
   void TearDown() override {
-    if (last != nullptr) {
-      home->give(*last);
-    }
+    if (last != nullptr) home->give(*last);
   }
 
   static segment* home;
@@ -106,9 +102,7 @@ TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
   for (size_class index = 0; index < class_count; ++index) {
     slab& cut = make(index);
     std::set<std::size_t> free;
-    for (std::size_t number = 0; number < cut.capacity; ++number) {
-      free.insert(number);
-    }
+    for (std::size_t number = 0; number < cut.capacity; ++number) free.insert(number);
     std::vector<void*> taken_blocks;
     for (int round = 0; round < 3; ++round) {
       while (!cut.full()) {
@@ -141,9 +135,7 @@ TEST_F(slab_test, a_locked_page_does_not_keep_the_other_free_pages) {
   ASSERT_EQ(cut.take(blocks.data() + blocks.size(), blocks.size()), blocks.size());
   std::memset(cut.start, 7, cut.units * pages::unit_bytes);
   ASSERT_EQ(syscall(SYS_mlock, cut.start, 1), 0);  // the sanitizers' mlock() does nothing
-  for (std::size_t number = 0; number < cut.capacity; number += 2) {
-    cut.give(cut.block(number));
-  }
+  for (std::size_t number = 0; number < cut.capacity; number += 2) cut.give(cut.block(number));
   const std::size_t free = (cut.capacity + 1U) / 2;
   EXPECT_EQ(cut.purge_free_pages(), (free - 1) * page);
   ASSERT_EQ(syscall(SYS_munlock, cut.start, 1), 0);
@@ -212,9 +204,7 @@ TEST_F(slab_test, is_right_in_every_state_of_a_small_slab) {
 
 std::vector<size_class> some_classes() {
   std::vector<size_class> classes{0, 1, 15, 16, class_count - 1};
-  for (size_class index = 5; index < class_count; index += 13) {
-    classes.push_back(index);
-  }
+  for (size_class index = 5; index < class_count; index += 13) classes.push_back(index);
   return classes;
 }
 
@@ -256,9 +246,7 @@ TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
   for (size_class index = 0; index < class_count; ++index) {
     slab& cut = make(index);
     char* const behind_last = cut.block(cut.capacity);
-    if (behind_last == cut.start + cut.units * pages::unit_bytes || ++with_rest % 6 != 0) {
-      continue;
-    }
+    if (behind_last == cut.start + cut.units * pages::unit_bytes || ++with_rest % 6 != 0) continue;
     for (char* const wrong : {behind_last, behind_last + 1, cut.start + cut.units * pages::unit_bytes - 1}) {
       EXPECT_EQ(in_child([&] { cut.give(wrong); }),
                 fault("tarn: free(" + written(wrong) + "): foreign pointer: not a block of this allocator",

@@ -91,9 +91,7 @@ TEST_F(space_test, reserve_maps_and_touches_at_once) {
     EXPECT_EQ(tested.used_bytes(), 0u);
     const std::size_t mapped = platform::mapped_bytes();
     const std::uint64_t calls = fake::kernel_calls();
-    for (std::size_t had = 0; had < rounded; had += unit_bytes) {
-      ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
-    }
+    for (std::size_t had = 0; had < rounded; had += unit_bytes) ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
     EXPECT_EQ(fake::kernel_calls(), calls) << bytes;
     EXPECT_EQ(platform::mapped_bytes(), mapped);
     tested.release_all(0);
@@ -109,9 +107,7 @@ TEST_F(space_test, a_reserve_that_fails_keeps_nothing_after_release) {
     ASSERT_EQ(has_enough, fake::refused_requests() == 0 || fake::prefaulted_bytes() >= 100_MiB) << n;
     tested.release_all(0);
     ASSERT_EQ(fake::mappings(), before) << n;
-    if (fake::refused_requests() == 0) {
-      break;
-    }
+    if (fake::refused_requests() == 0) break;
   }
 }
 
@@ -128,9 +124,7 @@ TEST_F(space_test, a_reserve_that_does_not_fit_touches_nothing) {
 TEST_F(space_test, release_all_keeps_what_it_is_told_to_keep) {
   configure_small();
   for (const std::size_t kept_bytes : {std::size_t{0}, 4_MiB, 9_MiB}) {
-    for (int round = 0; round < 200; ++round) {
-      ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
-    }
+    for (int round = 0; round < 200; ++round) ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
     ASSERT_NE(tested.allocate_large(80_MiB, unit_bytes, owner), nullptr);
     tested.release_all(kept_bytes);
     EXPECT_EQ(tested.used_bytes(), 0u);
@@ -148,15 +142,11 @@ TEST_F(space_test, release_all_keeps_the_reserve) {
   configure_small();
   ASSERT_TRUE(tested.reserve(10_MiB));
   const auto reserved = fake::mappings();
-  for (int round = 0; round < 500; ++round) {
-    ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
-  }
+  for (int round = 0; round < 500; ++round) ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
   EXPECT_NE(fake::mappings(), reserved);
   tested.release_all(10_MiB);
   const auto mappings = fake::mappings();
-  for (const fake::mapping& mapping : reserved) {
-    EXPECT_NE(std::ranges::find(mappings, mapping), mappings.end());
-  }
+  for (const fake::mapping& mapping : reserved) EXPECT_NE(std::ranges::find(mappings, mapping), mappings.end());
   tested.release_all(0);
   EXPECT_EQ(fake::mappings(), before);
 }
@@ -232,9 +222,7 @@ TEST_F(space_test, random_operations_never_overlap) {
     std::map<char*, slab*> live;
     std::size_t used_bytes = 0;
     const auto add = [&](slab* added) {
-      if (added == nullptr) {
-        return;
-      }
+      if (added == nullptr) return;
       const auto [position, is_new] = live.emplace(added->start, added);
       ASSERT_TRUE(is_new);
       char* const end = added->start + added->units * unit_bytes;
@@ -280,9 +268,7 @@ TEST_F(space_test, random_operations_never_overlap) {
       ASSERT_EQ(tested.used_bytes(), used_bytes);
       ASSERT_TRUE(round % 10 != 0 || tested.is_valid());
     }
-    for (const auto& [start, run] : live) {
-      tested.deallocate(run);
-    }
+    for (const auto& [start, run] : live) tested.deallocate(run);
     ASSERT_EQ(tested.used_bytes(), 0u);
     ASSERT_TRUE(tested.is_valid());
     tested.release_all(0);
@@ -301,9 +287,7 @@ TEST_F(space_test, leaves_nothing_whichever_request_fails) {
       fake::fail_request(n);
       static_cast<void>(tested.reserve(1_MiB));
       std::vector<slab*> runs;
-      for (size_class index = 0; index < class_count; index += 9) {
-        runs.push_back(tested.allocate_slab(index, owner));
-      }
+      for (size_class index = 0; index < class_count; index += 9) runs.push_back(tested.allocate_slab(index, owner));
       for (const std::size_t bytes : {300_KiB, 5_MiB, 40_MiB, 90_MiB}) {
         runs.push_back(tested.allocate_large(bytes, 1_MiB, owner));
       }
@@ -319,9 +303,7 @@ TEST_F(space_test, leaves_nothing_whichever_request_fails) {
         ASSERT_TRUE(tested.is_valid()) << n;
       }
       for (slab* run : runs) {
-        if (run != nullptr) {
-          tested.deallocate(run);
-        }
+        if (run != nullptr) tested.deallocate(run);
       }
       ASSERT_EQ(tested.used_bytes(), 0u) << n;
       ASSERT_TRUE(tested.is_valid()) << n;
@@ -329,9 +311,7 @@ TEST_F(space_test, leaves_nothing_whichever_request_fails) {
       ASSERT_EQ(fake::mappings(), before) << n;
     }
     EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1) << "records were lost when request " << n << " failed";
-    if (fake::refused_requests() == 0) {
-      break;
-    }
+    if (fake::refused_requests() == 0) break;
   }
 }
 

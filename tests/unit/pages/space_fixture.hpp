@@ -27,9 +27,7 @@ inline constexpr std::uintptr_t owner = 0x10000;
 
 inline bool is_zero(const char* start, std::size_t bytes) {
   for (std::size_t index = 0; index < bytes; ++index) {
-    if (start[index] != 0) {
-      return false;
-    }
+    if (start[index] != 0) return false;
   }
   return true;
 }

@@ -74,13 +74,9 @@ TEST_F(purge_test, what_is_used_again_stays) {
 
 TEST_F(purge_test, a_segment_without_use_goes_back_with_its_address_space) {
   std::vector<slab*> blocks;
-  for (int round = 0; round < 3; ++round) {
-    blocks.push_back(make(30_MiB));
-  }
+  for (int round = 0; round < 3; ++round) blocks.push_back(make(30_MiB));
   const std::size_t mapped = fake::mappings().size();
-  for (slab* const block : blocks) {
-    tested.deallocate(block);
-  }
+  for (slab* const block : blocks) tested.deallocate(block);
   purged_after(2 * delay_ms);
   EXPECT_EQ(fake::mappings().size(), mapped - 1) << "the other segment is in use";
   tested.deallocate(keeper);
@@ -133,9 +129,7 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
 // After a program has freed its memory there may be no further visit.
 TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
   std::vector<slab*> runs;
-  for (int round = 0; round < 30; ++round) {
-    runs.push_back(make(10_MiB));
-  }
+  for (int round = 0; round < 30; ++round) runs.push_back(make(10_MiB));
   const std::size_t start = platform::purged().bytes;
   while (!runs.empty()) {
     const std::size_t before_this = platform::purged().bytes;
@@ -152,19 +146,13 @@ TEST_F(purge_test, what_is_needed_again_at_once_is_kept_the_next_time) {
   const auto wave = [this] {
     const std::size_t start = platform::purged().bytes;
     std::vector<slab*> runs;
-    for (int round = 0; round < 10; ++round) {
-      runs.push_back(make(10_MiB));
-    }
-    for (slab* run : runs) {
-      tested.deallocate(run);
-    }
+    for (int round = 0; round < 10; ++round) runs.push_back(make(10_MiB));
+    for (slab* run : runs) tested.deallocate(run);
     return platform::purged().bytes - start;
   };
   EXPECT_GT(wave(), 50_MiB);
   std::size_t last = 100_MiB;
-  for (int round = 0; round < 4; ++round) {
-    last = wave();
-  }
+  for (int round = 0; round < 4; ++round) last = wave();
   EXPECT_EQ(last, 0u);
 }
 
@@ -298,15 +286,9 @@ TEST_F(purge_test, locked_memory_costs_few_calls_at_growing_intervals) {
   const auto work = [&](int seconds) {
     const auto calls = platform::system_calls().madvise;
     for (int round = 0; round < 4 * seconds; ++round) {
-      for (slab*& block : blocks) {
-        block = make(64_KiB);
-      }
-      for (std::size_t position = 0; position < std::size(blocks); position += 2) {
-        tested.deallocate(blocks[position]);
-      }
-      for (std::size_t position = 1; position < std::size(blocks); position += 2) {
-        tested.deallocate(blocks[position]);
-      }
+      for (slab*& block : blocks) block = make(64_KiB);
+      for (std::size_t position = 0; position < std::size(blocks); position += 2) tested.deallocate(blocks[position]);
+      for (std::size_t position = 1; position < std::size(blocks); position += 2) tested.deallocate(blocks[position]);
       purged_after(delay_ms / 2);
     }
     return platform::system_calls().madvise - calls;

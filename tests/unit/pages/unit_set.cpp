@@ -15,21 +15,15 @@ struct naive_set {
   std::array<bool, max_units> members{};
 
   void assign(std::size_t first, std::size_t count, bool is_member) {
-    for (std::size_t unit = first; unit < first + count; ++unit) {
-      members[unit] = is_member;
-    }
+    for (std::size_t unit = first; unit < first + count; ++unit) members[unit] = is_member;
   }
   std::size_t count(std::size_t first, std::size_t count) const {
     std::size_t included = 0;
-    for (std::size_t unit = first; unit < first + count; ++unit) {
-      included += members[unit] ? 1 : 0;
-    }
+    for (std::size_t unit = first; unit < first + count; ++unit) included += members[unit] ? 1 : 0;
     return included;
   }
   std::size_t next(std::size_t first, bool is_member) const {
-    while (first < max_units && members[first] != is_member) {
-      ++first;
-    }
+    while (first < max_units && members[first] != is_member) ++first;
     return first < max_units ? first : max_units;
   }
 };
@@ -119,9 +113,7 @@ TEST(unit_set, random_runs_agree_with_the_naive_set) {
         break;
       default:
         set |= second;
-        for (std::size_t unit = 0; unit < max_units; ++unit) {
-          naive.members[unit] |= naive_other.members[unit];
-        }
+        for (std::size_t unit = 0; unit < max_units; ++unit) naive.members[unit] |= naive_other.members[unit];
         second.clear();
         naive_other = {};
         break;

@@ -42,13 +42,9 @@ bool is_accessible(const void* start) {
 
 bool is_resident(const void* start, std::size_t bytes) {
   std::vector<unsigned char> resident(bytes / page);
-  if (mincore(const_cast<void*>(start), bytes, resident.data()) != 0) {
-    return false;
-  }
+  if (mincore(const_cast<void*>(start), bytes, resident.data()) != 0) return false;
   for (const unsigned char page_state : resident) {
-    if ((page_state & 1) == 0) {
-      return false;
-    }
+    if ((page_state & 1) == 0) return false;
   }
   return true;
 }
@@ -81,9 +77,7 @@ TEST(CONTRACT, many_mappings_take_half_of_those_that_the_kernel_allows) {
     std::memset(start, 1, 1);
   }
   EXPECT_LT(kernel_mappings(), before + half + 1000);
-  for (std::size_t index = 0; index < mappings.size(); index += 2) {
-    platform::unmap(mappings[index], page);
-  }
+  for (std::size_t index = 0; index < mappings.size(); index += 2) platform::unmap(mappings[index], page);
   for (std::size_t index = 1; index < mappings.size(); index += 2) {
     EXPECT_EQ(*static_cast<char*>(mappings[index]), 1);
     platform::unmap(mappings[index], page);
@@ -444,9 +438,7 @@ void end_wait(Wait wait) {
   std::atomic<std::uint32_t> word{0};
   const auto* const plain = reinterpret_cast<const std::uint32_t*>(&word);
   std::thread sleeper([&] {
-    while (word.load() == 0) {
-      wait(plain);
-    }
+    while (word.load() == 0) wait(plain);
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   word = 1;

@@ -30,9 +30,7 @@ TEST_F(fake_platform, fails_the_request_that_it_is_told_to_fail) {
     for (std::uint64_t request = 1; request <= 8; ++request) {
       void* const start = map(page, page);
       EXPECT_EQ(start == nullptr, request == n) << n;
-      if (start != nullptr) {
-        unmap(start, page);
-      }
+      if (start != nullptr) unmap(start, page);
     }
     EXPECT_EQ(fake::page_requests(), 8u);
     EXPECT_EQ(fake::refused_requests(), 1u);

@@ -14,9 +14,7 @@ class other_thread {
  public:
   other_thread()
       : thread_([this] {
-          while (!is_over_) {
-            std::this_thread::yield();
-          }
+          while (!is_over_) std::this_thread::yield();
         }) {}
   ~other_thread() {
     is_over_ = true;

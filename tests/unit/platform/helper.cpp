@@ -23,9 +23,7 @@ std::atomic<std::uint32_t> released{0};
 const std::uint32_t* word() noexcept { return reinterpret_cast<const std::uint32_t*>(&released); }
 
 void wait_until_released() noexcept {
-  while (released.load() == 0) {
-    platform::wait(word(), 0);
-  }
+  while (released.load() == 0) platform::wait(word(), 0);
 }
 
 class helper : public testing::Test {
@@ -82,9 +80,7 @@ TEST_F(helper, begins_with_fresh_thread_local_variables_also_in_a_child) {
   ASSERT_TRUE(platform::wait_for_helper_end(hang_ms));
   released = 0;
   ASSERT_TRUE(platform::start_helper(note_errno));
-  while (first_errno == -1) {
-    platform::sleep_ms(1);
-  }
+  while (first_errno == -1) platform::sleep_ms(1);
   EXPECT_EQ(first_errno, 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -92,12 +88,8 @@ TEST_F(helper, begins_with_fresh_thread_local_variables_also_in_a_child) {
     alarm(hang_ms / 1000);
     platform::forget_helper();
     first_errno = -1;
-    if (!platform::start_helper(note_errno)) {
-      _exit(2);
-    }
-    while (first_errno == -1) {
-      platform::sleep_ms(1);
-    }
+    if (!platform::start_helper(note_errno)) _exit(2);
+    while (first_errno == -1) platform::sleep_ms(1);
     _exit(first_errno == 0 ? 0 : 1);
   }
   int status = -1;

@@ -93,9 +93,7 @@ TEST(mutex, guards_what_threads_change) {
       }
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(count, 80'000u);
 }
 

@@ -185,17 +185,13 @@ TEST(arena, reset_keeps_the_chunks) {
   arena request({.upstream = &up});
   std::size_t calls = 0;
   for (int round = 0; round < 50; ++round) {
-    for (std::size_t block = 0; block < 400; ++block) {
-      std::memset(request.allocate(block), 1, block);
-    }
+    for (std::size_t block = 0; block < 400; ++block) std::memset(request.allocate(block), 1, block);
     static_cast<void>(request.allocate(60'000));
     EXPECT_TRUE(request.is_valid());
     request.reset();
     EXPECT_TRUE(request.is_valid());
     EXPECT_EQ(request.statistics().used_bytes, 0u);
-    if (round == 10) {
-      calls = up.requests();
-    }
+    if (round == 10) calls = up.requests();
   }
   EXPECT_EQ(up.requests(), calls) << "a steady load goes on asking upstream";
   EXPECT_EQ(request.statistics().upstream_calls, calls);
@@ -205,9 +201,7 @@ TEST(arena, small_chunks_become_one) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 256});
   const auto load = [&] {
-    for (int block = 0; block < 8; ++block) {
-      std::memset(request.allocate(300), 1, 300);
-    }
+    for (int block = 0; block < 8; ++block) std::memset(request.allocate(300), 1, 300);
   };
   load();
   const auto first = request.statistics();
@@ -256,9 +250,7 @@ TEST(arena, release_gives_everything_back) {
   support::upstream up;
   arena request({.upstream = &up});
   for (int round = 0; round < 3; ++round) {
-    for (int block = 0; block < 1000; ++block) {
-      static_cast<void>(request.allocate(100));
-    }
+    for (int block = 0; block < 1000; ++block) static_cast<void>(request.allocate(100));
     EXPECT_GT(up.blocks(), 1u);
     request.release();
     EXPECT_EQ(up.blocks(), 0u);
@@ -271,9 +263,7 @@ TEST(arena, limit_holds_to_the_byte) {
   support::upstream up;
   arena request({.name = "request", .upstream = &up, .first_chunk = 4096, .limit = 10'000});
   std::size_t allocations = 0;
-  while (request.try_allocate(16) != nullptr) {
-    ++allocations;
-  }
+  while (request.try_allocate(16) != nullptr) ++allocations;
   EXPECT_LE(up.bytes(), 10'000u);
   EXPECT_GT(up.bytes(), 10'000u - 128u);
   if (gap == 0) {
@@ -287,9 +277,7 @@ TEST(arena, limit_holds_to_the_byte) {
 TEST(arena, kept_chunks_make_way_at_the_limit) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 4096, .limit = 20'000});
-  for (int block = 0; block < 100; ++block) {
-    static_cast<void>(request.allocate(100));
-  }
+  for (int block = 0; block < 100; ++block) static_cast<void>(request.allocate(100));
   request.reset();
   EXPECT_NE(request.try_allocate(15'000), nullptr);
   EXPECT_LE(up.bytes(), 20'000u);
@@ -361,12 +349,8 @@ TEST(arena, reallocate_moves_only_when_it_must) {
   for (std::size_t now = 100; now < 50'000; now += 100) {
     char* const moved = static_cast<char*>(request.reallocate(block, bytes, now, 1));
     moves += moved != block ? 1 : 0;
-    for (std::size_t index = 0; index < bytes; ++index) {
-      ASSERT_EQ(moved[index], static_cast<char>(index));
-    }
-    for (std::size_t index = bytes; index < now; ++index) {
-      moved[index] = static_cast<char>(index);
-    }
+    for (std::size_t index = 0; index < bytes; ++index) ASSERT_EQ(moved[index], static_cast<char>(index));
+    for (std::size_t index = bytes; index < now; ++index) moved[index] = static_cast<char>(index);
     block = moved, bytes = now;
   }
   EXPECT_LE(moves, TARN_SMALL ? 500 : 6);
@@ -392,13 +376,9 @@ TEST(arena, is_a_memory_resource) {
 TEST(arena, serves_containers_by_its_allocator) {
   arena request;
   std::vector<int, tarn::arena_allocator<int>> numbers(request);
-  for (int number = 0; number < 1000; ++number) {
-    numbers.push_back(number);
-  }
+  for (int number = 0; number < 1000; ++number) numbers.push_back(number);
   std::map<int, int, std::less<>, tarn::arena_allocator<std::pair<const int, int>>> squares(request);
-  for (int number : numbers) {
-    squares[number] = number * number;
-  }
+  for (int number : numbers) squares[number] = number * number;
   EXPECT_EQ(squares[31], 961);
   arena second_arena;
   EXPECT_EQ(tarn::arena_allocator<int>(request), tarn::arena_allocator<int>(request));

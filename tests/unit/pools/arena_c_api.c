@@ -48,9 +48,7 @@ const char* scene_arena_marks(void) {
     EXPECT(tarn_arena_malloc(arena, 1000) != NULL);
     const tarn_arena_mark inner = tarn_arena_set_mark(arena);
     EXPECT(tarn_arena_malloc(arena, 10000) != NULL);
-    if (round % 2 == 0) {
-      tarn_arena_rewind(arena, inner);
-    }
+    if (round % 2 == 0) tarn_arena_rewind(arena, inner);
     tarn_arena_rewind(arena, outer);
   }
   EXPECT(tarn_arena_get_statistics(arena).used_bytes <= used_bytes + 8);

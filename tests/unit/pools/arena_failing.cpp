@@ -44,18 +44,14 @@ int scene(arena& request) {
     });
     attempt([&] {
       std::pmr::string text(&request);
-      for (int piece = 0; piece < 500; ++piece) {
-        text += "some text";
-      }
+      for (int piece = 0; piece < 500; ++piece) text += "some text";
     });
   });
   EXPECT_EQ(instance_counter::alive, 0);
   attempt([&] { request.create<instance_counter>(); });
   attempt([&] {
     tarn::arena_string text(request);
-    for (int piece = 0; piece < 2000; ++piece) {
-      text += "some text";
-    }
+    for (int piece = 0; piece < 2000; ++piece) text += "some text";
     EXPECT_EQ(text.size(), 18'000u);
   });
   attempt([&] {
@@ -85,9 +81,7 @@ void each_n(void (support::upstream::*fail)(std::size_t)) {
     ASSERT_EQ(scene(request), 0) << n;
     request.release();
     ASSERT_EQ(up.blocks(), 0u) << n;
-    if (!has_failed) {
-      break;
-    }
+    if (!has_failed) break;
     ++hit;
   }
   EXPECT_GT(hit, 8);

@@ -38,9 +38,7 @@ TEST(arena_objects, destructors_run_newest_first) {
   std::vector<int> log;
   {
     arena request;
-    for (int number = 1; number <= 4; ++number) {
-      EXPECT_EQ(request.create<noisy>(log, number)->id, number);
-    }
+    for (int number = 1; number <= 4; ++number) EXPECT_EQ(request.create<noisy>(log, number)->id, number);
     EXPECT_TRUE(log.empty());
     request.reset();
     EXPECT_EQ(log, (std::vector{4, 3, 2, 1}));
@@ -179,9 +177,7 @@ TEST(arena_objects, an_object_may_create_others) {
     std::vector<int>& log;
     int depth;
     tree(arena& owner, std::vector<int>& log_, int depth_) : log(log_), depth(depth_) {
-      if (depth > 0) {
-        owner.create<tree>(owner, log, depth - 1);
-      }
+      if (depth > 0) owner.create<tree>(owner, log, depth - 1);
     }
     ~tree() { log.push_back(depth); }
   };

@@ -102,9 +102,7 @@ class sequence {
       for (std::size_t index = 0; index < last.bytes; ++index) {
         ASSERT_EQ(last.start[index], last.fill) << "byte " << index << " of " << last.bytes;
       }
-      if (last.bytes != 0) {
-        live_.erase(last.start);
-      }
+      if (last.bytes != 0) live_.erase(last.start);
     }
   }
 

@@ -84,9 +84,7 @@ TEST(arena_string, less_than_twice_is_enough_at_the_limit) {
   arena_string page(request);
   EXPECT_THROW(
       {
-        for (;;) {
-          page += "sixteen bytes...";
-        }
+        for (;;) page += "sixteen bytes...";
       },
       std::bad_alloc);
   EXPECT_GT(page.size(), 3500u);

@@ -26,9 +26,7 @@ std::vector<void*> allocate_many(fixed_pool& pool, std::size_t count) {
 }
 
 void give(fixed_pool& pool, const std::vector<void*>& blocks) {
-  for (void* const block : blocks) {
-    pool.deallocate(block);
-  }
+  for (void* const block : blocks) pool.deallocate(block);
 }
 
 TEST(fixed_pool, takes_no_memory_before_the_first_block) {
@@ -200,9 +198,7 @@ TEST(fixed_pool, a_request_that_fails_loses_nothing) {
     fixed_pool blocks(64, 16, {.upstream = &memory, .first_chunk = 4});
     std::vector<void*> allocated;
     for (int index = 0; index < 300; ++index) {
-      if (void* const block = blocks.try_allocate()) {
-        allocated.push_back(block);
-      }
+      if (void* const block = blocks.try_allocate()) allocated.push_back(block);
       ASSERT_TRUE(blocks.is_valid());
     }
     EXPECT_EQ(blocks.statistics().in_use, allocated.size());

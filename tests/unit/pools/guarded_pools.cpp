@@ -38,16 +38,12 @@ TYPED_TEST(guarded_pools, blocks_are_aligned_and_apart) {
     const auto next = places.insert(block).first;
     EXPECT_TRUE(next == places.begin() || *std::prev(next) + sizeof(wide) < *next) << "a fence between";
   }
-  for (char* const block : places) {
-    this->pool.deallocate(block);
-  }
+  for (char* const block : places) this->pool.deallocate(block);
 }
 
 TYPED_TEST(guarded_pools, the_limit_holds) {
   std::vector<void*> allocated;
-  for (int round = 0; round < 100; ++round) {
-    allocated.push_back(this->pool.allocate());
-  }
+  for (int round = 0; round < 100; ++round) allocated.push_back(this->pool.allocate());
   EXPECT_EQ(this->pool.try_allocate(), nullptr);
   try {
     static_cast<void>(this->pool.allocate());
@@ -58,9 +54,7 @@ TYPED_TEST(guarded_pools, the_limit_holds) {
   }
   this->pool.deallocate(allocated.back());
   allocated.back() = this->pool.allocate();
-  for (void* const block : allocated) {
-    this->pool.deallocate(block);
-  }
+  for (void* const block : allocated) this->pool.deallocate(block);
   this->pool.reserve(100);
   EXPECT_THROW(this->pool.reserve(101), std::bad_alloc);
 }
@@ -87,9 +81,7 @@ TYPED_TEST(guarded_pools, other_threads_use_them) {
     first.join();  // one thread at a time
   }
   std::thread(use).join();
-  if (first.joinable()) {
-    first.join();
-  }
+  if (first.joinable()) first.join();
 }
 
 TEST(guarded_pool, counts_and_visits_what_lives) {
@@ -100,9 +92,7 @@ TEST(guarded_pool, counts_and_visits_what_lives) {
     live.insert(blocks.allocate());
     others.push_back(blocks.allocate());
   }
-  for (void* const block : others) {
-    blocks.deallocate(block);
-  }
+  for (void* const block : others) blocks.deallocate(block);
   EXPECT_EQ(blocks.statistics().in_use, 300u);
   EXPECT_EQ(blocks.statistics().peak_in_use, 600u);
   std::vector<void*> visited;
@@ -129,12 +119,8 @@ void expect_poisoned_when_free(const tarn::pool_options& options) {
     EXPECT_FALSE(is_poisoned(blocks.back())) << round;
     EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << round;
   }
-  for (char* const block : blocks) {
-    pool.deallocate(block);
-  }
-  for (char* const block : blocks) {
-    EXPECT_TRUE(is_poisoned(block) && is_poisoned(block + sizeof(wide) - 1));
-  }
+  for (char* const block : blocks) pool.deallocate(block);
+  for (char* const block : blocks) EXPECT_TRUE(is_poisoned(block) && is_poisoned(block + sizeof(wide) - 1));
 }
 
 TEST(poisoned_pools_death, a_use_after_free_is_reported_by_the_sanitizer) {

@@ -51,27 +51,21 @@ TEST(lock_free_pool, blocks_are_apart_and_aligned) {
     }
     EXPECT_EQ(places.size(), 1000u);
     EXPECT_EQ(pool.capacity(), 1020u);  // 4 + 8 + … + 512
-    for (wide* const object : objects) {
-      pool.destroy(object);
-    }
+    for (wide* const object : objects) pool.destroy(object);
   }
 }
 
 TEST(lock_free_pool, limit_is_exact) {
   lock_free_pool<instance_counter> pool({.name = "all", .first_chunk = 4, .limit = 21});
   std::vector<instance_counter*> objects;
-  for (int number = 0; number < 21; ++number) {
-    objects.push_back(pool.create());
-  }
+  for (int number = 0; number < 21; ++number) objects.push_back(pool.create());
   EXPECT_EQ(pool.try_allocate(), nullptr);
   EXPECT_THROW(static_cast<void>(pool.create()), tarn::pool_limit_reached);
   EXPECT_THROW(pool.reserve(22), tarn::pool_limit_reached);
   EXPECT_EQ(pool.capacity(), 21u);
   std::thread([&] { pool.destroy(objects.back()); }).join();
   EXPECT_EQ(pool.create(), objects.back()) << "freed by another thread";
-  for (instance_counter* const object : objects) {
-    pool.destroy(object);
-  }
+  for (instance_counter* const object : objects) pool.destroy(object);
 }
 
 TEST(lock_free_pool, a_request_that_fails_loses_nothing) {
@@ -120,9 +114,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   while (std::chrono::steady_clock::now() < end && wrong == 0) {
     item* next = returned.exchange(nullptr, std::memory_order_acquire);
-    if (next == nullptr) {
-      std::this_thread::yield();
-    }
+    if (next == nullptr) std::this_thread::yield();
     for (int steps = 100; next != nullptr && steps != 0; --steps) {  // without the tag it may have become circular
       item* const current = next;
       next = current->next.load(std::memory_order_relaxed);
@@ -130,9 +122,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
     }
   }
   must_stop = true;
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (std::thread& thread : running) thread.join();
   EXPECT_EQ(wrong, 0);
 }
 
@@ -167,12 +157,8 @@ TEST(lock_free_pool, grows_while_many_ask) {
           }
         });
       }
-      for (std::thread& thread : running) {
-        thread.join();
-      }
-      for (instance_counter* const object : objects) {
-        pool.destroy(object);
-      }
+      for (std::thread& thread : running) thread.join();
+      for (instance_counter* const object : objects) pool.destroy(object);
       EXPECT_LT(pool.capacity(), 1024u);
     }
   }

@@ -82,9 +82,7 @@ TEST(object_cache, keeps_so_many_and_no_more) {
     tarn::object_cache<counted_object> cache;
     {
       std::vector<tarn::object_cache<counted_object>::handle> handles;
-      for (int number = 0; number < 40; ++number) {
-        handles.push_back(cache.take());
-      }
+      for (int number = 0; number < 40; ++number) handles.push_back(cache.take());
       EXPECT_EQ(counted_object::alive, 40);
     }
     EXPECT_EQ(counted_object::alive, 16);

@@ -20,9 +20,7 @@ namespace {
 
 struct instance_counter {
   explicit instance_counter(int value_ = 0) : value(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
+    if (value < 0) throw std::invalid_argument("negative");
     ++alive;
   }
   ~instance_counter() { --alive; }
@@ -76,12 +74,8 @@ TEST(pool, unique_pointers_give_back) {
 TEST(pool, destroys_what_lives_when_asked) {
   tarn::pool<instance_counter> pool;
   std::vector<instance_counter*> objects;
-  for (int value = 0; value < 1000; ++value) {
-    objects.push_back(pool.create(value));
-  }
-  for (std::size_t index = 0; index < objects.size(); index += 3) {
-    pool.destroy(objects[index]);
-  }
+  for (int value = 0; value < 1000; ++value) objects.push_back(pool.create(value));
+  for (std::size_t index = 0; index < objects.size(); index += 3) pool.destroy(objects[index]);
   EXPECT_EQ(instance_counter::alive, 666);
   pool.destroy_all();
   EXPECT_EQ(instance_counter::alive, 0);
@@ -92,12 +86,8 @@ TEST(pool, destroys_what_lives_when_asked) {
 TEST(pool, visits_each_live_object) {
   tarn::pool<int> pool;
   std::vector<int*> objects;
-  for (int number = 0; number < 1000; ++number) {
-    objects.push_back(pool.create(number));
-  }
-  for (std::size_t index = 0; index < objects.size(); index += 2) {
-    pool.destroy(objects[index]);
-  }
+  for (int number = 0; number < 1000; ++number) objects.push_back(pool.create(number));
+  for (std::size_t index = 0; index < objects.size(); index += 2) pool.destroy(objects[index]);
   int count = 0, sum = 0;
   pool.for_each_live([&](const int& object) { ++count, sum += object; });
   EXPECT_EQ(count, 500);
@@ -124,16 +114,12 @@ struct alignas(256) wide {
 
 TEST(pool, honours_the_alignment_of_its_type) {
   tarn::pool<wide> pool;
-  for (int index = 0; index < 50; ++index) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.create()) % 256, 0u);
-  }
+  for (int index = 0; index < 50; ++index) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.create()) % 256, 0u);
 }
 
 TEST(pool, a_small_type_is_no_larger_than_a_pointer) {
   tarn::pool<char> pool({.first_chunk = 100});
-  for (int index = 0; index < 100; ++index) {
-    *pool.create() = 'x';
-  }
+  for (int index = 0; index < 100; ++index) *pool.create() = 'x';
   EXPECT_EQ(pool.statistics().chunks, 1u);
 }
 
@@ -201,9 +187,7 @@ TYPED_TEST(pool_with_lock, serves_many_threads) {
       }
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(is_wrong);
   EXPECT_EQ(shared.statistics().in_use, 0u);
   EXPECT_TRUE(shared.is_valid());
@@ -222,9 +206,7 @@ TEST(spin_mutex, does_not_collapse_when_threads_outnumber_cores) {
       }
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(count, 16'000);
 }
 

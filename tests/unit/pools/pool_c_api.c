@@ -71,9 +71,7 @@ const char* scene_pool_upstream(void) {
   tarn_pool* const pool = tarn_pool_create(32, 0, &options);
   EXPECT(tarn_owner_of(tarn_pool_malloc(pool)) == heap);
   EXPECT(tarn_pool_get_statistics(pool).capacity == 10);
-  for (int index = 0; index < 10; ++index) {
-    EXPECT(tarn_pool_malloc(pool) != NULL);
-  }
+  for (int index = 0; index < 10; ++index) EXPECT(tarn_pool_malloc(pool) != NULL);
   EXPECT(tarn_pool_get_statistics(pool).capacity == 15 && tarn_pool_get_statistics(pool).chunks == 2);
   tarn_pool_destroy(pool);
   tarn_heap_destroy(heap);
@@ -87,9 +85,7 @@ struct handed {
 
 static void* free_all(void* argument) {
   struct handed* const shared = argument;
-  for (int index = 0; index < block_count; ++index) {
-    tarn_shared_pool_free(shared->pool, shared->blocks[index]);
-  }
+  for (int index = 0; index < block_count; ++index) tarn_shared_pool_free(shared->pool, shared->blocks[index]);
   return NULL;
 }
 

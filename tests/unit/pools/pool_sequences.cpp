@@ -75,9 +75,7 @@ void play(unsigned seed, bool is_guarded) {
                                  .is_guarded = is_guarded});
   oracle model;
   std::vector<std::unique_ptr<support::worker>> workers(has_one_thread ? 1 : 3);
-  for (auto& worker : workers) {
-    worker = std::make_unique<support::worker>();
-  }
+  for (auto& worker : workers) worker = std::make_unique<support::worker>();
   for (std::uint64_t step = 0; step < 1200; ++step) {
     const auto chance = random() % 100;
     const bool is_growing = step / 300 % 2 == 0;
@@ -87,9 +85,7 @@ void play(unsigned seed, bool is_guarded) {
       block* new_block = nullptr;
       acting->run([&] { new_block = static_cast<block*>(tested.try_allocate()); });
       memory.fail_request(0);
-      if (new_block != nullptr) {
-        model.took(new_block, step);
-      }
+      if (new_block != nullptr) model.took(new_block, step);
     } else if (chance < 98) {
       if (!model.is_empty()) {
         block* const freed = model.block_at(random());
@@ -99,13 +95,9 @@ void play(unsigned seed, bool is_guarded) {
       acting = std::make_unique<support::worker>();  // ends the thread and starts another
     }
     ASSERT_LE(model.size(), limit);
-    if (testing::Test::HasFatalFailure()) {
-      return;
-    }
+    if (testing::Test::HasFatalFailure()) return;
   }
-  while (!model.is_empty()) {
-    tested.deallocate(model.block_at(random()));
-  }
+  while (!model.is_empty()) tested.deallocate(model.block_at(random()));
   // The whole capacity is available once more.
   workers.clear();
   for (std::uint64_t number = 0; number < limit; ++number) {
@@ -114,20 +106,14 @@ void play(unsigned seed, bool is_guarded) {
     model.took(new_block, number);
   }
   EXPECT_EQ(tested.try_allocate(), nullptr);
-  while (!model.is_empty()) {
-    tested.deallocate(model.block_at(random()));
-  }
+  while (!model.is_empty()) tested.deallocate(model.block_at(random()));
 }
 
 TYPED_TEST(pool_sequences, agree_with_an_oracle) {
-  for (unsigned seed = 1; seed <= 12 && !this->HasFatalFailure(); ++seed) {
-    play<TypeParam>(seed, false);
-  }
+  for (unsigned seed = 1; seed <= 12 && !this->HasFatalFailure(); ++seed) play<TypeParam>(seed, false);
 }
 TYPED_TEST(pool_sequences, agree_with_an_oracle_on_guarded_blocks) {
-  for (unsigned seed = 1; seed <= 3 && !this->HasFatalFailure(); ++seed) {
-    play<TypeParam>(seed, true);
-  }
+  for (unsigned seed = 1; seed <= 3 && !this->HasFatalFailure(); ++seed) play<TypeParam>(seed, true);
 }
 
 }  // namespace

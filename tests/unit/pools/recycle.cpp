@@ -57,9 +57,7 @@ TEST(recycle, steady_use_makes_no_object) {
   EXPECT_EQ(object::constructed, 3);
   {
     std::vector<tarn::recycled<object>> handles;
-    for (int number = 0; number < 50; ++number) {
-      handles.push_back(tarn::recycle<object>());
-    }
+    for (int number = 0; number < 50; ++number) handles.push_back(tarn::recycle<object>());
   }
   EXPECT_EQ(object::alive, 16);
   EXPECT_EQ(tarn::recycler<object>::size(), 16u);
@@ -78,9 +76,7 @@ TEST(recycle, each_thread_has_its_own_and_empties_it) {
       EXPECT_EQ(tarn::recycler<object>::size(), 2u);
     });
   }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(object::alive, 1);
   EXPECT_EQ(object::constructed, 9);
 }
@@ -192,9 +188,7 @@ TEST(recycle, objects_may_hold_recycled_ones) {
     int constructed_before = 0;
     for (int round = 0; round < 10; ++round) {
       tarn::recycle<tree>()->grow(3);  // 15 trees
-      if (round == 0) {
-        constructed_before = counted_in_test<7>::constructed;
-      }
+      if (round == 0) constructed_before = counted_in_test<7>::constructed;
     }
     EXPECT_EQ(counted_in_test<7>::constructed, constructed_before);
     EXPECT_EQ(tarn::recycler<tree>::size(), 15u);
@@ -228,9 +222,7 @@ TEST(recycle, threads_may_pass_handles_around) {
     worker first, second;
     for (int round = 0; round < 50; ++round) {
       first.run([&] {
-        for (int number = 0; number < 20; ++number) {
-          queue.push_back(tarn::recycle<object>());
-        }
+        for (int number = 0; number < 20; ++number) queue.push_back(tarn::recycle<object>());
       });
       second.run([&] { queue.clear(); });
     }

@@ -50,9 +50,7 @@ int scene() {
       auto text = tarn::recycle<std::string>();
       line->append(100, 'x');
       text->append(*line);
-      for (const std::string_view word : tarn::split("some words to be split", ' ')) {
-        line->append(word);
-      }
+      for (const std::string_view word : tarn::split("some words to be split", ' ')) line->append(word);
       EXPECT_EQ(line->size(), 118u);
     } catch (const std::bad_alloc&) {
       ++refused;
@@ -79,9 +77,7 @@ TEST(recycle_failing, survives_whichever_call_fails) {
     }).join();
     // The two caches themselves live until the thread ends.
     EXPECT_LE(left, 2) << n;
-    if (!has_hit) {
-      break;
-    }
+    if (!has_hit) break;
     ++hits;
   }
   EXPECT_GT(hits, 6);

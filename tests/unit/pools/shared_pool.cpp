@@ -45,9 +45,7 @@ TEST(shared_pool, each_pool_has_its_own_blocks) {
   std::vector<std::vector<std::uint64_t*>> blocks(50);
   for (std::uint64_t pool = 0; pool < blocks.size(); ++pool) {
     pools.push_back(std::make_unique<shared_pool<std::uint64_t>>());
-    for (int number = 0; number < 20; ++number) {
-      blocks[pool].push_back(pools[pool]->create(pool));
-    }
+    for (int number = 0; number < 20; ++number) blocks[pool].push_back(pools[pool]->create(pool));
   }
   for (std::uint64_t pool = 0; pool < blocks.size(); ++pool) {
     for (std::uint64_t* const object : blocks[pool]) {
@@ -84,13 +82,9 @@ TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {
       std::vector<instance_counter*> own_objects;
-      for (std::size_t number = 0; number < slots; ++number) {
-        own_objects.push_back(pool.create());
-      }
+      for (std::size_t number = 0; number < slots; ++number) own_objects.push_back(pool.create());
       EXPECT_EQ(pool.try_allocate(), nullptr);
-      for (instance_counter* const object : own_objects) {
-        pool.destroy(object);
-      }
+      for (instance_counter* const object : own_objects) pool.destroy(object);
     }).join();
   }
   EXPECT_EQ(pool.statistics().in_use, 0u);
@@ -128,9 +122,7 @@ TEST(shared_pool, limit_is_exact) {
   EXPECT_EQ(pool.statistics().capacity, 3u);
   pool.destroy(objects.back());
   EXPECT_NE(objects.back() = pool.create(), nullptr);
-  for (instance_counter* const object : objects) {
-    pool.destroy(object);
-  }
+  for (instance_counter* const object : objects) pool.destroy(object);
 }
 
 TEST(shared_pool, a_request_that_fails_loses_nothing) {
@@ -143,12 +135,8 @@ TEST(shared_pool, steady_state_asks_for_nothing) {
   std::size_t requests = 0;
   for (int round = 0; round < 20; ++round) {
     std::vector<instance_counter*> objects;
-    for (int number = 0; number < 2000; ++number) {
-      objects.push_back(pool.create(number));
-    }
-    for (instance_counter* const object : objects) {
-      pool.destroy(object);
-    }
+    for (int number = 0; number < 2000; ++number) objects.push_back(pool.create(number));
+    for (instance_counter* const object : objects) pool.destroy(object);
     EXPECT_TRUE(requests == 0 || memory.requests() == requests);
     requests = memory.requests();
   }
@@ -194,14 +182,10 @@ TEST(shared_pool, blocks_travel_between_threads) {
       }
     });
   }
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (std::thread& thread : running) thread.join();
   EXPECT_FALSE(is_wrong);
   for (box& from_box : boxes) {
-    for (item* const left : from_box.content) {
-      pool.destroy(left);
-    }
+    for (item* const left : from_box.content) pool.destroy(left);
   }
   EXPECT_TRUE(pool.is_valid());
 }
@@ -234,9 +218,7 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
     });
   }
   renewer.join();
-  for (std::thread& thread : users) {
-    thread.join();
-  }
+  for (std::thread& thread : users) thread.join();
 }
 
 #if !defined(__SANITIZE_THREAD__)  // its runtime does not follow a fork with threads
@@ -246,19 +228,13 @@ TEST(shared_pool, works_in_a_forked_child) {
   std::thread second_thread([&] {
     while (!must_stop) {
       std::vector<instance_counter*> objects;
-      for (int number = 0; number < 300; ++number) {
-        objects.push_back(pool.create(number));
-      }
-      for (instance_counter* const object : objects) {
-        pool.destroy(object);
-      }
+      for (int number = 0; number < 300; ++number) objects.push_back(pool.create(number));
+      for (instance_counter* const object : objects) pool.destroy(object);
     }
   });
   for (int round = 0; round < 10; ++round) {
     const support::ending child_ending = support::in_child([&] {
-      for (int number = 0; number < 1000; ++number) {
-        static_cast<void>(pool.create(number));
-      }
+      for (int number = 0; number < 1000; ++number) static_cast<void>(pool.create(number));
       return pool.is_valid() ? 0 : 1;
     });
     EXPECT_EQ(child_ending, support::ending{});

@@ -15,9 +15,7 @@ namespace pool_tests {
 /// Counts the living objects; its constructor throws for a negative value.
 struct instance_counter {
   explicit instance_counter(int value_ = 0) : value(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
+    if (value < 0) throw std::invalid_argument("negative");
     ++alive;
   }
   ~instance_counter() { --alive; }
@@ -42,9 +40,7 @@ void fail_each_request(Check check) {
       }
     }
     EXPECT_GE(objects.size(), 299u);
-    for (instance_counter* const object : objects) {
-      pool.destroy(object);
-    }
+    for (instance_counter* const object : objects) pool.destroy(object);
     check(pool);
     has_failed = memory.refused() != 0;
   }

@@ -40,9 +40,7 @@ TEST(tokens, are_views_into_the_text) {
 TEST(tokens, nest) {
   std::size_t sum = 0;
   for (const std::string_view row : tarn::split("a b;c d e;f", ';')) {
-    for (const std::string_view word : tarn::split_words(row)) {
-      sum += word.size();
-    }
+    for (const std::string_view word : tarn::split_words(row)) sum += word.size();
   }
   EXPECT_EQ(sum, 6u);
 }

@@ -52,9 +52,7 @@ TEST(application, runs_from_the_initialiser_to_the_stop) {
               app.on_initialise([&] { is_initialised = std::this_thread::get_id() == main_thread; });
               app.on_work([&](worker& me) {
                 numbers += 1 << me.number();
-                if (++ready == 3) {
-                  signal_myself(SIGTERM);
-                }
+                if (++ready == 3) signal_myself(SIGTERM);
                 wait_for_the_stop(me);
                 ++stopped;
               });
@@ -72,9 +70,7 @@ TEST(application, names_its_threads) {
               app.on_work([&](worker& me) {
                 char name[16];
                 pthread_getname_np(pthread_self(), name, sizeof name);
-                if (me.number() == 10) {
-                  good = std::string(name) == "a-long-name--10";
-                }
+                if (me.number() == 10) good = std::string(name) == "a-long-name--10";
               });
               return app.run() == 0 && good ? 0 : 100;
             }),
@@ -188,9 +184,7 @@ TEST(application, a_worker_that_throws_stops_the_others) {
   EXPECT_EQ(in_child([] {
               application app(options(2));
               app.on_work([](worker& me) {
-                if (me.number() == 1) {
-                  throw std::runtime_error("broken");
-                }
+                if (me.number() == 1) throw std::runtime_error("broken");
                 wait_for_the_stop(me);
               });
               return app.run();
@@ -205,9 +199,7 @@ TEST(application, a_worker_that_throws_starts_again) {
               application app(settings);
               int runs = 0;
               app.on_work([&](worker&) {
-                if (++runs < 3) {
-                  throw std::runtime_error("run " + std::to_string(runs));
-                }
+                if (++runs < 3) throw std::runtime_error("run " + std::to_string(runs));
               });
               return app.run();
             }),
@@ -226,9 +218,7 @@ TEST(application, names_a_worker_that_ends_its_thread) {
   EXPECT_EQ(in_child([] {
               application app(options(2));
               app.on_work([](worker& me) {
-                if (me.number() == 1) {
-                  pthread_exit(nullptr);
-                }
+                if (me.number() == 1) pthread_exit(nullptr);
                 wait_for_the_stop(me);
               });
               return app.run();
@@ -287,9 +277,7 @@ TEST(application, takes_requests_during_a_reload_for_one_more) {
               app.on_work([&](worker& me) {
                 app.reload();
                 wait_until([&] { return reloads == 1; });
-                for (int count = 0; count < 10; ++count) {
-                  signal_myself(SIGHUP);
-                }
+                for (int count = 0; count < 10; ++count) signal_myself(SIGHUP);
                 is_asked = true;
                 wait_until([&] { return reloads == 2; });
                 app.stop();
@@ -311,9 +299,7 @@ TEST(application, a_reload_that_fails_changes_nothing) {
               app.on_work([&](worker& me) {
                 app.reload();
                 wait_until([&] { return reloads == 1; });
-                if (!me.stopping()) {
-                  app.stop();
-                }
+                if (!me.stopping()) app.stop();
                 wait_for_the_stop(me);
               });
               return app.run();

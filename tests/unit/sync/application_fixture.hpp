@@ -24,15 +24,11 @@ using tarn::worker;
 
 inline void wait_for_the_stop(tarn::worker& me) {
   pollfd stop{me.stop_descriptor(), POLLIN, 0};
-  while (!me.stopping()) {
-    poll(&stop, 1, -1);
-  }
+  while (!me.stopping()) poll(&stop, 1, -1);
 }
 template <class Condition>
 void wait_until(Condition condition) {
-  while (!condition()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 inline support::ending expected_ending(int status, const std::string& lines) {
   std::string error;

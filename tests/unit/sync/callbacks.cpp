@@ -17,9 +17,7 @@ namespace {
 using namespace application_tests;
 
 void hang() {
-  for (;;) {
-    pause();
-  }
+  for (;;) pause();
 }
 // A callback that hangs is left at the deadline. Workers that do not hang must have ended by then, or the message would
 // name them as well: they need some microseconds, and a busy machine must let them run once in the second.

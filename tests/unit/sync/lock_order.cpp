@@ -203,9 +203,7 @@ TEST(lock_order, a_shared_that_is_destroyed_while_a_thread_waits_for_it_is_a_fau
     std::atomic<bool> has_looked{false};
     std::thread waiting(
         [&] { single->with_when([&](int number) { return has_looked = true, number != 0; }, [](int&) {}); });
-    while (!has_looked) {
-      std::this_thread::yield();
-    }
+    while (!has_looked) std::this_thread::yield();
     single->with([](int&) {});  // the thread looks under the lock, and opens it to wait
     delete single;
     _exit(0);
@@ -251,9 +249,7 @@ TEST(lock_order, more_locks_than_are_watched_may_be_held) {
     spinning::handle handle;
   };
   std::deque<box> handles;
-  for (spinning& lock : locks_by_number) {
-    handles.emplace_back(lock);
-  }
+  for (spinning& lock : locks_by_number) handles.emplace_back(lock);
 }
 
 // The lock graph is consistent in a child that a thread forks while other threads take locks.

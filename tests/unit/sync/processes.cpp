@@ -69,9 +69,7 @@ TEST(processes, run_from_the_initialiser_to_the_stop) {
                 const bool is_right =
                     getpid() != parent && *text == "built once" && own_number == static_cast<int>(me.number()) / 3 + 1;
                 counts.numbers += is_right ? 1u << me.number() : 1000;
-                if (++counts.working == 6) {
-                  kill(parent, SIGTERM);
-                }
+                if (++counts.working == 6) kill(parent, SIGTERM);
                 wait_for_the_stop(me);
                 ++counts.stopped;
               });
@@ -93,9 +91,7 @@ TEST(processes, that_have_done_their_work_are_not_replaced) {
 TEST(processes, write_what_they_printed) {
   EXPECT_EQ(in_child([&] {
               int ends[2];
-              if (pipe(ends) != 0 || dup2(ends[1], 1) != 1) {
-                return 99;
-              }
+              if (pipe(ends) != 0 || dup2(ends[1], 1) != 1) return 99;
               std::printf("before ");
               application app(in_processes(1));
               app.on_work([&](worker&) { std::printf("worked "); });
@@ -131,9 +127,7 @@ TEST(processes, start_together_or_not_at_all) {
   EXPECT_EQ(without_ids(in_child([] {
               application app(in_processes(2));
               app.on_process([](unsigned number) {
-                if (number == 1) {
-                  throw std::runtime_error("no database");
-                }
+                if (number == 1) throw std::runtime_error("no database");
               });
               app.on_work([](worker& me) { wait_for_the_stop(me); });
               return app.run();
@@ -191,9 +185,7 @@ TEST(processes, a_worker_that_throws_takes_its_process_along) {
               application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
-                if (counts.births++ == 0) {
-                  throw std::runtime_error("lost");
-                }
+                if (counts.births++ == 0) throw std::runtime_error("lost");
                 kill(parent, SIGTERM);
                 wait_for_the_stop(me);
               });
@@ -210,9 +202,7 @@ TEST(processes, stop_when_the_parent_dies) {
     application app(in_processes(2));
     const pid_t parent = getpid();
     app.on_work([&](worker& me) {
-      if (++counts.working == 2) {
-        kill(parent, SIGKILL);
-      }
+      if (++counts.working == 2) kill(parent, SIGKILL);
       wait_for_the_stop(me);
       if (me.number() == 1) {  // a process forked later must not keep the parent alive for an earlier one
         wait_until([&] { return counts.stopped == 1; });
@@ -244,13 +234,9 @@ TEST(processes, reload_after_the_parent) {
                 }
               });
               app.on_work([&](worker& me) {
-                if (++counts.working == 2) {
-                  kill(parent, SIGHUP);
-                }
+                if (++counts.working == 2) kill(parent, SIGHUP);
                 wait_until([&] { return now(version) == 2; });
-                if (++counts.stopped == 2) {
-                  kill(parent, SIGTERM);
-                }
+                if (++counts.stopped == 2) kill(parent, SIGTERM);
                 wait_for_the_stop(me);
               });
               return app.run() == 0 && counts.reloads == 3 ? 0 : 100;
@@ -264,16 +250,12 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
               application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_reload([&] {
-                if (getpid() != parent) {
-                  _exit(99);
-                }
+                if (getpid() != parent) _exit(99);
                 kill(parent, SIGTERM);
                 throw std::runtime_error("line 3: no number");
               });
               app.on_work([&](worker& me) {
-                if (++counts.working == 2) {
-                  kill(parent, SIGHUP);
-                }
+                if (++counts.working == 2) kill(parent, SIGHUP);
                 wait_for_the_stop(me);
               });
               return app.run();
@@ -314,9 +296,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
                 app.on_work([&](worker& me) {
                   const connection peer;
                   const tarn::watched_socket socket(me, peer.ends[0], tarn::wake::at_deadline);
-                  if (++counts.working == 2) {
-                    kill(0, number);
-                  }
+                  if (++counts.working == 2) kill(0, number);
                   wait_for_the_stop(me);
                   pollfd hurried{peer.ends[0], POLLIN, 0};
                   counts.stopped += poll(&hurried, 1, 200) == 0 ? 1 : 100;  // a second signal would have shut it down
@@ -335,13 +315,9 @@ TEST(processes, a_second_signal_hurries) {
               app.on_work([&](worker& me) {
                 const connection peer;
                 const tarn::watched_socket socket(me, peer.ends[0], tarn::wake::at_deadline);
-                if (++counts.working == 2) {
-                  kill(parent, SIGTERM);
-                }
+                if (++counts.working == 2) kill(parent, SIGTERM);
                 wait_for_the_stop(me);
-                if (++counts.stopped == 2) {
-                  kill(parent, SIGTERM);
-                }
+                if (++counts.stopped == 2) kill(parent, SIGTERM);
                 static_cast<void>(peer.wait());
               });
               return app.run();

@@ -127,9 +127,7 @@ TEST(deep, gives_const_through_const) {
 
 struct config {
   explicit config(int n) : value(n) {
-    if (n < 0) {
-      throw std::invalid_argument("negative");
-    }
+    if (n < 0) throw std::invalid_argument("negative");
     ++alive;
   }
   config(config&& source) noexcept : value(source.value) { ++alive; }

@@ -28,9 +28,7 @@ using tarn::reloadable;
 
 struct instance_counter {
   explicit instance_counter(int value_) : value(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
+    if (value < 0) throw std::invalid_argument("negative");
     ++alive;
   }
   ~instance_counter() {
@@ -121,24 +119,18 @@ TEST(reloadable, each_thread_may_keep_a_version) {
       held_versions.notify_all();
       must_stop.wait(false);
     });
-    for (int now = held_versions; now != reader + 1; now = held_versions) {
-      held_versions.wait(now);
-    }
+    for (int now = held_versions; now != reader + 1; now = held_versions) held_versions.wait(now);
     EXPECT_TRUE(number.try_publish(reader + 1));
   }
   EXPECT_EQ(number.collect(), static_cast<std::size_t>(readers));
   must_stop = true;
   must_stop.notify_all();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(number.collect(), 0u);
   std::vector<tarn::snapshot<instance_counter>> hoard;  // of one thread
   while (hoard.size() < 1000) {
     hoard.push_back(number.snapshot());
-    if (!number.try_publish(1)) {
-      break;
-    }
+    if (!number.try_publish(1)) break;
   }
   EXPECT_LE(hoard.size(), 16u + 2u);
 }
@@ -195,30 +187,22 @@ TEST(reloadable, a_thread_may_hold_any_number_of_snapshots_of_any_number_of_obje
     snapshots.push_back(objects.back()->snapshot());
     snapshots.push_back(objects.back()->snapshot());
   }
-  for (auto& object : objects) {
-    object->publish(100);
-  }
+  for (auto& object : objects) object->publish(100);
   EXPECT_EQ(instance_counter::alive, 100);
   for (std::size_t index = 0; index < snapshots.size(); index += 2) {
     EXPECT_EQ(snapshots[index]->value, static_cast<int>(index / 2));
     EXPECT_EQ(snapshots[index + 1]->value, static_cast<int>(index / 2));
   }
   snapshots.erase(snapshots.begin(), snapshots.begin() + 50);  // the order differs from that of the snapshots
-  for (auto& object : objects) {
-    object->collect();
-  }
+  for (auto& object : objects) object->collect();
   EXPECT_EQ(instance_counter::alive, 75);
   snapshots.clear();
-  for (auto& object : objects) {
-    EXPECT_EQ(object->collect(), 0u);
-  }
+  for (auto& object : objects) EXPECT_EQ(object->collect(), 0u);
 }
 
 std::size_t count_blocks() {
   std::size_t count = 0;
-  for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) {
-    ++count;
-  }
+  for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) ++count;
   return count;
 }
 
@@ -311,9 +295,7 @@ TEST(reloadable, ends_with_a_fault_while_it_is_read) {
 template <class Check>
 int status_of_child(Check check) {
   const pid_t child = fork();
-  if (child == 0) {
-    _exit(check() ? 0 : 1);
-  }
+  if (child == 0) _exit(check() ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   return status;

@@ -80,9 +80,7 @@ TEST(on_change, two_that_publish_in_two_threads_do_not_wait_for_each_other) {
     last = *now;
     if (*now == 1) {
       is_second_inside = true;
-      while (!is_first_inside) {
-        std::this_thread::yield();
-      }
+      while (!is_first_inside) std::this_thread::yield();
       number.publish(4);
       while (!is_first_done) {  // its publish must not wait for this call
         std::this_thread::yield();
@@ -90,9 +88,7 @@ TEST(on_change, two_that_publish_in_two_threads_do_not_wait_for_each_other) {
     }
   });
   writer = std::thread([&] { number.publish(1); });
-  while (!is_second_inside) {
-    std::this_thread::yield();
-  }
+  while (!is_second_inside) std::this_thread::yield();
   number.publish(2);
   writer.join();
   EXPECT_EQ(last, number.with([](int n) { return n; }));
@@ -127,9 +123,7 @@ TEST(on_change, the_newest_version_is_never_left_out) {
       }
     });
   }
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (std::thread& thread : running) thread.join();
   EXPECT_EQ(newest, number.version_number());
   EXPECT_FALSE(has_overlap);
   EXPECT_FALSE(is_older);

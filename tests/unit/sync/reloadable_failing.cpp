@@ -34,9 +34,7 @@ TEST(reloadable_failing, places_run_out) {
   snapshots.push_back(number.snapshot());  // the thread has its slots
   fake::fail_requests_from(1);
   try {
-    for (;;) {
-      snapshots.push_back(number.snapshot());
-    }
+    for (;;) snapshots.push_back(number.snapshot());
   } catch (const std::bad_alloc&) {
   }
   EXPECT_GE(snapshots.size(), tarn::detail::slots_per_thread);

@@ -19,9 +19,7 @@ using tarn::reloadable_map;
 
 struct tenant {
   explicit tenant(int value_) : value(value_), twin(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
+    if (value < 0) throw std::invalid_argument("negative");
     ++alive;
   }
   tenant(const tenant& source) : value(source.value), twin(source.twin) { ++alive; }
@@ -152,9 +150,7 @@ TEST(reloadable_map, nothing_is_torn_or_lost_between_threads) {
       readers.emplace_back([&] {
         while (!is_over) {
           for (int key = 0; key < 4; ++key) {
-            if (const auto now = counters.find(key)) {
-              torn += (*now)->value != (*now)->twin || (*now)->value < 0 ? 1 : 0;
-            }
+            if (const auto now = counters.find(key)) torn += (*now)->value != (*now)->twin || (*now)->value < 0 ? 1 : 0;
           }
           counters.for_each([&](int, const tenant& now) { torn += now.value != now.twin ? 1 : 0; });
         }
@@ -174,9 +170,7 @@ TEST(reloadable_map, nothing_is_torn_or_lost_between_threads) {
           }
           try {
             counters.publish(1 + (round + thread) % 3, round);
-            if (round % 3 == thread) {
-              static_cast<void>(counters.erase(1 + round % 3));
-            }
+            if (round % 3 == thread) static_cast<void>(counters.erase(1 + round % 3));
           } catch (const tarn::publish_refused&) {
             std::this_thread::yield();
           }

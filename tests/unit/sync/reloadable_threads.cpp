@@ -24,9 +24,7 @@ struct whole {
   ~whole() { numbers.fill(-1); }
   bool has_only(long number) const {
     for (const long stored : numbers) {
-      if (stored != number) {
-        return false;
-      }
+      if (stored != number) return false;
     }
     return true;
   }
@@ -44,9 +42,7 @@ struct load {
 
   void read() {
     std::uint64_t last_versions[3] = {};
-    while (!must_stop.load(std::memory_order_relaxed)) {
-      read_each(last_versions);
-    }
+    while (!must_stop.load(std::memory_order_relaxed)) read_each(last_versions);
   }
   void read_each(std::uint64_t (&last_versions)[3]) {
     const auto a = objects[0].snapshot();
@@ -84,12 +80,8 @@ struct load {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     must_stop = true;
-    for (std::thread& thread : running) {
-      thread.join();
-    }
-    for (auto& object : objects) {
-      wrong += object.collect() != 0;
-    }
+    for (std::thread& thread : running) thread.join();
+    for (auto& object : objects) wrong += object.collect() != 0;
     return wrong;
   }
 };
@@ -117,9 +109,7 @@ TEST(reloadable_threads, no_change_of_an_update_is_lost) {
   for (std::size_t writer = 0; writer < writers; ++writer) {
     updaters.emplace_back([&, writer] {
       ++ready;
-      while (ready != writers) {
-        std::this_thread::yield();
-      }
+      while (ready != writers) std::this_thread::yield();
       for (int change = 0; change < changes; ++change) {
         const std::uint64_t version = counts.update([&](std::vector<int>& now) {
           ++now[writer];
@@ -132,9 +122,7 @@ TEST(reloadable_threads, no_change_of_an_update_is_lost) {
       }
     });
   }
-  for (std::thread& thread : updaters) {
-    thread.join();
-  }
+  for (std::thread& thread : updaters) thread.join();
   std::vector<int> expected(writers, changes);
   expected.push_back(writers * changes);
   const auto now = counts.snapshot();

@@ -101,9 +101,7 @@ struct patient_mutex : std::mutex {
   bool try_lock_for(Duration duration) {
     const auto end = std::chrono::steady_clock::now() + duration;
     while (!try_lock()) {
-      if (std::chrono::steady_clock::now() > end) {
-        return false;
-      }
+      if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::yield();
     }
     return true;
@@ -191,9 +189,7 @@ TEST(with_several, many_threads_may_name_them_in_any_order) {
       }
     });
   }
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (std::thread& thread : running) thread.join();
   EXPECT_EQ(a.unsafe_unlocked(), 2500);
   EXPECT_EQ(b.unsafe_unlocked(), 2500);
   EXPECT_EQ(c.unsafe_unlocked(), 2500);

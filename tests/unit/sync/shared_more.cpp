@@ -73,9 +73,7 @@ TYPED_TEST(shared_calls, readers_wait_for_a_condition) {
         },
         [](const int& n) { return n; });
   });
-  while (!has_looked) {
-    std::this_thread::yield();
-  }
+  while (!has_looked) std::this_thread::yield();
   number.with([](int& n) { n = 7; });
   waiter.join();
   EXPECT_EQ(value, 7);
@@ -128,9 +126,7 @@ TYPED_TEST(shared_calls, the_condition_is_looked_at_again_under_the_lock) {
 
 TYPED_TEST(shared_calls, a_range_is_locked_as_one) {
   std::deque<tarn::shared<int, TypeParam>> accounts;
-  for (int account = 0; account < 5; ++account) {
-    accounts.emplace_back(100);
-  }
+  for (int account = 0; account < 5; ++account) accounts.emplace_back(100);
   std::vector<std::thread> running;
   for (int thread = 0; thread < 3; ++thread) {
     running.emplace_back([&, thread] {
@@ -150,16 +146,10 @@ TYPED_TEST(shared_calls, a_range_is_locked_as_one) {
   const auto sum = [](std::span<const int* const> values) {
     return std::accumulate(values.begin(), values.end(), 0, [](int total, const int* value) { return total + *value; });
   };
-  for (int round = 0; round < 100; ++round) {
-    ASSERT_EQ(tarn::with_range(std::as_const(accounts), sum), 500);
-  }
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (int round = 0; round < 100; ++round) ASSERT_EQ(tarn::with_range(std::as_const(accounts), sum), 500);
+  for (std::thread& thread : running) thread.join();
   EXPECT_EQ(tarn::with_range(accounts, [](std::span<int* const> values) { return values.size(); }), 5u);
-  for (auto& account : accounts) {
-    EXPECT_TRUE(account.try_lock()) << "all are released";
-  }
+  for (auto& account : accounts) EXPECT_TRUE(account.try_lock()) << "all are released";
 }
 
 #ifndef __SANITIZE_THREAD__  // that of GCC 12 does not know pthread_mutex_clocklock, which these mutexes call

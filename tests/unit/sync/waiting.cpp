@@ -83,9 +83,7 @@ TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
       }
     });
   }
-  for (std::thread& thread : running) {
-    thread.join();
-  }
+  for (std::thread& thread : running) thread.join();
   EXPECT_EQ(sum, 2L * numbers_each * (numbers_each + 1) / 2);
   EXPECT_TRUE(queue.unsafe_unlocked().empty());
 }
@@ -110,9 +108,7 @@ TEST(waiters, only_those_whose_condition_holds_wake) {
     });
     EXPECT_EQ(*handle, 100);
   });
-  while (looks == 0) {
-    std::this_thread::yield();
-  }
+  while (looks == 0) std::this_thread::yield();
   number.with([](int& n) { n = 1; });
   const int before = looks;
   EXPECT_GE(before, 1);
@@ -145,9 +141,7 @@ TEST(waiters, what_a_condition_throws_reaches_the_one_that_waits) {
                  std::runtime_error);
     EXPECT_EQ(*handle, 1) << "and it holds the lock";
   });
-  while (!is_waiting) {
-    std::this_thread::yield();
-  }
+  while (!is_waiting) std::this_thread::yield();
   number.with([](int& n) { n = 1; });
   waiter.join();
   number.with([](int& n) { EXPECT_EQ(n, 1); });

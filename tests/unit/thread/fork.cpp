@@ -34,9 +34,7 @@ using support::worker;
 void use_everything_once();
 bool handlers_are_on = false;
 void handler() {
-  if (handlers_are_on) {
-    use_everything_once();
-  }
+  if (handlers_are_on) use_everything_once();
 }
 [[gnu::constructor(101)]] void install_first() {
   static_cast<void>(platform::fake::outstanding_bytes());  // its handlers represent the kernel and come first
@@ -44,9 +42,7 @@ void handler() {
 }
 
 void use_everything_once() {
-  for (std::size_t bytes = 16; bytes < 3'000'000; bytes = bytes * 5 / 4) {
-    give(take(bytes));
-  }
+  for (std::size_t bytes = 16; bytes < 3'000'000; bytes = bytes * 5 / 4) give(take(bytes));
   global().deallocate(global().allocate(100));
   tarn::heap object;
   EXPECT_NE(object.allocate(100), nullptr);
@@ -58,9 +54,7 @@ TEST(fork, the_child_goes_on_with_its_heap) {
   EXPECT_EQ(in_child([=] {
               auto* const own_heap = static_cast<heaps::heap*>(detail::local);
               give(block);
-              for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 2) {
-                give(take(bytes));
-              }
+              for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 2) give(take(bytes));
               const bool is_own_heap =
                   own_heap->owner_thread.load() == platform::thread_number() && own_heap == threads::own_heap();
               return is_own_heap && own_heap->is_valid() && heaps::central().is_valid() ? 0 : 1;
@@ -75,16 +69,12 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   std::vector<void*> blocks;
   heaps::heap* other_heap = nullptr;
   second_thread.run([&] {
-    for (int round = 0; round < 500; ++round) {
-      blocks.push_back(take(64));
-    }
+    for (int round = 0; round < 500; ++round) blocks.push_back(take(64));
     blocks.push_back(take(1'000'000));
     other_heap = static_cast<heaps::heap*>(detail::local);
   });
   EXPECT_EQ(in_child([&] {
-              if (other_heap->state.load() != ownership::occupied) {
-                return 1;
-              }
+              if (other_heap->state.load() != ownership::occupied) return 1;
               for (void* block : blocks) {
                 static_cast<char*>(block)[0] = 1;
                 give(block);
@@ -94,23 +84,17 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
               for (int thread = 0; thread < 3; ++thread) {  // nobody adopts it
                 std::thread([&] {
                   for (int round = 0; round < 500; ++round) {
-                    if (heaps::owner_in(detail::key_of(take(64))) == other_heap) {
-                      _exit(2);
-                    }
+                    if (heaps::owner_in(detail::key_of(take(64))) == other_heap) _exit(2);
                   }
                 }).join();
               }
-              if (heaps::registry::count().heaps > heaps_before + 1 || !heaps::central().is_valid()) {
-                return 3;
-              }
+              if (heaps::registry::count().heaps > heaps_before + 1 || !heaps::central().is_valid()) return 3;
               return other_heap->state.load() == ownership::occupied ? 0 : 4;
             }),
             ending{});
   EXPECT_EQ(other_heap->state.load(), ownership::occupied);
   second_thread.run([&] {
-    for (void* block : blocks) {
-      give(block);
-    }
+    for (void* block : blocks) give(block);
   });
 }
 
@@ -120,9 +104,7 @@ TEST(fork, an_idle_heap_can_be_adopted_in_the_child) {
   auto* const idle = heaps::owner_in(detail::key_of(block));
   EXPECT_EQ(
       in_child([&] {
-        if (idle->state.load() != ownership::idle) {
-          return 1;
-        }
+        if (idle->state.load() != ownership::idle) return 1;
         bool is_adopted = false;
         std::thread([&] { is_adopted = (give(take(64)), static_cast<heaps::heap*>(detail::local)) == idle; }).join();
         give(block);
@@ -154,9 +136,7 @@ TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
   std::atomic<bool> is_over{false};
 #if !TARN_ADDRESS_SANITIZER  // see below
   std::thread busy([&] {
-    while (!is_over) {
-      use_everything_once();
-    }
+    while (!is_over) use_everything_once();
   });
 #endif
   handlers_are_on = true;
@@ -180,9 +160,7 @@ TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
 // Fork handlers fork themselves while all locks are held.
 bool must_fork_in_handler = false;
 void fork_in_handler() {
-  if (!std::exchange(must_fork_in_handler, false)) {
-    return;
-  }
+  if (!std::exchange(must_fork_in_handler, false)) return;
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);  // this child continues the outer fork, and is the parent in it
@@ -201,9 +179,7 @@ TEST(fork, a_fork_by_a_handler_of_a_fork_leaves_the_outer_ones_locks_held) {
   const pid_t self = getpid();
   std::atomic<bool> is_over{false};
   std::thread busy([&] {
-    while (!is_over) {
-      use_everything_once();
-    }
+    while (!is_over) use_everything_once();
   });
   for (int round = 0; round < 15; ++round) {
     must_fork_in_handler = true;
@@ -231,9 +207,7 @@ std::atomic<int> purges{0};
 std::atomic<bool> may_purge_end{false};
 void wait_in_purge() {
   ++purges;
-  while (!may_purge_end) {
-    sched_yield();
-  }
+  while (!may_purge_end) sched_yield();
 }
 
 TEST(fork, works_while_another_thread_gives_memory_back) {
@@ -250,15 +224,11 @@ TEST(fork, works_while_another_thread_gives_memory_back) {
       heaps::central().purge(platform::now_ms(), 500);
     }
   });
-  while (purges == 0) {
-    sched_yield();
-  }
+  while (purges == 0) sched_yield();
   EXPECT_EQ(in_child([=] {
               alarm(20);
               platform::fake::call_at_purge(nullptr);
-              if (!heaps::central().is_valid()) {
-                return 1;
-              }
+              if (!heaps::central().is_valid()) return 1;
               const std::uint64_t before = platform::purged().bytes;
               for (int age = 0; age < 3; ++age) {
                 platform::fake::advance_ms(10'000);
@@ -288,9 +258,7 @@ struct stopped_visit {
     if (has_stopped.exchange(true)) {
       return;  // the visitor asks again
     }
-    while (!is_forked && platform::fake::kernel_calls() == before) {
-      sched_yield();
-    }
+    while (!is_forked && platform::fake::kernel_calls() == before) sched_yield();
   }
 };
 
@@ -308,9 +276,7 @@ TEST(fork, waits_until_nobody_visits_a_heap_that_the_child_may_adopt) {
     }
     idle->visit_now();
   });
-  while (!stopped_visit::has_stopped) {
-    sched_yield();
-  }
+  while (!stopped_visit::has_stopped) sched_yield();
   EXPECT_FALSE(is_refused) << "the kernel refuses filters";
   EXPECT_EQ(in_child([&] {
               alarm(20);  // a thread that adopts a visited heap waits for ever
@@ -361,9 +327,7 @@ TEST(fork, works_while_other_threads_allocate) {
   for (int round = 0; round < 20; ++round) {
     EXPECT_EQ(in_child([] {
                 alarm(20);
-                for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 3) {
-                  give(take(bytes));
-                }
+                for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 3) give(take(bytes));
                 global().deallocate(global().allocate(100));
                 {
                   tarn::heap object;
@@ -376,9 +340,7 @@ TEST(fork, works_while_other_threads_allocate) {
               ending{});
   }
   is_over = true;
-  for (std::thread& thread : busy) {
-    thread.join();
-  }
+  for (std::thread& thread : busy) thread.join();
 }
 
 }  // namespace

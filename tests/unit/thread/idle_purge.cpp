@@ -40,12 +40,8 @@ class idle_purge : public testing::Test {
 
   static void allocate_and_free(heap& owner, std::size_t count, std::size_t bytes) {
     std::vector<void*> blocks;
-    for (std::size_t round = 0; round < count; ++round) {
-      blocks.push_back(owner.allocate(bytes));
-    }
-    for (void* block : blocks) {
-      owner.deallocate(block);
-    }
+    for (std::size_t round = 0; round < count; ++round) blocks.push_back(owner.allocate(bytes));
+    for (void* block : blocks) owner.deallocate(block);
   }
 
   std::uint64_t before_ = 0;
@@ -102,29 +98,21 @@ TEST_F(idle_purge, gives_back_what_waits_in_batches_for_an_owner_that_sleeps) {
     std::latch slept(1);
     std::latch finished(1);
     std::thread owner([&] {
-      for (void*& block : blocks) {
-        block = current().allocate(bytes);
-      }
+      for (void*& block : blocks) block = current().allocate(bytes);
       allocated.count_down();
       freed.wait();
-      for (std::size_t number = 0; number < freed_early; ++number) {
-        blocks[number] = current().allocate(bytes);
-      }
+      for (std::size_t number = 0; number < freed_early; ++number) blocks[number] = current().allocate(bytes);
       slept.count_down();
       finished.wait();
     });
     allocated.wait();
-    for (std::size_t number = 0; number < freed_early; ++number) {
-      current().deallocate(blocks[number]);
-    }
+    for (std::size_t number = 0; number < freed_early; ++number) current().deallocate(blocks[number]);
     freed.count_down();
     slept.wait();
     while (fake::run_helper()) {
     }
     const std::uint64_t before = purged();
-    for (void* block : blocks) {
-      current().deallocate(block);
-    }
+    for (void* block : blocks) current().deallocate(block);
     EXPECT_TRUE(fake::run_helper()) << bytes;
     EXPECT_GE(purged() - before, 30_MiB) << bytes;
     finished.count_down();
@@ -149,13 +137,9 @@ struct work {
 // Its heap has free memory all the time, but the arrays of magazines that nobody needs go back.
 TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   std::vector<void*> live_blocks;  // one block of each slab
-  for (int number = 0; number < 128 * 64; ++number) {
-    live_blocks.push_back(current().allocate(1024));
-  }
+  for (int number = 0; number < 128 * 64; ++number) live_blocks.push_back(current().allocate(1024));
   for (std::size_t number = 0; number < live_blocks.size(); ++number) {
-    if (number % 32 != 0) {
-      current().deallocate(std::exchange(live_blocks[number], nullptr));
-    }
+    if (number % 32 != 0) current().deallocate(std::exchange(live_blocks[number], nullptr));
   }
   std::vector<heaps::magazine*> arrays;
   heaps::magazine_stock stock;
@@ -163,9 +147,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
     arrays.push_back(stock.take_any());
     ASSERT_NE(arrays.back(), nullptr);
   }
-  for (heaps::magazine* array : arrays) {
-    heaps::magazine_stock::discard(array);
-  }
+  for (heaps::magazine* array : arrays) heaps::magazine_stock::discard(array);
   ASSERT_TRUE(heaps::arrays.may_purge_later());
   work::owner = threads::own_heap();
   work::sleeps = 0;
@@ -174,9 +156,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   EXPECT_TRUE(fake::run_helper());
   EXPECT_GT(work::sleeps, work::max_sleeps) << "the helper stays while the owner works";
   EXPECT_TRUE(work::are_arrays_gone);
-  for (void* block : live_blocks) {
-    current().deallocate(block);
-  }
+  for (void* block : live_blocks) current().deallocate(block);
 }
 
 TEST_F(idle_purge, ends_where_memory_cannot_be_given_back) {
@@ -220,12 +200,8 @@ struct fork_in_a_purge {
         heap lane;
         lane.deallocate(lane.allocate(5_MiB));
         std::vector<void*> blocks;
-        for (int number = 0; number < 3; ++number) {
-          blocks.push_back(current().allocate(5_MiB));
-        }
-        for (void* block : blocks) {
-          current().deallocate(block);
-        }
+        for (int number = 0; number < 3; ++number) blocks.push_back(current().allocate(5_MiB));
+        for (void* block : blocks) current().deallocate(block);
         is_right = fake::run_helper() && platform::purged().bytes - before >= 15_MiB && lane.is_valid();
       })
           .join();

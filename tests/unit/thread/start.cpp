@@ -31,9 +31,7 @@ namespace fake = platform::fake;
 /// Runs this program again with more in its environment, where it runs only the test `scene`.
 ending run_again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {
   ending result = support::in_child([&] {
-    for (const auto& [name, value] : environment) {
-      setenv(name.c_str(), value.c_str(), 1);
-    }
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     setenv("SCENE", scene.c_str(), 1);
     execl("/proc/self/exe", "test_start", "--gtest_filter=scene.play", "--gtest_brief=1", nullptr);
     return 127;
@@ -64,9 +62,7 @@ bool everything_is_refused() {
 }
 
 int play(std::string_view scene) {
-  if (scene == "refused") {
-    return everything_is_refused() && everything_is_refused() ? 0 : 1;
-  }
+  if (scene == "refused") return everything_is_refused() && everything_is_refused() ? 0 : 1;
   if (scene == "started") {
     void* const block = take(100);
     give(block);
@@ -75,12 +71,8 @@ int play(std::string_view scene) {
   if (scene == "initial") {  // each thread's heap starts with memory that is touched already
     give(take(16));
     const std::uint64_t calls = fake::kernel_calls();
-    if (fake::prefaulted_bytes() != 2_MiB) {
-      return 1;
-    }
-    for (int round = 0; round < 1'000; ++round) {
-      static_cast<void>(take(1'000));
-    }
+    if (fake::prefaulted_bytes() != 2_MiB) return 1;
+    for (int round = 0; round < 1'000; ++round) static_cast<void>(take(1'000));
     return fake::kernel_calls() == calls ? 0 : 2;
   }
   if (scene == "no initial") {
@@ -90,20 +82,14 @@ int play(std::string_view scene) {
     return fake::prefaulted_bytes() == 0 ? 0 : 1;
   }
   if (scene == "increment") {  // a segment is 8 MiB, and the next one again
-    for (int round = 0; round < 20; ++round) {
-      static_cast<void>(take(1_MiB));
-    }
+    for (int round = 0; round < 20; ++round) static_cast<void>(take(1_MiB));
     std::size_t segments = 0;
-    for (const fake::mapping& mapping : fake::mappings()) {
-      segments += mapping.bytes == 8_MiB ? 1 : 0;
-    }
+    for (const fake::mapping& mapping : fake::mappings()) segments += mapping.bytes == 8_MiB ? 1 : 0;
     return segments == 3 ? 0 : 1;
   }
   if (scene == "limit") {
     std::size_t had = 0;
-    while (take(100'000) != nullptr) {
-      had += 100'000;
-    }
+    while (take(100'000) != nullptr) had += 100'000;
     tarn::heap object;
     return had > 3_MiB && had <= 4_MiB && object.try_allocate(1_MiB) == nullptr ? 0 : 1;
   }

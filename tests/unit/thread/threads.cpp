@@ -141,36 +141,24 @@ TEST_F(threads_test, a_free_after_the_owners_end_is_not_lost) {
   {
     worker ending;
     ending.run([&] {
-      for (std::size_t bytes = 16; bytes < 2'000'000; bytes += bytes / 3) {
-        blocks.push_back(take(bytes));
-      }
+      for (std::size_t bytes = 16; bytes < 2'000'000; bytes += bytes / 3) blocks.push_back(take(bytes));
     });
   }
   EXPECT_GT(heaps::central().used_bytes(), 2'000'000u);
-  for (void* block : blocks) {
-    give(block);
-  }
+  for (void* block : blocks) give(block);
 }
 
 TEST_F(threads_test, thousands_of_threads_need_no_more_than_one) {
   const auto life = [] {
     std::vector<void*> blocks;
-    for (std::size_t bytes = 16; bytes < 300'000; bytes *= 2) {
-      blocks.push_back(take(bytes));
-    }
-    for (void* block : blocks) {
-      give(block);
-    }
+    for (std::size_t bytes = 16; bytes < 300'000; bytes *= 2) blocks.push_back(take(bytes));
+    for (void* block : blocks) give(block);
   };
-  for (int thread = 0; thread < 3; ++thread) {
-    std::thread(life).join();
-  }
+  for (int thread = 0; thread < 3; ++thread) std::thread(life).join();
   const auto before = registry::count();
   const std::size_t mapped = platform::mapped_bytes();
   char* const mark = static_cast<char*>(pages::metadata::allocate(1, 1));
-  for (int thread = 0; thread < 500; ++thread) {
-    std::thread(life).join();
-  }
+  for (int thread = 0; thread < 500; ++thread) std::thread(life).join();
   EXPECT_EQ(registry::count().heaps, before.heaps);
   EXPECT_EQ(registry::count().adopted, before.adopted + 500);
   EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
@@ -270,9 +258,7 @@ TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
   for (std::uint64_t n = 1; n <= 6; ++n) {
     fake::fail_request(n);
     second_thread.run([] {
-      for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) {
-        give(take(bytes));
-      }
+      for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) give(take(bytes));
     });
     fake::fail_request(0);
     second_thread.run([] {
@@ -305,15 +291,11 @@ TEST_F(threads_test, many_threads_share_one_heap) {
           own_blocks.erase(own_blocks.begin());
         }
       }
-      for (unsigned char* block : own_blocks) {
-        give(block);
-      }
+      for (unsigned char* block : own_blocks) give(block);
       detail::local = threads::own_heap();
     });
   }
-  for (std::thread& thread : busy_threads) {
-    thread.join();
-  }
+  for (std::thread& thread : busy_threads) thread.join();
   EXPECT_TRUE(threads::process_heap()->is_valid());
 }
 
