@@ -62,14 +62,14 @@ def line(title, values, last):
 
 def inline(rows, by_name):
     """What the forms of the library do; of each kind of row, the slowest of the three forms."""
-    least = {}
+    ratios = {}
     for goal in summary.goals(rows, COLUMNS):
         if goal.text.startswith("inline"):
             kind = goal.text.split(": ")[1].split(",")[0]
-            least[kind] = min(goal.reached, least.get(kind, goal.reached))
+            ratios[kind] = min(goal.reached, ratios.get(kind, goal.reached))
     pair = by_name["pair-64"].results
     ns = sorted({f"{pair[form].value:.1f}" for form in ("pooled", "allocator", "heap")}, key=float)
-    gains = ", ".join(f"{gain:.1f} times as fast for {kind}" for kind, gain in least.items())
+    gains = ", ".join(f"{gain:.1f} times as fast for {kind}" for kind, gain in ratios.items())
     return ["Inline, through `pooled<T>`, `allocator<T>` or a `heap`, a pair of 64 bytes takes "
             f"{' to '.join(ns[::len(ns) - 1] if len(ns) > 1 else ns)} ns.",
             "Compared with the fastest malloc, the slowest of the three forms is:",
@@ -88,8 +88,8 @@ def lines_of_rows(rows, names):
 def lines_of_means(rows):
     """A line for time and one for peak memory: the geometric means over glibc's."""
     row_count = sum(not row.baseline for row in rows)
-    for title, ratio in (("time", lambda mine, other: mine.ratio_to(other)),
-                         ("peak memory", lambda mine, other: mine.peak_over(other))):
+    for title, ratio in (("time", lambda result, other: result.ratio_to(other)),
+                         ("peak memory", lambda result, other: result.peak_over(other))):
         means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
         best = min(means.values())
         cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]

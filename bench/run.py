@@ -73,11 +73,11 @@ def check(columns, is_chosen):
     failures, checksums = 0, {}
     for column in columns:
         for name in filter(is_chosen, measure.rows_of(column)):
-            got = column.run("row", name, 3)[0]["checksum"]
-            expected = checksums.setdefault(name, got)
-            if got != expected:
+            checksum = column.run("row", name, 3)[0]["checksum"]
+            expected = checksums.setdefault(name, checksum)
+            if checksum != expected:
                 failures += 1
-                print(f"bench: {name}: checksum {got} of {column.name} is not {expected}", file=sys.stderr)
+                print(f"bench: {name}: checksum {checksum} of {column.name} is not {expected}", file=sys.stderr)
     print(f"{len(checksums)} rows, {len(columns)} columns ({', '.join(c.name for c in columns)}): "
           f"{failures} checksums differ")
     return 1 if failures or not checksums else 0
@@ -108,11 +108,11 @@ def main():
     columns = chosen_columns(options)
     patterns = options.only or ["*"]
 
-    def wanted(name):
+    def chooses(name):
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
     if options.check:
-        return check(columns, wanted)
+        return check(columns, chooses)
     facts = machine.facts(columns[0])
     if options.steady or options.footprint:
         answer, reports = {"machine": facts}, []
@@ -131,10 +131,10 @@ def main():
     patience = measure.Patience(options.patient)
     if options.pools:
         column_rows = {column: measure.rows_of(column) for column in columns}
-        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and pools.is_wanted(column_rows, row),
+        rows, checksums = measure.measure(columns, lambda row: chooses(row.name) and pools.is_wanted(column_rows, row),
                                           rounds, target_ms, patience)
     else:
-        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms,
+        rows, checksums = measure.measure(columns, lambda row: chooses(row.name) and not row.pools, rounds, target_ms,
                                           patience)
     if not rows:
         raise Failed(f"no row matches {' '.join(patterns)}")
@@ -145,7 +145,7 @@ def main():
     answer = as_json(facts, rounds, rows, checksums)
     if options.pools:
         having = [column for column in columns if "pair-64" in column_rows[column] and not column.preload]
-        instructions = pools.instructions(having, find_nothing(options.build)) if wanted("pair-64") else None
+        instructions = pools.instructions(having, find_nothing(options.build)) if chooses("pair-64") else None
         answer["instructions of a pair"] = instructions
         emit(options, answer, pools.report(rows, columns, facts, rounds, answer["statistic"], instructions))
     else:

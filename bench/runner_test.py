@@ -48,9 +48,9 @@ class Summary(unittest.TestCase):
 
     def test_ratios_are_taken_round_by_round(self):
         slow_at_first = [40.0, 40.0, 10.0, 10.0, 10.0]  # as the machine was, for both
-        mine, other = measure.Samples([44.0, 44.0, 11.0, 44.0, 11.0]), measure.Samples(slow_at_first)
-        self.assertAlmostEqual(mine.ratio_to(other), 1.1)
-        self.assertAlmostEqual(mine.value / other.value, 4.4)
+        own_samples, other = measure.Samples([44.0, 44.0, 11.0, 44.0, 11.0]), measure.Samples(slow_at_first)
+        self.assertAlmostEqual(own_samples.ratio_to(other), 1.1)
+        self.assertAlmostEqual(own_samples.value / other.value, 4.4)
 
     def test_best_other_is_never_tarn_nor_an_inline_form(self):
         results = row("r", glibc=9.0, jemalloc=5.0, tarn=1.0, pooled=0.5)
@@ -150,10 +150,10 @@ class Measure(unittest.TestCase):
 
         def measurements(patience, shares):
             """The measurement that counts; `shares`: others' share during each, and during each look."""
-            now, given = [0.0, 0.0, 0.0], iter(shares)
+            now, busy_shares = [0.0, 0.0, 0.0], iter(shares)
 
             def pass_a_second(_=None):
-                busy = next(given) * processors
+                busy = next(busy_shares) * processors
                 now[:] = now[0] + 1, now[1] + busy + 1, now[2] + 1
                 return now[0]
 

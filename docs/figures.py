@@ -27,8 +27,8 @@ def generate(folder, function):
 def replace_table(document, text, name, table):
     begin, end = f"<!-- by ./dev figures: {name} -->", f"<!-- end of {name} -->"
     before, block, tail = text.partition(begin)
-    _, ended, after = tail.partition(end)
-    if not block or not ended:
+    _, end_mark, after = tail.partition(end)
+    if not block or not end_mark:
         sys.exit(f"{document} has no {begin} … {end}")
     return f"{before}{begin}\n{table}\n{end}{after}"
 

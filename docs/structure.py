@@ -38,9 +38,9 @@ def folders(half):
         files[level] = files.get(level, 0) + 1
         for _, bracket, name in levels.includes(ROOT, path):
             target = levels.target_of(ROOT, bracket, name) if name else None
-            used = levels.level_of(target) if target else None
-            if used and used != level and used.startswith(half + "/"):
-                uses.setdefault(level, set()).add(used)
+            target_level = levels.level_of(target) if target else None
+            if target_level and target_level != level and target_level.startswith(half + "/"):
+                uses.setdefault(level, set()).add(target_level)
     return files, uses
 
 
@@ -48,10 +48,10 @@ def all_uses(level, uses):
     """Every folder that one depends on, also through others."""
     reached, waiting = set(), [level]
     while waiting:
-        for used in uses.get(waiting.pop(), ()):
-            if used not in reached:
-                reached.add(used)
-                waiting.append(used)
+        for target in uses.get(waiting.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
     return reached
 
 
@@ -59,16 +59,16 @@ def rows(files, uses):
     """The folders from the lowest row up: each stands one row above the highest that it uses."""
     row = {}
     for level in sorted(files, key=lambda level: len(all_uses(level, uses))):
-        row[level] = 1 + max((row[used] for used in all_uses(level, uses)), default=-1)
+        row[level] = 1 + max((row[target] for target in all_uses(level, uses)), default=-1)
     return [sorted(level for level in files if row[level] == number) for number in range(max(row.values()) + 1)]
 
 
 def lines(files, uses):
     """Pairs of a folder and one that it uses, without those that follow from others."""
     for level in sorted(files):
-        for used in sorted(uses.get(level, ())):
-            if not any(used in all_uses(other, uses) for other in uses[level] if other != used):
-                yield level, used
+        for target in sorted(uses.get(level, ())):
+            if not any(target in all_uses(other, uses) for other in uses[level] if other != target):
+                yield level, target
 
 
 def draw(half):
@@ -77,22 +77,22 @@ def draw(half):
     columns = max(map(len, ordered))
     width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X
     height = 2 * MARGIN + len(ordered) * HEIGHT + (len(ordered) - 1) * GAP_Y
-    place = {}
+    position = {}
     for number, row in enumerate(ordered):
         left = (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
         for column, level in enumerate(row):
-            place[level] = (left + column * (WIDTH + GAP_X), height - MARGIN - HEIGHT - number * (HEIGHT + GAP_Y))
+            position[level] = (left + column * (WIDTH + GAP_X), height - MARGIN - HEIGHT - number * (HEIGHT + GAP_Y))
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
              f'height="{height}" '
              f'role="img" aria-label="The folders of {half}/ by level">', STYLE]
-    for level, used in lines(files, uses):
-        (x, y), (to_x, to_y) = place[level], place[used]
+    for level, target in lines(files, uses):
+        (x, y), (to_x, to_y) = position[level], position[target]
         x, to_x, y = x + WIDTH / 2, to_x + WIDTH / 2, y + HEIGHT
         # A line over several rows bends around the boxes between.
         bend = 0 if to_y - y <= GAP_Y else (WIDTH / 2 + GAP_X) * (1 if to_x >= width / 2 else -1)
         middle = (y + to_y) / 2
         parts.append(f'<path d="M{x:g} {y:g} C{x + bend:g} {middle:g} {to_x + bend:g} {middle:g} {to_x:g} {to_y:g}"/>')
-    for level, (x, y) in sorted(place.items()):
+    for level, (x, y) in sorted(position.items()):
         count = files[level]
         parts.append(f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6"/>'
                      f'<text x="{x + WIDTH / 2:g}" y="{y + 17:g}">{level.split("/", 1)[1]}</text>'

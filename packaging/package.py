@@ -127,9 +127,9 @@ def debian_licence(package, documents=pathlib.Path("/usr/share/doc")):
     """The licence of a Debian package as SPDX has it, and the text of its file where SPDX has no name for it."""
     text = (documents / package / "copyright").read_text(encoding="utf-8")
     stated = re.search(r"^Files: \*\n(?:[^\n]+\n)*?License: *([^\n]+)", text, re.MULTILINE)
-    words = [SPDX_WORDS.get(word) for word in stated[1].split()] if stated else [None]
-    if None not in words:
-        return " ".join(words), None
+    licence_names = [SPDX_WORDS.get(word) for word in stated[1].split()] if stated else [None]
+    if None not in licence_names:
+        return " ".join(licence_names), None
     return "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]", "-", package), text
 
 

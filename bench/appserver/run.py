@@ -87,7 +87,7 @@ def median(results, key):
 
 
 def ratio(results, base, key):
-    return averages.ratio_by_round([mine[key] for mine in results], [other[key] for other in base])
+    return averages.ratio_by_round([own_result[key] for own_result in results], [other[key] for other in base])
 
 
 def best(results, key):
@@ -213,25 +213,25 @@ def crowd(options):
     """What connections that wait cost in memory, and what slow clients cost the others."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as connections:
         file = pathlib.Path(folder) / "app.toml"
         file.write_text("[server]\nport = 0\nconnections = 100000\nidle_ms = 600000\nrequest_ms = 600000\n",
                         encoding="utf-8")
         server = Server([options.build / "bin" / "tarn-appserver", "--config", file])
-        held.callback(server.process.kill)
+        connections.callback(server.process.kill)
 
         def connect(times, sent=b""):
             for _ in range(times):
-                line = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                line = connections.enter_context(socket.create_connection(("127.0.0.1", server.port)))
                 line.sendall(sent)
             time.sleep(0.5)
 
-        alone = load(server, SMALL, 3)
+        baseline = load(server, SMALL, 3)
         before = server.resident_kib()
         idle = min(10_000, limit - 2_000)
         connect(idle, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         figures = {"idle": idle, "bytes_per_idle": (server.resident_kib() - before) * 1024 / idle,
-                   "alone": alone, "beside_idle": load(server, SMALL, 3)}
+                   "alone": baseline, "beside_idle": load(server, SMALL, 3)}
         connect(1_000, b"GET /small HTTP/1.1\r\nHo")
         connect(50, b"GET /page?rows=100000 HTTP/1.1\r\nHost: x\r\n\r\n")
         busy = 0
@@ -239,9 +239,9 @@ def crowd(options):
             time.sleep(0.5)
         figures["beside_all"] = load(server, SMALL, 3)
         print(f"crowd: {idle:,} idle connections take {figures['bytes_per_idle']:,.0f} bytes each of the server. p99 "
-              f"of /small: {alone['p99_ms']:.2f} ms alone, {figures['beside_idle']['p99_ms']:.2f} beside them, "
+              f"of /small: {baseline['p99_ms']:.2f} ms alone, {figures['beside_idle']['p99_ms']:.2f} beside them, "
               f"{figures['beside_all']['p99_ms']:.2f} beside 1,000 half requests and 50 that do not read 8 MB, too "
-              f"({alone['us']:.2f}, {figures['beside_idle']['us']:.2f}, {figures['beside_all']['us']:.2f} us a "
+              f"({baseline['us']:.2f}, {figures['beside_idle']['us']:.2f}, {figures['beside_all']['us']:.2f} us a "
               "request)")
         return figures
 

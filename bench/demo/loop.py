@@ -82,8 +82,8 @@ class Loop:
         load = self.supervisor.run("h2load", ["h2load", "--h1", f"--requests={REQUESTS}", f"--clients={CONNECTIONS}",
                                               f"http://127.0.0.1:{port}{PAGE}"], dict(os.environ), LOADING_S)
         child.ask(signal.SIGTERM, os.path.basename(self.server))
-        ended = child.finish()
-        return {"rate": parse_load(load.output), "cpu_us": ended.cpu_s / REQUESTS * 1e6}
+        outcome = child.finish()
+        return {"rate": parse_load(load.output), "cpu_us": outcome.cpu_s / REQUESTS * 1e6}
 
     def tarn_says(self, *arguments):
         return self.supervisor.run("tarn " + arguments[0], [self.tarn, *arguments], dict(os.environ), 120).output

@@ -31,9 +31,9 @@ PROBE_TIMEOUT_S = 30
 def parse_arguments(names):
     parser = argparse.ArgumentParser(
         prog="./dev demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    chosen = parser.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("--tarn", metavar="PATH", help="Tarn's libtarn-malloc.so")
-    chosen.add_argument("--without-tarn", action="store_true", help="compare only glibc and the peers")
+    modes = parser.add_mutually_exclusive_group(required=True)
+    modes.add_argument("--tarn", metavar="PATH", help="Tarn's libtarn-malloc.so")
+    modes.add_argument("--without-tarn", action="store_true", help="compare only glibc and the peers")
     parser.add_argument("--rounds", type=int, default=1, metavar="N",
                         help="runs of each program on each allocator (1; 3 for figures to keep)")
     parser.add_argument("--only", action="append", choices=names, metavar="NAME",
@@ -75,13 +75,13 @@ class Demo:
                 for allocator in self.allocators:
                     settings = allocator.environment({"LD_DEBUG": "bindings", "LD_BIND_NOW": "1"})
                     try:
-                        ended = self.context.supervisor.run(
+                        outcome = self.context.supervisor.run(
                             f"{program} on {allocator.name}", argv, settings, PROBE_TIMEOUT_S, read=parse_bindings)
                     except Failed as failure:
                         self.problem(str(failure))
                         continue
-                    wrong = wrong_bindings(ended.output, allocator.file)
-                    if not ended.output:
+                    wrong = wrong_bindings(outcome.output, allocator.file)
+                    if not outcome.output:
                         self.problem(f"{program} on {allocator.name}: binds no malloc; "
                                      "use a program that is linked dynamically")
                         continue

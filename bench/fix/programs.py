@@ -53,10 +53,10 @@ def write_inputs(folder):
     """The inputs of the loads, the same in each run."""
     folder.mkdir(exist_ok=True)
     numbers = random.Random(7)
-    words = ["".join(numbers.choices(LETTERS, k=numbers.randint(3, 28))) for _ in range(3000)]
+    texts = ["".join(numbers.choices(LETTERS, k=numbers.randint(3, 28))) for _ in range(3000)]
 
     def word():
-        return numbers.choice(words)
+        return numbers.choice(texts)
 
     rules = "rule copy\n  command = cp $in $out\n  description = $purpose of $out\n"
     (folder / "build.ninja").write_text(rules + "".join(
@@ -164,15 +164,15 @@ def main():
     arguments.add_argument("--folder", default=ROOT / "build/programs", type=pathlib.Path)
     arguments.add_argument("--quick", action="store_true")
     arguments.add_argument("names", nargs="*", metavar="NAME", choices=[[], *(program.package for program in PROGRAMS)])
-    chosen = arguments.parse_args()
-    folder = chosen.folder.resolve()
+    options = arguments.parse_args()
+    folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     write_inputs(folder / "inputs")
     print("| program, load | sites | to review | patches | built | passed | kept | % of CPU: predicted → measured |")
     print("|---|--:|--:|--:|--:|--:|--:|---|")
     for program in PROGRAMS:
-        if not chosen.names or program.package in chosen.names:
-            row(program, chosen.tarn.resolve(), folder, chosen.quick)
+        if not options.names or program.package in options.names:
+            row(program, options.tarn.resolve(), folder, options.quick)
 
 
 if __name__ == "__main__":

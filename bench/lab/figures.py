@@ -73,9 +73,9 @@ class Run:
         self.verdicts = {row["experiment"]: row["holds"] for row in rows(folder / "verdicts.csv")}
 
     def ratios(self, experiment, sweep, dividend, under, measure):
-        below = self.medians.get((experiment, sweep, under, measure), {})
-        return [value / below[x] for x, value in self.medians.get((experiment, sweep, dividend, measure), {}).items()
-                if below.get(x)]
+        divisors = self.medians.get((experiment, sweep, under, measure), {})
+        return [value / divisors[x] for x, value in self.medians.get((experiment, sweep, dividend, measure), {}).items()
+                if divisors.get(x)]
 
     def beside_best(self, experiment, sweep, form):
         best = self.others.get((experiment, sweep), {})
@@ -86,10 +86,10 @@ class Run:
 def table():
     folder, facts = newest(ROOT / "bench" / "lab" / "record")
     run = Run(folder)
-    place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+    location = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
     load = facts["load average at start"].split()[0]
     lines = ["The newest full run is in",
-             f"[{place}](../../{place}).",
+             f"[{location}](../../{location}).",
              f"Machine: {facts['cpu']}, {facts['cores']} cores, {facts['libc']}; load average {load}, from other work.",
              "Columns show ratios, from the least to the most over the values of each sweep.",
              "The last column is the time of Tarn's form over that of the fastest other form, as a geometric mean.", "",
@@ -98,8 +98,8 @@ def table():
     for experiment, title, sweep, dividend, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:
             continue
-        beside = run.beside_best(experiment, sweep, ours) if ours else []
-        mean = geometric_mean(beside)
+        best_ratios = run.beside_best(experiment, sweep, ours) if ours else []
+        mean = geometric_mean(best_ratios)
         lines.append(f"| {experiment} | {title} | {original} | "
                      f"{times(run.ratios(experiment, sweep, dividend, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")

@@ -45,8 +45,8 @@ def offers_of(report, name):
     sites, offers = 0, []
     if name in SYSTEM_CALLS:
         for site in report["syscalls"]:
-            if re.fullmatch(remedy, site["name"]) and any(re.search(function, place["function"])
-                                                          for place in site["stack"]):
+            if re.fullmatch(remedy, site["name"]) and any(re.search(function, frame["function"])
+                                                          for frame in site["stack"]):
                 sites += 1
                 if site["predicted"] and "reason" not in site["predicted"]:
                     offers.append((site["predicted"], site["count"], None))
@@ -90,12 +90,12 @@ def achieved(options, name, rounds):
     adds, and the spread of the differences."""
     times = {"before": [], "after": [], "drop_in": []}
     for _ in range(options.rounds):
-        for form, taken in times.items():
+        for form, durations in times.items():
             on_drop_in = options.drop_in if form == "drop_in" else ""
-            taken.append(run(options, name, "before" if on_drop_in else form, rounds, on_drop_in).cpu_s * 1e9)
+            durations.append(run(options, name, "before" if on_drop_in else form, rounds, on_drop_in).cpu_s * 1e9)
     differences = [a - b for a, b in zip(times["before"], times["after"])]
-    least = {form: min(taken) for form, taken in times.items()}
-    return {**least, "gain": least["before"] - least["after"], "median": statistics.median(differences)}
+    fastest = {form: min(durations) for form, durations in times.items()}
+    return {**fastest, "gain": fastest["before"] - fastest["after"], "median": statistics.median(differences)}
 
 
 def check(options):
@@ -136,17 +136,17 @@ def compare(options):
     for name, (remedy, _, rounds) in PROGRAMS.items():
         if options.only and name not in options.only:
             continue
-        forecast, got = predicted(options, name, rounds), achieved(options, name, rounds)
-        holds = forecast["low"] <= got["gain"] and (forecast["at_least"] or got["gain"] <= forecast["high"])
+        forecast, outcome = predicted(options, name, rounds), achieved(options, name, rounds)
+        holds = forecast["low"] <= outcome["gain"] and (forecast["at_least"] or outcome["gain"] <= forecast["high"])
         text = milliseconds(forecast["low"], forecast["high"]) + (" or more" if forecast["at_least"] else "")
-        table.append({"program": name, "remedy": remedy, "predicted": forecast, "achieved": got, "holds": holds})
-        print(f"| {name} | {remedy.replace('|', ', ')} | {forecast['allocations']:,} | {got['before'] / 1e6:.0f} ms | "
-              f"{got['after'] / 1e6:.0f} ms "
-              f"| {got['gain'] / 1e6:.0f} ms | {text} "
+        table.append({"program": name, "remedy": remedy, "predicted": forecast, "achieved": outcome, "holds": holds})
+        print(f"| {name} | {remedy.replace('|', ', ')} | {forecast['allocations']:,} "
+              f"| {outcome['before'] / 1e6:.0f} ms | {outcome['after'] / 1e6:.0f} ms "
+              f"| {outcome['gain'] / 1e6:.0f} ms | {text} "
               f"| {'yes' if holds else 'no'} "
-              f"| {of_the_middle(got['gain'], forecast['low'], forecast['high'])} |", flush=True)
+              f"| {of_the_middle(outcome['gain'], forecast['low'], forecast['high'])} |", flush=True)
         if name not in SYSTEM_CALLS:
-            drop_in.append((name, got["before"], got["drop_in"], *forecast["drop_in"]))
+            drop_in.append((name, outcome["before"], outcome["drop_in"], *forecast["drop_in"]))
     print_drop_in(drop_in)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

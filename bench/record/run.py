@@ -89,8 +89,8 @@ def run(arguments, program, folder, supervisor):
         child.signal(signal.SIGKILL)
         child.finish(check=False)
         raise
-    ended = child.finish()
-    result = {"seconds": ended.cpu_s, "kib": ended.largest_kib,
+    outcome = child.finish()
+    result = {"seconds": outcome.cpu_s, "kib": outcome.largest_kib,
               "file": sum(path.stat().st_size for path in folder.iterdir())}
     if "record" in arguments[1:2]:
         result["reported"] = reported_cost(arguments[0], folder / "recording")
@@ -298,27 +298,29 @@ def measure(program, started, rounds, folder, supervisor):
 
 def line(program, results, name):
     plain = statistics.median(result["seconds"] for result in results["plain"])
-    mine = results[name]
-    if mine is None:
+    timings = results[name]
+    if timings is None:
         return [f"  {name}", "failed"]
     plain_kib = statistics.median(result["kib"] for result in results["plain"])
-    kib = statistics.median(result["kib"] for result in mine)
+    kib = statistics.median(result["kib"] for result in timings)
     # Of a small program the kernel reports what this script had when it started it.
     mebibytes = f"{kib / 1024:.0f} MiB" if name == "plain" else f"+ {(kib - plain_kib) / 1024:.0f} MiB"
     memory = "" if program.unit else mebibytes
-    size = statistics.median(result["file"] for result in mine)
+    size = statistics.median(result["file"] for result in timings)
     per_unit = ""
     if program.events:
-        added = statistics.median(result["seconds"] - other["seconds"] for result, other in zip(mine, results["plain"]))
+        added = statistics.median(result["seconds"] - other["seconds"]
+                                  for result, other in zip(timings, results["plain"]))
         base = plain / program.events * 1e9
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
         return [program.name, "1", "", "", per_unit or f"{plain:.2f} s", memory]
-    all_ratios = [mine_once["seconds"] / other["seconds"] for mine_once, other in zip(mine, results["plain"])]
+    all_ratios = [result["seconds"] / other["seconds"] for result, other in zip(timings, results["plain"])]
     account = ""
-    if "reported" in mine[0]:
-        added = statistics.median(result["seconds"] - other["seconds"] for result, other in zip(mine, results["plain"]))
-        account = f"{statistics.median(result['reported'] for result in mine):.2f} of {added:.2f} s"
+    if "reported" in timings[0]:
+        added = statistics.median(result["seconds"] - other["seconds"]
+                                  for result, other in zip(timings, results["plain"]))
+        account = f"{statistics.median(result['reported'] for result in timings):.2f} of {added:.2f} s"
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
     ratio = statistics.median(all_ratios)
     goal = ""
@@ -343,18 +345,18 @@ def main():
         inputs.mkdir()
         outputs.mkdir()
         started = tools(options.build / "bin" / "tarn", outputs)
-        chosen = [program for program in programs(options.build, inputs, options.check)
-                  if not options.only or set(options.only) & set(program.name.replace(",", "").split())]
-        if not chosen:
+        chosen_programs = [program for program in programs(options.build, inputs, options.check)
+                           if not options.only or set(options.only) & set(program.name.replace(",", "").split())]
+        if not chosen_programs:
             parser.error(f"no program is called {' or '.join(options.only)}")
         results, lines = {}, []
         with process.Supervisor(inputs) as supervisor:
-            for program in chosen:
+            for program in chosen_programs:
                 print(f"   {program.name}", file=sys.stderr)
                 figures = measure(program, started, 1 if options.check else options.rounds, outputs, supervisor)
                 results[program.name] = figures
                 lines += [line(program, figures, name) for name in figures]
-    missing = sorted({recorder for program in chosen for recorder in program.recorders} - started.keys())
+    missing = sorted({recorder for program in chosen_programs for recorder in program.recorders} - started.keys())
     print(f"{machine.name()}, load {os.getloadavg()[0]:.1f}\n")
     columns = ["program, under", "processor time", "goal", "quartiles", "", "memory", "files", "says it took"]
     print(text.lay_out(columns, lines))

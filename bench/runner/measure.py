@@ -115,7 +115,7 @@ class Patience:
                 children.ru_utime + children.ru_stime)
 
     def others_share(self, before, after):
-        wall, busy, children = (late - early for early, late in zip(before, after))
+        wall, busy, children = (end - start for start, end in zip(before, after))
         return max(0.0, busy - children) / (wall * os.cpu_count())
 
     def run(self, measurement):
@@ -148,16 +148,16 @@ class Progress:
     """One line on stderr, rewritten on a terminal."""
 
     def __init__(self, steps):
-        self.steps, self.done, self.shown = steps, 0, -1
+        self.steps, self.finished_steps, self.printed_percent = steps, 0, -1
 
     def step(self, text):
-        self.done += 1
-        percent = 100 * self.done // self.steps
+        self.finished_steps += 1
+        percent = 100 * self.finished_steps // self.steps
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\033[K   {percent:3d} %  {text}")
-        elif percent // 10 != self.shown // 10:
+        elif percent // 10 != self.printed_percent // 10:
             sys.stderr.write(f"   {percent:3d} %  {text}\n")
-        self.shown = percent
+        self.printed_percent = percent
         sys.stderr.flush()
 
     def end(self):

@@ -125,17 +125,17 @@ def goals(rows, columns, instructions=None):
                 {f"{reply[1][1]}, {reply[1][0]}": ratio(ns("reply-string", "arena"), reply[0])})
 
     for form in ("pool", "pooled"):
-        for alone, limit in (("", 8), ("-alone", 3.5)):
-            lists = [f"list-{nodes}{alone}" for nodes in (100, 1000, 10000)]
-            place = "a process of one thread" if alone else "a process of two threads"
-            at_least(f"{form}: list in {place}, times faster than glibc", limit,
+        for suffix, limit in (("", 8), ("-alone", 3.5)):
+            lists = [f"list-{nodes}{suffix}" for nodes in (100, 1000, 10000)]
+            process_kind = "a process of one thread" if suffix else "a process of two threads"
+            at_least(f"{form}: list in {process_kind}, times faster than glibc", limit,
                      {name: ratio(ns(name, "glibc"), ns(name, form)) for name in lists})
             ratios = {}
             for name in lists:
                 other = best(name, mallocs)
                 if other:
                     ratios[f"{name}, {other[1]}"] = ratio(other[0], ns(name, form))
-            at_least(f"{form}: list in {place}, times faster than the best malloc", 1, ratios)
+            at_least(f"{form}: list in {process_kind}, times faster than the best malloc", 1, ratios)
     return lines
 
 
@@ -165,12 +165,12 @@ def report(rows, columns, facts, rounds, statistic, instructions):
             having = [row for row in having if row.threads > 1 or row.name in ("pair-64", "list-1000", "scatter-10000")]
         if family == "arena":
             having += [row for row in rows if row.name in ALSO]
-        beside = [column.name for column in columns if column.family in ("malloc", "heap")
-                  and any(column.name in row.results for row in having)]
+        other_names = [column.name for column in columns if column.family in ("malloc", "heap")
+                       and any(column.name in row.results for row in having)]
         if names and having:
-            parts.append(table(title, having, [*names, *beside], instructions or {}))
+            parts.append(table(title, having, [*names, *other_names], instructions or {}))
     reached = goals(rows, columns, instructions)
     if reached:
-        which = "rows measured, of one thread" if Samples.is_busy else "rows measured"
-        parts.append(f"goals (of the {which})\n" + "\n".join(goal.line() for goal in reached))
+        description = "rows measured, of one thread" if Samples.is_busy else "rows measured"
+        parts.append(f"goals (of the {description})\n" + "\n".join(goal.line() for goal in reached))
     return "\n\n".join(parts)

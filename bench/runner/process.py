@@ -55,7 +55,7 @@ class Child:
         self._reaping = threading.Lock()  # a pid is signalled and reaped under it: never someone else's new process
         self._reaped = threading.Event()
         self._timed_out = False
-        self._expected = self._seen = None
+        self._expected = self._has_loaded = None
         self._watcher = None
 
     def watch(self, timeout_s, expected=None):
@@ -72,10 +72,10 @@ class Child:
                 self._timed_out = True
                 self.signal(signal.SIGKILL)
                 return
-            if self._expected and not self._seen:
-                self._seen = has_loaded(self.pid, *self._expected)
+            if self._expected and not self._has_loaded:
+                self._has_loaded = has_loaded(self.pid, *self._expected)
             # Once seen there is nothing to poll for: the watcher shares the processors with what it measures.
-            looking = self._expected and not self._seen
+            looking = self._expected and not self._has_loaded
             if self._reaped.wait(min(left_s, WATCH_INTERVAL_S) if looking else left_s):
                 return
 
@@ -118,11 +118,11 @@ class Child:
     def await_listener(self, address, timeout_s):
         """Wait until connections are accepted at the address: a path, or a port of this machine."""
         is_path = isinstance(address, str)
-        family, place = (socket.AF_UNIX, address) if is_path else (socket.AF_INET, ("127.0.0.1", address))
+        family, endpoint = (socket.AF_UNIX, address) if is_path else (socket.AF_INET, ("127.0.0.1", address))
         deadline = time.monotonic() + timeout_s
         while self.alive() and time.monotonic() < deadline:
             with socket.socket(family) as probe, contextlib.suppress(OSError):
-                probe.connect(place)
+                probe.connect(endpoint)
                 return
             time.sleep(0.01)
         raise Failed(self._explain("does not listen"))
@@ -160,7 +160,7 @@ class Child:
             raise Failed(self._explain(f"killed by {signal.Signals(-code).name}"))
         if code > 0:
             raise Failed(self._explain(f"exit status {code}"))
-        if self._expected and not self._seen:
+        if self._expected and not self._has_loaded:
             program, library = self._expected
             raise Failed(self._explain(f"{library} was not seen in /proc/PID/maps of {program}"))
 

@@ -15,13 +15,13 @@ BEGIN, END = "bench: steady begins", "bench: steady ends"
 
 def calls_between_markers(trace):
     """Counts the system calls of a strace log between the two markers, by name."""
-    counts, inside = {}, False
+    counts, is_inside = {}, False
     for line in trace.splitlines():
         if BEGIN in line:
-            inside = True
+            is_inside = True
         elif END in line:
             return counts
-        elif inside:
+        elif is_inside:
             match = re.match(r"(?:\d+\s+)?(\w+)\(", line)
             if match and match[1] != OWN_WAIT:
                 counts[match[1]] = counts.get(match[1], 0) + 1

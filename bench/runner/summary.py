@@ -58,13 +58,13 @@ def queue_alone(rows):
 
 def handoff_without_queue(rows):
     """ns of the handoff rows less those of the queue alone, by row and column."""
-    alone = queue_alone(rows)
-    if alone is None:
+    queue_ratio = queue_alone(rows)
+    if queue_ratio is None:
         return {}
     net = {}
     for row in rows:
         if row.name.startswith("handoff"):
-            net[row.name] = {name: samples.value - alone for name, samples in row.results.items()}
+            net[row.name] = {name: samples.value - queue_ratio for name, samples in row.results.items()}
     return net
 
 

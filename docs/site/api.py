@@ -112,16 +112,16 @@ def without_comments(text):
 def without_body(text):
     """Cuts at the brace that opens a body, or at the colon of an initialiser list; braces of defaults stay."""
     depth = 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         if letter in "([":
             depth += 1
         elif letter in ")]":
             depth -= 1
         elif depth == 0 and letter == "{":
-            return text[:place]
-        elif depth == 0 and letter == ":" and text[place - 1] == " " and ")" in text[:place] and \
-                text[place:place + 2] != "::":
-            return text[:place]
+            return text[:position]
+        elif depth == 0 and letter == ":" and text[position - 1] == " " and ")" in text[:position] and \
+                text[position:position + 2] != "::":
+            return text[:position]
     return text
 
 
@@ -130,7 +130,7 @@ def headers(root):
     return sorted(path.relative_to(root) for path in folder.rglob("*.h*") if "detail" not in path.parts)
 
 
-def wanted(cursor):
+def is_documented(cursor):
     if kind_of(cursor) in SCOPES:
         return cursor.spelling != "detail"
     return kind_of(cursor) in DECLARATIONS
@@ -163,7 +163,7 @@ def read(root, arguments=(), names=None):
     def visit(cursor, parent):
         for child in cursor.get_children():
             file = child.location.file
-            if file is None or str(file) not in texts or not wanted(child) or child.access_specifier in HIDDEN:
+            if file is None or str(file) not in texts or not is_documented(child) or child.access_specifier in HIDDEN:
                 continue
             if kind_of(child) in SCOPES:
                 visit(child, parent)

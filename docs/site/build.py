@@ -37,7 +37,7 @@ def documents():
 def entries(part):
     """What docs/README.md says of each page of a part, in its order."""
     text = (ROOT / INDEX).read_text(encoding="utf-8")
-    return {page: " ".join(words.split()) for page, words in ENTRY.findall(text) if page.startswith(part + "/")}
+    return {page: " ".join(summary.split()) for page, summary in ENTRY.findall(text) if page.startswith(part + "/")}
 
 
 def unlisted(pages):
@@ -65,12 +65,12 @@ def part_index(pages, part):
     """The first page of a part: the titles of its pages, and what each is about."""
     rows = []
     paths = {page: path for path, page in pages.items()}
-    for page, words in entries(part).items():
+    for page, summary in entries(part).items():
         text = (ROOT / paths[page]).read_text(encoding="utf-8")
         title = re.search(r"^# (.*)$", text, re.MULTILINE)
         if title is None:
             raise SystemExit(f"{paths[page]} has no title: begin it with \"# \"")
-        rows.append(f"-   [{title[1]}]({page.removeprefix(part + '/')}): {words}")
+        rows.append(f"-   [{title[1]}]({page.removeprefix(part + '/')}): {summary}")
     if part == "reference":
         rows.append("-   [The API](api/index.md): a page for each header")
     return f"# {part.capitalize()}\n\n" + "\n".join(rows) + "\n"

@@ -34,10 +34,10 @@ def check(site):
     site = pathlib.Path(site).resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
-        place = path.relative_to(site)
+        location = path.relative_to(site)
         for line, link in page.loads:
             if urllib.parse.urlparse(link).netloc:
-                yield f"{place}:{line}: loads {link} from another host"
+                yield f"{location}:{line}: loads {link} from another host"
         for line, link in page.links + page.loads:
             parts = urllib.parse.urlparse(link or "")
             if parts.scheme or parts.netloc:
@@ -48,10 +48,10 @@ def check(site):
             if target.is_dir():
                 target = target / "index.html"
             if not target.is_file() and path.name != "404.html":
-                yield f"{place}:{line}: links to {link}, which is not there"
+                yield f"{location}:{line}: links to {link}, which is not there"
             elif parts.fragment and target in pages:
                 if urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
-                    yield f"{place}:{line}: links to {link}, whose anchor is not there"
+                    yield f"{location}:{line}: links to {link}, whose anchor is not there"
     if not pages:
         yield f"{site}: has no pages"
 

@@ -26,18 +26,18 @@ def indented(text):
     starts = {token.map[0] for token in items}
     result = []
     for number, line in enumerate(lines):
-        around = [token for token in items if token.map[0] <= number < token.map[1]]
+        enclosing = [token for token in items if token.map[0] <= number < token.map[1]]
         if number in blocks and number and lines[number - 1].strip() and number - 1 not in starts:
             result.append("")
-        if not line.strip() or not around:
+        if not line.strip() or not enclosing:
             result.append(line)
             continue
-        marker = MARKER.match(lines[around[-1].map[0]])
+        marker = MARKER.match(lines[enclosing[-1].map[0]])
         offset = len(marker[0]) if marker else 0
-        if number == around[-1].map[0]:
-            result.append(" " * 4 * (len(around) - 1) + line.lstrip())
+        if number == enclosing[-1].map[0]:
+            result.append(" " * 4 * (len(enclosing) - 1) + line.lstrip())
         else:
-            result.append(" " * 4 * len(around) + line[min(offset, len(line) - len(line.lstrip())):])
+            result.append(" " * 4 * len(enclosing) + line[min(offset, len(line) - len(line.lstrip())):])
     return "\n".join(result) + "\n"
 
 
@@ -67,8 +67,8 @@ class Site:
             if re.match(r"[a-z]+:", match[2]) or not link:
                 return match[0]
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
-            place = os.path.relpath(self.place_of(target), os.path.dirname(page) or ".")
-            return match[1] + place + ("#" + anchor if anchor else "") + match[3]
+            address = os.path.relpath(self.place_of(target), os.path.dirname(page) or ".")
+            return match[1] + address + ("#" + anchor if anchor else "") + match[3]
 
         outside = re.split(r"(^[ \t]*```.*?^[ \t]*```[ \t]*$)", text, flags=re.DOTALL | re.MULTILINE)
         outside[::2] = [LINK.sub(replaced, part) for part in outside[::2]]

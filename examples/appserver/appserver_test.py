@@ -238,12 +238,12 @@ class Life(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
-    def children(self, server, wanted=2):
+    def children(self, server, count=2):
         """The numbers of the processes, as soon as there are so many and they answer."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
-            if len(children.split()) == wanted:
+            if len(children.split()) == count:
                 break
             time.sleep(0.01)
         for _ in range(40):

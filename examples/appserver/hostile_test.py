@@ -117,7 +117,7 @@ class Hostile(OneServer):
 
     def setUp(self):
         """Somebody else, whom nothing of this must touch."""
-        self.done, self.served, self.troubles = threading.Event(), 0, []
+        self.is_over, self.served, self.troubles = threading.Event(), 0, []
 
         def other():
             try:
@@ -125,7 +125,7 @@ class Hostile(OneServer):
                                                                    timeout=PATIENCE)) as line:
                     line.connect()
                     first = line.sock
-                    while not self.done.wait(0.001):
+                    while not self.is_over.wait(0.001):
                         line.request("GET", "/version")
                         if line.getresponse().read() != b"1 one\n" or line.sock is not first:
                             self.troubles.append("another answer, or a closed connection")
@@ -140,7 +140,7 @@ class Hostile(OneServer):
             until = time.monotonic() + PATIENCE
             while self.served == 0 and not self.troubles and time.monotonic() < until:
                 time.sleep(0.001)
-            self.done.set()
+            self.is_over.set()
             witness.join()
             self.assertEqual(self.troubles, [])
             self.assertGreater(self.served, 0)

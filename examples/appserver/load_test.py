@@ -68,7 +68,7 @@ class Stop(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "access"
             with Server(f'access_log = "{log}"\naccess_log_bytes = 67108864') as server:
-                got, parts = collections.Counter(), []
+                statuses, parts = collections.Counter(), []
 
                 def client(name):
                     with server.connect() as line, line.makefile("rb") as replies, contextlib.suppress(ConnectionError):
@@ -82,12 +82,12 @@ class Stop(unittest.TestCase):
                                 size = int(re.search(rb"Content-Length: (\d+)", head)[1])
                                 if len(body := replies.read(size)) != size:
                                     parts.append(body)
-                                got[name] += 1
+                                statuses[name] += 1
 
                 clients = [threading.Thread(target=client, args=(name,)) for name in range(6)]
                 for peer in clients:
                     peer.start()
-                while len(got) < len(clients):
+                while len(statuses) < len(clients):
                     time.sleep(0.01)
                 time.sleep(0.3)
                 self.assertEqual(server.end(), 0)
@@ -95,7 +95,7 @@ class Stop(unittest.TestCase):
                     peer.join()
                 self.assertEqual((parts, server.output()), ([], ""))
                 lines = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
-                self.assertEqual(lines.count('"GET /page?rows=300 HTTP/1.1" 200 '), got.total())
+                self.assertEqual(lines.count('"GET /page?rows=300 HTTP/1.1" 200 '), statuses.total())
 
 
 CALLS = re.compile(r"(malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|operator new.*|free|"
@@ -103,7 +103,7 @@ CALLS = re.compile(r"(malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|
 LOCKS = re.compile(r"pthread_(mutex_(try|timed|clock)?lock|rwlock_(try|timed)?(rd|wr)lock|spin_lock)\b")
 
 
-def counted(profile):
+def counts_of(profile):
     """How often which function was called in all of a run, from a file of callgrind."""
     names, calls, callee = {}, collections.Counter(), None
     for line in pathlib.Path(profile).read_text(encoding="utf-8").splitlines():
@@ -136,7 +136,7 @@ class SteadyState(unittest.TestCase):
                 cookie = server.ask("POST", "/login", "user=ada").headers["Set-Cookie"].split(";")[0]
                 ask_all(server, cookie, pages, counters)
                 self.assertEqual(server.end(60), 0)
-            calls = counted(profile)
+            calls = counts_of(profile)
             return [{name: times for name, times in calls.items() if pattern.match(name)} for pattern in (CALLS, LOCKS)]
 
     @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not here")
@@ -179,9 +179,9 @@ class SteadyState(unittest.TestCase):
 class Slow(unittest.TestCase):
     def test_who_is_slow_holds_nobody_up(self):
         settings = "connections = 4000\nrequest_ms = 60000\nidle_ms = 60000"
-        with Server(settings) as server, contextlib.ExitStack() as held:
+        with Server(settings) as server, contextlib.ExitStack() as connections:
             for number in range(600):
-                line = held.enter_context(server.connect())
+                line = connections.enter_context(server.connect())
                 if number % 3 == 0:
                     line.sendall(b"GET /small HTTP/1.1\r\nHo")  # goes on never
                 elif number % 30 == 1:

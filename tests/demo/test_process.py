@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LONG_S = 400
 
 
-def gone(pid):
+def has_ended(pid):
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -44,10 +44,10 @@ class ProcessTest(unittest.TestCase):
         self.assertIn(subject, str(caught.exception))
 
     def test_output_and_measures(self):
-        ended = self.run_one("echo out; echo err >&2; while [ $((i += 1)) -lt 20000 ]; do :; done")
-        self.assertEqual(ended.output, "out\nerr\n")
-        self.assertGreater(ended.wall_s, 0)
-        self.assertGreater(ended.cpu_s, 0)
+        outcome = self.run_one("echo out; echo err >&2; while [ $((i += 1)) -lt 20000 ]; do :; done")
+        self.assertEqual(outcome.output, "out\nerr\n")
+        self.assertGreater(outcome.wall_s, 0)
+        self.assertGreater(outcome.cpu_s, 0)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_the_peak_has_the_memory_of_the_program(self):
@@ -103,12 +103,12 @@ class ProcessTest(unittest.TestCase):
                 time.sleep(0.01)
             grandchild = int(note.read_text())
             self.assertTrue(child.alive())
-            self.assertFalse(gone(grandchild))
+            self.assertFalse(has_ended(grandchild))
         self.assertFalse(child.alive())
         deadline = time.monotonic() + LONG_S
-        while not gone(grandchild) and time.monotonic() < deadline:
+        while not has_ended(grandchild) and time.monotonic() < deadline:
             time.sleep(0.01)
-        self.assertTrue(gone(grandchild))
+        self.assertTrue(has_ended(grandchild))
 
     def test_an_interrupt_ends_the_children(self):
         for number in SIGNALS:

@@ -54,11 +54,11 @@ def has_unit(name, comment):
                                               if not BESIDE.search(sentence)))
 
 
-def findings_of(entity, above, is_inherited=False):
-    """The findings of a declaration and of its members. `above` is the one before it in the same scope."""
+def findings_of(entity, previous, is_inherited=False):
+    """The findings of a declaration and of its members. `previous` is the one before it in the same scope."""
     comment = entity.comment
-    if not comment and above is not None and above.name == entity.name and entity.first <= above.last + 1:
-        comment = entity.comment = above.comment
+    if not comment and previous is not None and previous.name == entity.name and entity.first <= previous.last + 1:
+        comment = entity.comment = previous.comment
     if not comment and entity.name not in STANDARD and not entity.is_special() and not is_inherited:
         yield tree.Finding(entity.header, entity.line, f"{entity.qualified()} has no comment",
                            "say what it does, its units, which threads may use it, its errors and its cost")
@@ -72,10 +72,10 @@ def findings_of(entity, above, is_inherited=False):
                 yield tree.Finding(entity.header, entity.line,
                                    f"{entity.qualified()}: {name} is a number without a unit",
                                    "name its unit in the comment: bytes, milliseconds, blocks, …")
-    above = None
+    previous = None
     for member in entity.members:
-        yield from findings_of(member, above)
-        above = member
+        yield from findings_of(member, previous)
+        previous = member
 
 
 def unstated(entity, opening):
@@ -101,11 +101,11 @@ def check(root):
         return findings
     for header, entities in api.read(root).items():
         opening = api_pages.opening((pathlib.Path(root) / header).read_text(encoding="utf-8"))
-        above = None
+        previous = None
         for entity in entities:
-            findings += findings_of(entity, above)
+            findings += findings_of(entity, previous)
             findings += unstated(entity, opening)
-            above = entity
+            previous = entity
     return findings
 
 

@@ -97,6 +97,8 @@ class English(small_tree.SmallTree):
         self.expect("src/base/text.cpp:1:", 'has the name "held"')
         self.write("src/base/text.cpp", "void f(int held_locks) { list.held(); }\n")
         self.assertEqual(self.findings(), [])
+        self.write("tests/house/text.py", "def f(*words):\n    return words.count(0)\n")
+        self.expect("tests/house/text.py:1:", 'binds "words"')
 
     def test_a_limit_without_max_or_min_is_a_finding(self):
         self.write("src/base/text.cpp", "constexpr int most_bytes = 1;\n")

@@ -83,8 +83,8 @@ def forbidden(source, target):
         return None
     if source.startswith("src/") and target.startswith("profiler/"):
         return "the engine never depends on the profiler", "move what both need into src/"
-    beside = source in BESIDE and target not in BESIDE[source]
-    if beside or target in BESIDE and source not in BESIDE and source.split("/")[0] == target.split("/")[0]:
+    is_beside = source in BESIDE and target not in BESIDE[source]
+    if is_beside or target in BESIDE and source not in BESIDE and source.split("/")[0] == target.split("/")[0]:
         return (f"{source}/ and {target}/ stand beside each other",
                 "move what both need lower, or let the caller of both pass it in")
     if source in LEVELS and target in LEVELS and LEVELS.index(target) > LEVELS.index(source):

@@ -106,7 +106,7 @@ def check_python(root):
     for path in tree.files(root, {".py"}, [name for name in PYTHON_FOLDERS if (pathlib.Path(root) / name).is_dir()]):
         parsed = ast.parse((pathlib.Path(root) / path).read_text(encoding="utf-8"))
         refused = {(node.lineno, name) for node in ast.walk(parsed) for name in bound(node)
-                   if name.strip("_") in PYTHON_REFUSED}
+                   if name.strip("_") in PYTHON_REFUSED | VAGUE}
         for line, name in sorted(refused):
             yield tree.Finding(path, line, f'binds "{name}"', "name what it is or does")
 

@@ -15,11 +15,11 @@ INFO = pathlib.Path("/var/lib/dpkg/info")
 
 def installed_packages():
     """The dependencies of each installed package, and of each name that one provides, as alternatives."""
-    shown = subprocess.run(["dpkg-query", "--show", "--showformat",
-                            "${db:Status-Status}\t${Package}\t${Provides}\t${Pre-Depends}, ${Depends}\n"],
-                           check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(["dpkg-query", "--show", "--showformat",
+                             "${db:Status-Status}\t${Package}\t${Provides}\t${Pre-Depends}, ${Depends}\n"],
+                            check=True, capture_output=True, text=True).stdout
     packages = {}
-    for status, name, provided, needs in (line.split("\t") for line in shown.splitlines()):
+    for status, name, provided, needs in (line.split("\t") for line in output.splitlines()):
         if status == "installed":
             packages[name] = name, needs
             for virtual in names_of(provided):
@@ -73,7 +73,7 @@ def make(root, names):
     return packages
 
 
-def inside(root):
+def command_inside(root):
     """What stands before a command that runs in the root, with the system's devices."""
     script = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" env -i "$@"'
     return [*namespace_command(), "sh", "-c", script, str(root), "PATH=/usr/bin:/bin:/usr/sbin:/sbin"]

@@ -96,8 +96,8 @@ class Package(unittest.TestCase):
         paths = [line.split()[5] for line in run("dpkg-deb", "--contents", tools).splitlines()]
         self.assertLessEqual(licences | {"copyright"}, {path.rpartition("share/doc/tarn-tools/")[2] for path in paths})
         with zipfile.ZipFile(next(self.results.glob("*.whl"))) as archive:
-            inside = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
-        self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, inside)
+            wheel_licences = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
+        self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, wheel_licences)
 
     def test_copyright_is_in_the_form_that_machines_read(self):
         text = (PROJECT / "LICENSE").read_text(encoding="utf-8").partition("Permission")[2].split()
@@ -213,7 +213,7 @@ class Package(unittest.TestCase):
 
     def check_first_example(self, root):
         """Runs the README's commands in the root."""
-        self.check_record([*clean_root.inside(root), "sh", "-c"], root / "tmp", "/tmp")
+        self.check_record([*clean_root.command_inside(root), "sh", "-c"], root / "tmp", "/tmp")
 
     def check_record(self, shell, folder, folder_inside=None):
         """Runs the README's commands by a shell in a folder, with an example as the server."""
@@ -230,7 +230,7 @@ class Package(unittest.TestCase):
                     environment={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
         program = (root / "tmp" if root else self.folder) / "heap"
         run("c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", program, *flags)
-        command = [*clean_root.inside(root), "/tmp/heap"] if root else [program]
+        command = [*clean_root.command_inside(root), "/tmp/heap"] if root else [program]
         self.assertEqual(run(*command), "ok\n")
 
     def test_bad_input_has_one_line(self):

@@ -308,9 +308,9 @@ class Program:
             good = self.say("system", None) and good
         return self.say("tarn", self.options.library) and good
 
-    def say(self, place, preload):
+    def say(self, case, preload):
         problems, ending = self.check(preload)
-        print(f"{'FAILED' if problems else 'passed'}  {self.name} ({place}, {ending.seconds:.2f} s)")
+        print(f"{'FAILED' if problems else 'passed'}  {self.name} ({case}, {ending.seconds:.2f} s)")
         for problem in problems:
             print("    " + problem.rstrip("\n"))
         if problems:
@@ -415,9 +415,9 @@ def main():
     source_of = sources()
     names = [name for name in source_of
              if not options.names or name in options.names or name.split("/")[0] in options.names]
-    for wanted in options.names:
-        if wanted not in GROUPS and wanted not in names:
-            sys.exit(f"run.py: there is no program {wanted}")
+    for case_name in options.names:
+        if case_name not in GROUPS and case_name not in names:
+            sys.exit(f"run.py: there is no program {case_name}")
 
     if options.prove:
         name = "conformance/malloc_writes"

@@ -59,10 +59,10 @@ class Symbols(unittest.TestCase):
 
     def test_library_with_the_archive_shows_no_function_of_the_engine(self):
         defined = {name for name, binding, visibility in symbols(ARCHIVE, "-s") if binding != "LOCAL"}
-        shown = {name for name in self.visible(LIBRARY, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
+        visible_names = {name for name in self.visible(LIBRARY, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
         weak = {name for name, binding, _ in symbols(ARCHIVE, "-s") if binding == "WEAK"}
-        self.assertEqual(sorted(symbol for symbol in shown & (defined - weak) if "tarn" in symbol), [])
-        self.assertIn("allocate_in_first", shown)
+        self.assertEqual(sorted(symbol for symbol in visible_names & (defined - weak) if "tarn" in symbol), [])
+        self.assertIn("allocate_in_first", visible_names)
 
 
 if __name__ == "__main__":

@@ -108,15 +108,15 @@ def main(plugin, clang_tidy, original, library):
         before = printed(page, options, library) if is_program else ""
         diagnostics, result = run(command, page, check, options, sites, fix=True)
         wrong = differences(check, messages, diagnostics)
-        got = page.read_text(encoding="utf-8").splitlines()
-        for number, (line, expected) in enumerate(zip(got + [""] * len(edited), edited)):
+        actual_lines = page.read_text(encoding="utf-8").splitlines()
+        for number, (line, expected) in enumerate(zip(actual_lines + [""] * len(edited), edited)):
             if line.strip() != expected.strip():
                 wrong.append(f"line {number + 1} of the edited page is\n    {line}\nnot\n    {expected}")
                 break
-        if len(got) != len(edited):
-            wrong.append(f"the edited page has {len(got)} lines, not {len(edited)}")
-        again, second = run(command, page, check, options, {}, fix=False)
-        left = [f"the edited page: line {line}: {text}" for line, texts in again.items() for name, text in texts
+        if len(actual_lines) != len(edited):
+            wrong.append(f"the edited page has {len(actual_lines)} lines, not {len(edited)}")
+        first, second = run(command, page, check, options, {}, fix=False)
+        left = [f"the edited page: line {line}: {text}" for line, texts in first.items() for name, text in texts
                 if name != check or not (sites or text.startswith("review: "))]  # the lines of sites have moved
         if left and not wrong:
             wrong, result = left, second

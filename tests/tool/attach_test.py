@@ -138,10 +138,10 @@ class Attach(FolderTest):
         self.assertEqual(self.blocks_in("allocate_large"), 0)
         (self.folder / "rec.2").rename(self.folder / "rec")
         self.assertEqual(self.blocks_in("allocate_large"), 200)
-        late = subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "stop"], stderr=subprocess.PIPE,
-                              text=True, check=False, timeout=HANG_S)
-        self.assertEqual(late.returncode, 3)
-        self.assertRegex(late.stderr, r"^tarn: process \d+ is no longer recorded: [^\n]*\n$")
+        stopping = subprocess.run([PATHS.tarn, "record", "--pid", str(program.pid), "stop"], stderr=subprocess.PIPE,
+                                  text=True, check=False, timeout=HANG_S)
+        self.assertEqual(stopping.returncode, 3)
+        self.assertRegex(stopping.stderr, r"^tarn: process \d+ is no longer recorded: [^\n]*\n$")
         self.finish(program)
 
     def test_the_peak_after_a_stop_is_of_what_was_seen_since(self):

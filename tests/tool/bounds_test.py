@@ -132,7 +132,7 @@ class Bounds(FolderTest):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["rec", "rec.2"])
         self.assertEqual([self.large_blocks(name) for name in ("rec", "rec.2")], [100, 30])
 
-    def held(self, name, moment):
+    def held_blocks(self, name, moment):
         """The blocks of 64 KiB that the program held in a file at the peak, or at the end."""
         sites = self.report(name)["memory"]["sites"]
         return sum(site[f"{moment}_bytes"] for site in sites
@@ -152,7 +152,7 @@ class Bounds(FolderTest):
         self.say(running, "hold 3")
         self.finish(running)
         names = ("rec", "rec.2", "rec.3")
-        self.assertEqual([(self.held(name, "peak"), self.held(name, "end")) for name in names],
+        self.assertEqual([(self.held_blocks(name, "peak"), self.held_blocks(name, "end")) for name in names],
                          [(40, 5), (12, 0), (3, 3)])
         report = self.report("rec.2")
         self.assertGreaterEqual(report["memory"]["peak_bytes"], 12 * 65536)
@@ -176,7 +176,7 @@ class Bounds(FolderTest):
         self.say(running, "drop")
         self.finish(running)
         # A block that is counted while a file ends may be at the peak of neither.
-        peaks = [self.held(path.name, "peak") for path in self.folder.iterdir()]
+        peaks = [self.held_blocks(path.name, "peak") for path in self.folder.iterdir()]
         self.assertAlmostEqual(sum(peaks), 50, delta=2)
 
     def test_the_program_itself_can_be_named_and_its_end_ends_the_last_file(self):
@@ -250,12 +250,13 @@ class Bounds(FolderTest):
 
     def test_a_full_disk_is_said_once(self):
         (self.folder / "full").mkdir()
-        alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-                 'mount -t tmpfs -o size=24k none full && exec "$@"', "sh"]
-        if subprocess.run([*alone, "true"], check=False, capture_output=True, cwd=self.folder,
+        own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                      'mount -t tmpfs -o size=24k none full && exec "$@"', "sh"]
+        if subprocess.run([*own_mounts, "true"], check=False, capture_output=True, cwd=self.folder,
                           timeout=HANG_S).returncode:
             self.skipTest("no mount namespace here")
-        result = subprocess.run([*alone, PATHS.tarn, "record", "--every", "20ms", "-o", "full/rec", "--", "sleep", "1"],
+        result = subprocess.run([*own_mounts, PATHS.tarn, "record", "--every", "20ms", "-o", "full/rec", "--",
+                                 "sleep", "1"],
                                 check=False, capture_output=True, text=True, cwd=self.folder, timeout=HANG_S)
         self.assertEqual(result.returncode, 0, result.stderr)
         lines = [line for line in result.stderr.splitlines() if "No space left" in line]

@@ -465,8 +465,8 @@ class Refused(CommandTest):
     def test_a_program_with_a_loader_other_than_that_of_glibc_is_refused(self):
         def loader(name):
             def change(content):
-                place = content.index(LOADER)
-                content[place:place + len(LOADER)] = name.ljust(len(LOADER), b"\0")
+                offset = content.index(LOADER)
+                content[offset:offset + len(LOADER)] = name.ljust(len(LOADER), b"\0")
             return change
 
         self.expect_refusal(self.changed_hello("musl", loader(b"/lib/ld-musl.so.1")), 126,
@@ -478,8 +478,8 @@ class Refused(CommandTest):
         self.file("ld-linux.so", "no loader at all" * 100)
 
         def loader(content):
-            place = content.index(LOADER)
-            content[place:place + len(LOADER)] = b"./ld-linux.so".ljust(len(LOADER), b"\0")
+            offset = content.index(LOADER)
+            content[offset:offset + len(LOADER)] = b"./ld-linux.so".ljust(len(LOADER), b"\0")
 
         result = self.run_with_stub("--", self.changed_hello("odd", loader))
         self.assertEqual((result.returncode, result.stdout), (126, ""))

@@ -238,16 +238,16 @@ class Rows(ExportTest):
 
     def test_two_runs_of_a_build_have_the_same_ids(self):
         self.run_in(PATHS.tarn, "record", "--full", "-o", "again", "--", PATHS.sites, str(ROUNDS), "0")
-        first, again = self.rows(), self.rows("again")
+        first, second = self.rows(), self.rows("again")
 
         def ids(rows):
             return {(row["build"], row["site"], row["function_id"]) for row in rows if row["function"] == "grow"}
 
         self.assertEqual(len(ids(first)), 1)
-        self.assertEqual(ids(first), ids(again))
+        self.assertEqual(ids(first), ids(second))
         self.assertRegex(first[0]["build"], "^[0-9a-f]{40}$")
         self.assertEqual({row["recording"] for row in first}, {row["recording"] for row in self.rows()})
-        self.assertNotEqual({row["recording"] for row in first}, {row["recording"] for row in again})
+        self.assertNotEqual({row["recording"] for row in first}, {row["recording"] for row in second})
         self.assertEqual(len({row["function_id"] for row in first}), len({row["function"] for row in first}))
 
     def test_labels_and_facts_are_in_every_row(self):
@@ -315,9 +315,9 @@ class Push(ExportTest):
         self.addCleanup(store.close)
         self.run_in(PATHS.tarn, "export", "rec", "--push", store.url + "/")
         self.run_in(PATHS.tarn, "export", "rec", "--push", store.url, "--label", "service=a&b", "--label", "region=eu")
-        self.assertRegex(store.taken[0].name, r"^tool_sites\{version=[0-9a-f]+,host=[^,]+\}$")
-        self.assertRegex(store.taken[1].name, r"^a&b\{version=[0-9a-f]+,host=[^,]+,region=eu\}$")
-        self.assertEqual(store.taken[0].body, gzip.decompress(self.export("pprof")))
+        self.assertRegex(store.profiles[0].name, r"^tool_sites\{version=[0-9a-f]+,host=[^,]+\}$")
+        self.assertRegex(store.profiles[1].name, r"^a&b\{version=[0-9a-f]+,host=[^,]+,region=eu\}$")
+        self.assertEqual(store.profiles[0].body, gzip.decompress(self.export("pprof")))
 
     def test_what_a_store_refuses_is_reported(self):
         store = Store([422])

@@ -261,10 +261,10 @@ class Proposals(FixTest):
                                                  r"; but a call that adds nothing leaves no trace in it, and would "
                                                  r"then allocate, too$")
         # Both edits change the same lines.
-        near = [sites["program.cpp", line_of("near pointer"), "make_shared"],
-                sites["program.cpp", line_of("near loop"), "reserve"]]
-        self.assertEqual([site["verdict"] for site in near], ["proven", "proven"])
-        self.assertCountEqual([site["problem"].split(":")[0] for site in near],
+        nearby_sites = [sites["program.cpp", line_of("near pointer"), "make_shared"],
+                        sites["program.cpp", line_of("near loop"), "reserve"]]
+        self.assertEqual([site["verdict"] for site in nearby_sites], ["proven", "proven"])
+        self.assertCountEqual([site["problem"].split(":")[0] for site in nearby_sites],
                               ["", "the edit overlaps an earlier one"])
         hoisted = sites["program.cpp", line_of("hoisted"), "hoist"]
         self.assertEqual((hoisted["verdict"], hoisted["problem"]), ("proven", ""))

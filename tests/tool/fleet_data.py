@@ -60,9 +60,9 @@ def write(connection, path, query):
 def write_fleet(connection, folder, recordings, rows, hosts):
     """Writes a file for each recording, in a folder for each host."""
     for number in range(recordings):
-        place = pathlib.Path(folder, f"host={number % hosts}")
-        place.mkdir(parents=True, exist_ok=True)
-        write(connection, place / f"{number}.parquet", rows_of(number, rows, hosts))
+        host_folder = pathlib.Path(folder, f"host={number % hosts}")
+        host_folder.mkdir(parents=True, exist_ok=True)
+        write(connection, host_folder / f"{number}.parquet", rows_of(number, rows, hosts))
 
 
 def main():

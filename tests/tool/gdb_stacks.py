@@ -11,15 +11,15 @@ def modules():
     functions = {}
     with open(f"/proc/{gdb.selected_inferior().pid}/maps", encoding="utf-8") as lines:
         for line in lines:
-            words = line.split()
-            if len(words) < 6 or not words[5].startswith("/"):
+            fields = line.split()
+            if len(fields) < 6 or not fields[5].startswith("/"):
                 continue
-            low, high = (int(word, 16) for word in words[0].split("-"))
-            if words[5] not in functions:
-                with open(words[5], "rb") as file:
+            low, high = (int(word, 16) for word in fields[0].split("-"))
+            if fields[5] not in functions:
+                with open(fields[5], "rb") as file:
                     is_fixed = file.read(18)[16] == 2  # ET_EXEC
-                functions[words[5]] = [0 if is_fixed else low, low, high]
-            functions[words[5]][2] = high
+                functions[fields[5]] = [0 if is_fixed else low, low, high]
+            functions[fields[5]][2] = high
     return functions
 
 

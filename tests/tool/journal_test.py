@@ -370,9 +370,9 @@ class Journal(FolderTest):
         for seed in range(PATHS.kills):
             (self.folder / "log").unlink(missing_ok=True)
             (self.folder / "in").write_text(text, encoding="utf-8")
-            with open(self.folder / "in", encoding="utf-8") as given, open(self.folder / "out", "wb") as numbers:
+            with open(self.folder / "in", encoding="utf-8") as texts, open(self.folder / "out", "wb") as numbers:
                 with subprocess.Popen([PATHS.tarn, "journal", "append", "--bytes", "4M", "log"], cwd=self.folder,
-                                      stdin=given, stdout=numbers) as running:
+                                      stdin=texts, stdout=numbers) as running:
                     time.sleep(random.Random(seed).uniform(0, 0.012))
                     running.kill()
             printed = (self.folder / "out").read_text(encoding="utf-8").count("\n")

@@ -29,14 +29,14 @@ class Memory(FolderTest):
 
     def sites(self, memory):
         """What each function of the program held, at the peak and at the end: a function may be several sites."""
-        held = {}
+        held_bytes = {}
         for site in memory["sites"]:
             frame = site["stack"][site["frame_index"]]
             if not frame["file"].endswith("memory.c") or frame["function"] == "run_others":  # whose threads have stacks
                 continue
-            peak, end = held.get(frame["function"], (0, 0))
-            held[frame["function"]] = (peak + site["peak_bytes"], end + site["end_bytes"])
-        return held
+            peak, end = held_bytes.get(frame["function"], (0, 0))
+            held_bytes[frame["function"]] = (peak + site["peak_bytes"], end + site["end_bytes"])
+        return held_bytes
 
     def test_each_site_has_what_it_held_at_the_peak_and_at_the_end(self):
         self.record("phases", "--full")
@@ -97,9 +97,9 @@ class Memory(FolderTest):
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
         self.assertRegex(text, r"\n same-thread +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
         sites = json.loads(self.tarn("report", "--quick", "--json", "rec"))["sites"]
-        held = [site["stack"][site["frame_index"]]["function"] for site in sites if site["held"]]
-        self.assertIn("hold", held)
-        self.assertNotIn("grow", held)
+        holders = [site["stack"][site["frame_index"]]["function"] for site in sites if site["held"]]
+        self.assertIn("hold", holders)
+        self.assertNotIn("grow", holders)
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
     def test_a_peak_above_the_memory_of_the_process_is_explained(self):

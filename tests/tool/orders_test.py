@@ -28,7 +28,7 @@ def orders(recording="rec"):
 
 
 def names(stack):
-    return " ".join(place["function"] for place in stack)
+    return " ".join(frame["function"] for frame in stack)
 
 
 class Orders(unittest.TestCase):
@@ -57,9 +57,9 @@ class Orders(unittest.TestCase):
 
     def test_three_locks_in_a_circle(self):
         inversion = self.inversion("one_then_two", "two_then_three", "three_then_one")
-        taken = [names(step["takes_at"]["stack"]) for step in inversion["steps"]]
-        index = next(index for index in range(3) if "one_then_two" in taken[index])
-        self.assertIn("two_then_three", taken[(index + 1) % 3])
+        taken_at = [names(step["takes_at"]["stack"]) for step in inversion["steps"]]
+        index = next(index for index in range(3) if "one_then_two" in taken_at[index])
+        self.assertIn("two_then_three", taken_at[(index + 1) % 3])
 
     def test_of_many_locks_at_the_same_places_there_is_one(self):
         inversion = self.inversion("transfer", "transfer")

@@ -49,7 +49,7 @@ class PushTest(FolderTest):
 
     def check_taken(self, store):
         """No profile was taken twice, and what was sent again for one time was the same."""
-        times = [(profile.from_ns, profile.until_ns) for profile in store.taken]
+        times = [(profile.from_ns, profile.until_ns) for profile in store.profiles]
         self.assertEqual(times, sorted(times))
         for before, after in zip(times, times[1:]):
             self.assertLessEqual(before[1], after[0], "two profiles overlap in time")
@@ -66,23 +66,23 @@ class Windows(PushTest):
         lines = self.finish(running)
         files = self.last_number()
         self.assertEqual(lines, [f"{files} profiles sent, 0 retried, 0 dropped"])
-        self.assertEqual(len(store.taken), files)
+        self.assertEqual(len(store.profiles), files)
         self.check_taken(store)
         host = socket.gethostname()
-        self.assertEqual({profile.name for profile in store.taken},
+        self.assertEqual({profile.name for profile in store.profiles},
                          {f"shop{{version=1.4,host={host},container=c_1__x,region=eu}}"})
-        self.assertLessEqual(begun_ns, store.taken[0].from_ns)
-        self.assertLessEqual(store.taken[-1].until_ns, time.time_ns() + 10**9)
-        for profile in store.taken[:-1]:
+        self.assertLessEqual(begun_ns, store.profiles[0].from_ns)
+        self.assertLessEqual(store.profiles[-1].until_ns, time.time_ns() + 10**9)
+        for profile in store.profiles[:-1]:
             self.assertGreaterEqual(profile.until_ns - profile.from_ns, 300 * 10**6)
-        self.assertIn("allocations", store.taken[0].types)
+        self.assertIn("allocations", store.profiles[0].types)
 
     def test_a_profile_is_that_of_tarn_export(self):
         store = self.store()
         running = self.start(store.url, "--every", "1h")
         self.finish(running)
         self.tarn("export", "rec.1", "--push", store.url)
-        pushed, exported = store.taken
+        pushed, exported = store.profiles
         self.assertEqual(pushed.name, exported.name)
         self.assertRegex(pushed.name, r"^tool_attached\{version=[0-9a-f]+,host=[^,]+\}$")
         self.assertEqual(set(pushed.strings), set(exported.strings))
@@ -110,22 +110,22 @@ class Windows(PushTest):
 class BadStores(PushTest):
     def test_what_fails_for_a_time_is_sent_again_and_counts_once(self):
         """Each failure is one line, and a profile whose answer broke off is not sent again."""
-        for behaviours, words in ((["nonsense"], "its answer is not HTTP"), ([503], "it answers 503: as it is"),
-                                  ([429], "it answers 429"), (["close"], "Server returned nothing"),
-                                  ([503, 503, "close", "close"], "Server returned nothing"), (["cut"], None)):
+        for behaviours, problem in ((["nonsense"], "its answer is not HTTP"), ([503], "it answers 503: as it is"),
+                                    ([429], "it answers 429"), (["close"], "Server returned nothing"),
+                                    ([503, 503, "close", "close"], "Server returned nothing"), (["cut"], None)):
             with self.subTest(behaviours=behaviours):
                 store = self.store(*behaviours)
                 running = self.start(store.url, "--every", "200ms")
                 self.assertTrue(store.wait_for(2))
                 lines = self.finish(running)
-                retried = 0 if words is None else len(behaviours)
-                self.assertEqual(self.counts_in(lines[-1]), [len(store.taken), retried, 0])
-                self.assertEqual(len(store.attempts), len(store.taken) + retried)
+                retried = 0 if problem is None else len(behaviours)
+                self.assertEqual(self.counts_in(lines[-1]), [len(store.profiles), retried, 0])
+                self.assertEqual(len(store.attempts), len(store.profiles) + retried)
                 self.check_taken(store)
-                kinds = 0 if words is None else len(set(behaviours))
+                kinds = 0 if problem is None else len(set(behaviours))
                 self.assertEqual(len(lines), kinds + (kinds > 0) + 1, lines)
-                if words:
-                    self.assertIn(f"{store.url}: {words}", lines[kinds - 1])
+                if problem:
+                    self.assertIn(f"{store.url}: {problem}", lines[kinds - 1])
                     self.assertIn("answers again", lines[kinds])
                 for path in self.folder.iterdir():
                     path.unlink()
@@ -137,7 +137,7 @@ class BadStores(PushTest):
                 running = self.start(store.url, "--every", "200ms")
                 self.assertTrue(store.wait_for(1))
                 lines = self.finish(running)
-                self.assertEqual(self.counts_in(lines[-1]), [len(store.taken), 0, 2])
+                self.assertEqual(self.counts_in(lines[-1]), [len(store.profiles), 0, 2])
                 self.assertEqual(len(lines), 2, lines)
                 self.assertIn(f"rec.1 is dropped: {store.url}: it answers {status}: as it is (0 profiles sent",
                               lines[0])
@@ -153,7 +153,7 @@ class BadStores(PushTest):
         sent, retried, dropped = self.counts_in(lines[-1])
         self.assertEqual((sent, dropped), (self.last_number(), 0))
         self.assertGreater(retried, 0)
-        self.assertEqual(len(store.taken), sent)
+        self.assertEqual(len(store.profiles), sent)
         self.check_taken(store)
         self.assertIn(f"http://127.0.0.1:{port}: Couldn't connect to server; up to 60 profiles wait", lines[0])
         self.assertNotIn("secret", "".join(lines))
@@ -177,7 +177,7 @@ class BadStores(PushTest):
         store = self.store("hang")
         running = self.start(store.url, "--every", "100ms")
         self.await_number(6)
-        self.assertEqual((len(store.attempts), len(store.taken)), (1, 0))
+        self.assertEqual((len(store.attempts), len(store.profiles)), (1, 0))
         for _ in range(10):
             running.stdin.write("blocks 100\n")
             running.stdin.flush()
@@ -190,17 +190,18 @@ class BadStores(PushTest):
 
 class Command(PushTest):
     def test_what_cannot_be_pushed_is_refused_before_the_program_starts(self):
-        for options, code, words in ((["--push", "http://h"], 2, "--push requires --every or --continuous"),
-                                     (["--keep", "3"], 2, "--keep requires --every or --continuous"),
-                                     (["--continuous", "--push", "ftp://h"], 2, "must begin with http"),
-                                     (["--continuous", "--push", "http://h?a=b"], 2, "adds /ingest"),
-                                     (["--continuous", "--push", "http://h", "--keep", "1"], 2, "at least 2"),
-                                     (["--continuous", "--follow"], 2, "exclude each other"),
-                                     (["--label", "a=b"], 2, "requires --push"),
-                                     (["--continuous", "--push", "http://h", "--label", "a"], 2, "expected KEY=VALUE")):
+        refusals = ((["--push", "http://h"], 2, "--push requires --every or --continuous"),
+                    (["--keep", "3"], 2, "--keep requires --every or --continuous"),
+                    (["--continuous", "--push", "ftp://h"], 2, "must begin with http"),
+                    (["--continuous", "--push", "http://h?a=b"], 2, "adds /ingest"),
+                    (["--continuous", "--push", "http://h", "--keep", "1"], 2, "at least 2"),
+                    (["--continuous", "--follow"], 2, "exclude each other"),
+                    (["--label", "a=b"], 2, "requires --push"),
+                    (["--continuous", "--push", "http://h", "--label", "a"], 2, "expected KEY=VALUE"))
+        for options, code, problem in refusals:
             result = self.tarn("record", *options, "--", "touch", "started", code=code)
             self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-            self.assertIn(words, result.stderr)
+            self.assertIn(problem, result.stderr)
         for name in "libcurl.so.4", "libcurl-gnutls.so.4":
             (self.folder / name).write_text("no library", encoding="utf-8")
         result = self.tarn("record", "--continuous", "--push", "http://h", "--", "touch", "started", code=5,

@@ -39,11 +39,11 @@ class Quiet(unittest.TestCase):
     def test_heap_calls_are_heard_sampled_or_not(self):
         for mode in ((), ("--full",)):
             with self.subTest(mode=mode):
-                heard = self.regions("--heap", *mode)
-                self.check(heard["heap"], 2 * ROUNDS, heap=2 * 7 * ROUNDS)
-                self.check(heard["long"], 1, heap=60_000)
-                self.check(heard["silent"], ROUNDS)
-                self.check(heard["calls"], ROUNDS)  # calls were not recorded
+                violations = self.regions("--heap", *mode)
+                self.check(violations["heap"], 2 * ROUNDS, heap=2 * 7 * ROUNDS)
+                self.check(violations["long"], 1, heap=60_000)
+                self.check(violations["silent"], ROUNDS)
+                self.check(violations["calls"], ROUNDS)  # calls were not recorded
 
     def test_counts_of_the_heap_are_those_without_regions(self):
         self.record("--heap", "--full")
@@ -53,25 +53,25 @@ class Quiet(unittest.TestCase):
         self.assertLess(heap["allocations"], in_rounds + 100)
 
     def test_calls_and_waits_are_heard_with_their_stack(self):
-        heard = self.regions("--syscalls")
-        self.check(heard["calls"], ROUNDS, calls=2 * ROUNDS)
-        self.check(heard["outer"], ROUNDS, calls=2 * ROUNDS)
-        self.check(heard["inner"], ROUNDS, calls=ROUNDS)
-        self.assertGreaterEqual(heard["waits"]["lock_waits"], 1)
-        functions = [[frame["function"] for frame in site["stack"]] for site in heard["calls"]["sites"]]
+        violations = self.regions("--syscalls")
+        self.check(violations["calls"], ROUNDS, calls=2 * ROUNDS)
+        self.check(violations["outer"], ROUNDS, calls=2 * ROUNDS)
+        self.check(violations["inner"], ROUNDS, calls=ROUNDS)
+        self.assertGreaterEqual(violations["waits"]["lock_waits"], 1)
+        functions = [[frame["function"] for frame in site["stack"]] for site in violations["calls"]["sites"]]
         self.assertEqual(len(functions), 2)
         for stack in functions:
             self.assertTrue(any("of_calls" in name for name in stack), stack)
 
     def test_the_ninth_region_is_heard_as_the_eighth(self):
-        heard = self.regions("--syscalls")
-        self.check(heard["level 7"], 1, calls=1)
-        self.assertNotIn("level 8", heard)
+        violations = self.regions("--syscalls")
+        self.check(violations["level 7"], 1, calls=1)
+        self.assertNotIn("level 8", violations)
 
     def test_waits_are_heard_where_calls_are_not_recorded(self):
-        heard = self.regions("--locks")
-        self.assertGreaterEqual(heard["waits"]["lock_waits"], 1)
-        self.check(heard["heap"], 2 * ROUNDS)
+        violations = self.regions("--locks")
+        self.assertGreaterEqual(violations["waits"]["lock_waits"], 1)
+        self.check(violations["heap"], 2 * ROUNDS)
 
     def test_the_report_names_them(self):
         self.record()

@@ -79,8 +79,9 @@ class Record(FolderTest):
 
         table = self.site(report, "build_table")
         self.assertEqual((table["category"], table["allocations"], table["live_at_end"]), ("start-up", 64, 64))
-        kept = self.site(report, "keep")
-        self.assertEqual((kept["category"], kept["allocations"], kept["live_at_end"]), ("kept", ROUNDS, ROUNDS))
+        kept_site = self.site(report, "keep")
+        self.assertEqual((kept_site["category"], kept_site["allocations"], kept_site["live_at_end"]),
+                         ("kept", ROUNDS, ROUNDS))
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
         self.assertIn("4,096 bytes at once", grown["remedy"])

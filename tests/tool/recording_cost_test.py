@@ -63,15 +63,15 @@ class RecordingCost(FolderTest):
         ways = {"plain": [], "locks": [PATHS.tarn, "record", "--locks", "--"],
                 "calls": [PATHS.tarn, "record", "--syscalls", "--"],
                 "child": [PATHS.tarn, "record", "--", "/usr/bin/python3", "-c", starts_one]}
-        least = dict.fromkeys(ways, 1 << 60)
+        shortest_ns = dict.fromkeys(ways, 1 << 60)
         for _ in range(5):
             for name, command in ways.items():
                 command = command if name == "child" else [*command, PATHS.pairs, "5"]
                 output = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=True,
                                       cwd=self.folder).stdout
-                least[name] = min(least[name], int(output))
-        self.assertLess(max(least["locks"], least["child"]), 2 * least["plain"], least)
-        self.assertLess(least["calls"], 3 * least["plain"], least)
+                shortest_ns[name] = min(shortest_ns[name], int(output))
+        self.assertLess(max(shortest_ns["locks"], shortest_ns["child"]), 2 * shortest_ns["plain"], shortest_ns)
+        self.assertLess(shortest_ns["calls"], 3 * shortest_ns["plain"], shortest_ns)
 
     def test_prices_are_measured_once_a_day(self):
         """Measuring them takes ten times the processor time of the rest of a short recording."""

@@ -71,11 +71,11 @@ class Report(ReportTest):
 
     def test_prices_of_other_facts_are_measured_again(self):
         measured = json.loads(self.prices.read_text())
-        mine = measured["tarn"]
+        tarn_price = measured["tarn"]
         measured["tarn"] = "another"
         self.prices.write_text(json.dumps(measured))
         self.report()
-        self.assertEqual(json.loads(self.prices.read_text())["tarn"], mine)
+        self.assertEqual(json.loads(self.prices.read_text())["tarn"], tarn_price)
 
     def test_disturbed_prices_are_measured_again_later(self):
         hogs = [subprocess.Popen(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]) for _ in range(3)]
@@ -138,12 +138,12 @@ class Report(ReportTest):
         self.assertEqual(report["recorder"]["overhead"]["program_cpu_ns"], [0.25e9, 0.25e9])
 
     def test_the_shares_of_sites_add_up_to_that_of_the_heap(self):
-        for words in itertools.product(((), ("--cpu-seconds", "0.001")), ((), ("--stacks",)), (("--quick",), ())):
-            report = json.loads(self.tarn("report", "--json", "--top", "1000", *sum(words, ()), "rec").stdout)
+        for choice in itertools.product(((), ("--cpu-seconds", "0.001")), ((), ("--stacks",)), (("--quick",), ())):
+            report = json.loads(self.tarn("report", "--json", "--top", "1000", *sum(choice, ()), "rec").stdout)
             heap = report["heap"]["predicted"]
             for field in "now_ns", "share":
                 for end in 0, 1:
-                    with self.subTest(words=words, field=field, end=end):
+                    with self.subTest(choice=choice, field=field, end=end):
                         sites = sum(site["predicted"][field][end] for site in report["sites"])
                         self.assertAlmostEqual(sites / heap[field][end], 1, places=6)
             self.assertLessEqual(heap["share"][1], 1)
@@ -153,10 +153,11 @@ class Report(ReportTest):
             return [site for site in report["sites"]
                     if "::leaf(" in f"::{site['stack'][site['frame_index']]['function']}("]
 
-        apart = leaves(self.json("--stacks"))
-        self.assertEqual([site["callers"] for site in apart], [[], []])
+        leaves_by_stack = leaves(self.json("--stacks"))
+        self.assertEqual([site["callers"] for site in leaves_by_stack], [[], []])
         (site,) = leaves(self.json())
-        self.assertEqual((site["stacks"], site["allocations"]), (2, sum(site["allocations"] for site in apart)))
+        self.assertEqual((site["stacks"], site["allocations"]),
+                         (2, sum(site["allocations"] for site in leaves_by_stack)))
         self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"])
                           for caller in site["callers"]],
                          [("right", 1333), ("left", 667)])
@@ -425,11 +426,11 @@ class Gate(ReportTest):
         self.assertEqual(gate["limits"][0]["largest"]["remedy"], temporaries["remedy"])
 
     def test_a_broken_limit_is_reported_where_the_machine_cannot_be_measured(self):
-        alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-                 'mount -t tmpfs -o ro none /dev && exec "$@"', "sh"]
-        if subprocess.run([*alone, "true"], check=False, capture_output=True, timeout=HANG_S).returncode:
+        own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                      'mount -t tmpfs -o ro none /dev && exec "$@"', "sh"]
+        if subprocess.run([*own_mounts, "true"], check=False, capture_output=True, timeout=HANG_S).returncode:
             self.skipTest("no mount namespace here")
-        gate = subprocess.run([*alone, PATHS.tarn, "gate", f"{SHARED.name}/rec", "--max", "allocations <= 1"],
+        gate = subprocess.run([*own_mounts, PATHS.tarn, "gate", f"{SHARED.name}/rec", "--max", "allocations <= 1"],
                               check=False, capture_output=True, text=True, timeout=HANG_S,
                               env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "empty")})
         self.assertEqual(gate.returncode, 1, gate.stderr)

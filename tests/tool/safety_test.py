@@ -146,7 +146,7 @@ class Safety(FolderTest):
 
     def test_a_launcher_is_followed_into_its_program(self):
         self.record(PATHS.sites, "100", "0", modes=["--heap", "--full"])
-        alone = self.report()["heap"]["allocations"]
+        allocations = self.report()["heap"]["allocations"]
         launchers = [["env", "-i"], ["timeout", "100"], ["timeout", "100", "env", "-i"],
                      ["sh", "-c", f"'{PATHS.sites}' 100 0; true"], ["sh", "-c", f"exec '{PATHS.sites}' 100 0"],
                      ["sh", "-c", f"true; (exec env -i '{PATHS.sites}' 100 0); ls > /dev/null"]]
@@ -166,7 +166,7 @@ class Safety(FolderTest):
                 self.assertTrue(any("sites.cpp" in frame["file"] for site in report["sites"]
                                     for frame in site["stack"]))
                 images = report["program"]["images"]
-                self.assertGreaterEqual(report["heap"]["allocations"], alone if images > 1 else alone - 1)
+                self.assertGreaterEqual(report["heap"]["allocations"], allocations if images > 1 else allocations - 1)
                 self.assertEqual([path.name for path in self.folder.glob("rec*")], ["rec"])
                 self.assertEqual(report["recorder"]["unrecorded"]["became"], "")
 
@@ -218,13 +218,13 @@ class Safety(FolderTest):
             for kind, count in ("sites", "allocations"), ("locks", "acquisitions"):
                 after = [site[count] for site in report[kind]
                          if any(frame["function"].startswith("allocate_after")
-                                for stack in [site.get("stack"), *(place["stack"] for place in site.get("sites", []))]
+                                for stack in [site.get("stack"), *(entry["stack"] for entry in site.get("sites", []))]
                                 for frame in stack or [])]
                 self.assertEqual(sum(after), blocks, (mode, kind))
         self.assertNotIn("seccomp", self.record("true").stderr)
 
-    def limited(self, which, bytes_, *arguments, file_limit=None, modes=(), code=0):
-        limit = lambda: resource.setrlimit(which, (bytes_, file_limit or bytes_))
+    def limited(self, resource_kind, bytes_, *arguments, file_limit=None, modes=(), code=0):
+        limit = lambda: resource.setrlimit(resource_kind, (bytes_, file_limit or bytes_))
         return self.record(*arguments, modes=modes, code=code, preexec_fn=limit)
 
     def test_limits_leave_room_or_are_named(self):

@@ -99,9 +99,10 @@ class Report(DropInTest):
         first = self.run_with(["--stats"], *arguments).stderr.splitlines()[-1]
         options = [word.removeprefix("TARN_") for word in first.split()[1:]]
         options = [option.partition("=")[0].lower() + "=" + option.partition("=")[2] for option in options]
-        again = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)], *arguments)
-        self.assertEqual((again.returncode, again.stdout), (7, "done\n"))
-        self.assertNotIn("beyond", again.stderr)
+        repeated = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)],
+                                 *arguments)
+        self.assertEqual((repeated.returncode, repeated.stdout), (7, "done\n"))
+        self.assertNotIn("beyond", repeated.stderr)
 
     def test_statistics_in_openmetrics_name_each_heap(self):
         result = self.run_with(["--stats=openmetrics"], PATHS.threads, "2", str(BLOCKS))

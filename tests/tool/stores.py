@@ -77,7 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             query = dict(urllib.parse.parse_qsl(query, strict_parsing=True))
             assert path == "/ingest" and query.pop("format") == "pprof" and query.pop("spyName") == "tarn"
             assert set(query) == {"name", "from", "until"}
-            self.server.taken.append(Profile(query, body))
+            self.server.profiles.append(Profile(query, body))
         except (AssertionError, KeyError, ValueError, IndexError) as error:
             return self.answer(422, str(error).encode())
         if behaviour == "cut":  # it has the profile, and its answer breaks off
@@ -104,7 +104,7 @@ class Store(http.server.ThreadingHTTPServer):
     def __init__(self, behaviours=(), port=0, hang_s=600):
         super().__init__(("127.0.0.1", port), Handler)
         self.behaviours, self.hang_s, self.released = list(behaviours), hang_s, threading.Event()
-        self.attempts, self.taken = [], []
+        self.attempts, self.profiles = [], []
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.serving = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
         self.serving.start()
@@ -121,6 +121,6 @@ class Store(http.server.ThreadingHTTPServer):
     def wait_for(self, count, longest_s=120):
         """Waits until so many profiles are taken."""
         until = time.monotonic() + longest_s
-        while len(self.taken) < count and time.monotonic() < until:
+        while len(self.profiles) < count and time.monotonic() < until:
             time.sleep(0.02)
-        return len(self.taken) >= count
+        return len(self.profiles) >= count

@@ -234,8 +234,8 @@ class Syscalls(FolderTest):
             text = self.run_program(PATHS.tarn, "report", "rec").stdout
             self.assertRegex(text, r"(?m)^3 system calls have not returned, up to [\d.]+ m?s so far$")
             self.assertRegex(text, r"(?m)^ +[\d.]+ m?s so far  poll, thread \d+  calls\.c:\d+ waits_in_poll$")
-        ended = self.record(PATHS.calls, "plain", "50")
-        self.assertEqual(ended["unfinished_calls"], [], "each has returned")
+        complete_report = self.record(PATHS.calls, "plain", "50")
+        self.assertEqual(complete_report["unfinished_calls"], [], "each has returned")
 
     def test_estimates_of_many_threads_lie_within_their_error(self):
         rounds = 1500

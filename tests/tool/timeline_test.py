@@ -27,12 +27,12 @@ def report(*arguments):
 
 def blocks_at(report, function):
     return sum(site["allocations"] for site in report["sites"]
-               if any(function in place["function"] for place in site["stack"]))
+               if any(function in frame["function"] for frame in site["stack"]))
 
 
 def taken_at(report, function):
     return sum(lock["acquisitions"] for lock in report["locks"]
-               if any(function in place["function"] for place in lock["stack"]))
+               if any(function in frame["function"] for frame in lock["stack"]))
 
 
 def idle_time(course):

@@ -220,9 +220,9 @@ class Errors(TopTest):
                     break
             self.assertIn("uses another version of Tarn", output)
             other.kill()
-        with subprocess.Popen(["true"]) as ended:
-            ended.wait()
-            self.assertIn("does not exist", self.tarn("top", "--pid", str(ended.pid)))
+        with subprocess.Popen(["true"]) as child:
+            child.wait()
+            self.assertIn("does not exist", self.tarn("top", "--pid", str(child.pid)))
         self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy, code=5))
         self.assertIn("exclude each other", self.tarn("top", "--pid", "1", "-o", "x", code=2))
         self.tarn("top", code=2)
@@ -252,9 +252,9 @@ class Errors(TopTest):
         return program
 
     def test_of_another_user(self):
-        mine, nobody = (pwd.getpwuid(user).pw_name for user in (0, 65534))
+        own_name, nobody = (pwd.getpwuid(user).pw_name for user in (0, 65534))
         self.assertEqual(self.as_nobody(os.getpid()),
-                         f"tarn: no permission to inspect process {os.getpid()} of {mine} as {nobody}; "
+                         f"tarn: no permission to inspect process {os.getpid()} of {own_name} as {nobody}; "
                                                       "try the same command with sudo\n")
 
     def test_that_does_not_let_itself_be_read(self):

@@ -61,9 +61,9 @@ class Unwinding(FolderTest):
                 frames.append(frame)
         return frames
 
-    def compare(self, program, least):
+    def compare(self, program, min_share):
         expected, recorded = self.stacks_of_gdb(program), self.recorded(program)
-        self.assertGreaterEqual(len(expected), least)
+        self.assertGreaterEqual(len(expected), min_share)
         self.assertEqual(sorted(recorded), sorted(expected))
         for bytes_, stacks in expected.items():
             for stack in stacks:

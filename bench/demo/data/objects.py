@@ -43,9 +43,9 @@ def main():
     for turn in range(ROUNDS):
         records = make_records(draw)
         text = json.dumps(records)
-        again = json.loads(text)
-        assert again == records
-        index = index_by_tag(again)
+        decoded = json.loads(text)
+        assert decoded == records
+        index = index_by_tag(decoded)
         counts = count_words(text)
         lines = [f"{tag}={len(entries)}:{entries[0][0]}" for tag, entries in sorted(index.items())]
         joined = ""

@@ -31,10 +31,10 @@ class Compiler:
 
     def run(self, context, allocator):
         output = os.path.join(context.folder, "templates.o")
-        ended = context.supervisor.run(
+        outcome = context.supervisor.run(
             f"g++ on {allocator.name}", [self._driver, "-std=c++20", "-O1", "-c", str(SOURCE), "-o", output],
             allocator.environment(), TIMEOUT_S, (self._program, allocator.file))
         content = Path(output).read_bytes()
         os.unlink(output)
         result = f"object of {len(content)} bytes, digest {hashlib.sha256(content).hexdigest()[:16]}"
-        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
+        return Outcome({"time": outcome.wall_s, "cpu": outcome.cpu_s, "peak": outcome.peak_kib()}, result)

@@ -29,10 +29,10 @@ class Python:
         return [("python3", [self._program, "-c", ""])]
 
     def run(self, context, allocator):
-        ended = context.supervisor.run(
+        outcome = context.supervisor.run(
             f"python3 on {allocator.name}", [self._program, "-S", str(SCRIPT)],
             allocator.environment(self.settings), TIMEOUT_S, (self._program, allocator.file))
-        if not ended.output.startswith(MARK):
-            raise Failed(f"python3 on {allocator.name} printed no result: {ended.output[-400:]!r}")
-        result = ended.output.removeprefix(MARK).strip()
-        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
+        if not outcome.output.startswith(MARK):
+            raise Failed(f"python3 on {allocator.name} printed no result: {outcome.output[-400:]!r}")
+        result = outcome.output.removeprefix(MARK).strip()
+        return Outcome({"time": outcome.wall_s, "cpu": outcome.cpu_s, "peak": outcome.peak_kib()}, result)

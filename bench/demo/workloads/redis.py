@@ -94,14 +94,14 @@ class Redis:
                 server.signal(signal.SIGKILL)
                 server.finish(check=False)
             raise Failed(f"{server.name}: {error}\n      command: {server.command}") from error
-        ended = server.finish()
-        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
+        outcome = server.finish()
+        return Outcome({**rates, "cpu": outcome.cpu_s, "peak": outcome.peak_kib()}, result)
 
     def _use(self, context, server, socket_path):
         """Load, benchmark, check and shut down; gives (result, rates)."""
         server.await_listener(socket_path, TIMEOUT_S)
         with open(os.path.join(context.folder, "commands"), "wb") as commands:  # one by one: see runner.process.Ended
-            commands.writelines(encode(*words) for words in data_set())
+            commands.writelines(encode(*command) for command in data_set())
         loaded = client(context, socket_path, "-n", 1, "--pipe", input_name="commands")
         replies = re.search(r"errors: 0, replies: (\d+)", loaded)
         if not replies:
@@ -121,16 +121,16 @@ class Redis:
         return f"{replies[1]} commands, digest {before}, after the load {after}, list of {length}", rates
 
     def _benchmark(self, context, socket_path, tests, count):
-        ended = context.supervisor.run("redis-benchmark", [
+        outcome = context.supervisor.run("redis-benchmark", [
             "redis-benchmark", "-s", socket_path, "-t", ",".join(tests), "-n", str(count), "-r", str(KEYS),
             "-d", str(VALUE_BYTES), "-P", str(PIPELINE), "-c", str(CLIENTS), "--csv"],
             neutral_environment(), TIMEOUT_S)
-        return parse_benchmark(ended.output)
+        return parse_benchmark(outcome.output)
 
 
-def encode(*words):
+def encode(*arguments):
     """One command as the bytes of an array of bulk strings, in Redis's wire protocol (RESP 2)."""
-    parts = [b"$%d\r\n%s\r\n" % (len(data), data) for data in (str(word).encode() for word in words)]
+    parts = [b"$%d\r\n%s\r\n" % (len(data), data) for data in (str(word).encode() for word in arguments)]
     return b"*%d\r\n%s" % (len(parts), b"".join(parts))
 
 

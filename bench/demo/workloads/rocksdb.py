@@ -67,20 +67,20 @@ class RocksDB:
     def run(self, context, allocator):
         database = os.path.join(context.folder, "rocksdb")
         try:
-            ended = context.supervisor.run(f"db_bench on {allocator.name}", [
+            outcome = context.supervisor.run(f"db_bench on {allocator.name}", [
                 self._program, "--benchmarks=" + ",".join(STEPS), f"--db={database}", f"--threads={THREADS}",
                 f"--num={KEYS}", f"--reads={READS}", "--seed=7", "--block_size=1024", "--cache_size=4194304",
                 "--write_buffer_size=4194304", "--batch_size=8", "--compression_type=none", "--disable_wal=1",
                 "--progress_reports=0"],
                 allocator.environment(), TIMEOUT_S, (self._program, allocator.file))
-            rates, counts = parse_bench(ended.output)
+            rates, counts = parse_bench(outcome.output)
             missing = [name for name in NAMES.values() if name not in rates]
             if missing:
-                raise Failed(f"db_bench on {allocator.name} gave no figure for {', '.join(missing)}:\n{ended.output}")
+                raise Failed(f"db_bench on {allocator.name} gave no figure for {', '.join(missing)}:\n{outcome.output}")
             number, digest = context.supervisor.run(
                 "ldb", ["ldb", f"--db={database}", "--hex", "scan"], neutral_environment(), TIMEOUT_S,
                 read=key_digest).output
         finally:
             shutil.rmtree(database, ignore_errors=True)
         result = "; ".join([*counts, f"{number} keys, digest {digest}"])
-        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
+        return Outcome({**rates, "cpu": outcome.cpu_s, "peak": outcome.peak_kib()}, result)
