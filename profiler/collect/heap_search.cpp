@@ -24,7 +24,7 @@ namespace tarn::command {
 #if defined(__x86_64__)
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096, red_zone = 128;
+constexpr std::uint64_t map_page_bytes = 4096, red_zone = 128;
 
 // Stack pointers by thread, of the threads that stand still.
 using stack_pointers = std::map<std::uint32_t, std::uint64_t>;
@@ -79,17 +79,17 @@ void take_off(std::vector<address_range>& ranges, std::uint64_t start, std::uint
 std::vector<address_range> used_parts(int pagemap, const address_range& range) {
   std::vector<address_range> parts;
   std::vector<std::uint64_t> entries(8192);  // not on the stack, which may be small
-  for (std::uint64_t page = range.start / page_bytes; page < (range.end + page_bytes - 1) / page_bytes;) {
+  for (std::uint64_t page = range.start / map_page_bytes; page < (range.end + map_page_bytes - 1) / map_page_bytes;) {
     const std::uint64_t entry_count =
-        std::min<std::uint64_t>(entries.size(), (range.end + page_bytes - 1) / page_bytes - page);
+        std::min<std::uint64_t>(entries.size(), (range.end + map_page_bytes - 1) / map_page_bytes - page);
     const ssize_t read_bytes =
         ::pread(pagemap, entries.data(), entry_count * sizeof entries[0], static_cast<off_t>(page * sizeof entries[0]));
     if (read_bytes < static_cast<ssize_t>(sizeof entries[0])) return {range};
     const std::size_t count = static_cast<std::size_t>(read_bytes) / sizeof entries[0];
     for (std::size_t index = 0; index < count; ++index, ++page) {
       if (entries[index] >> 62 == 0) continue;
-      const std::uint64_t start = std::max(range.start, page * page_bytes);
-      const std::uint64_t end = std::min(range.end, (page + 1) * page_bytes);
+      const std::uint64_t start = std::max(range.start, page * map_page_bytes);
+      const std::uint64_t end = std::min(range.end, (page + 1) * map_page_bytes);
       if (!parts.empty() && parts.back().end == start) {
         parts.back().end = end;
       } else {

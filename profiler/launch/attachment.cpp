@@ -27,12 +27,12 @@ void fail_in_use(pid_t process) {
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "profiler/launch/access.hpp"
+#include "profiler/launch/filters.hpp"
 #include "profiler/launch/remote_process.hpp"
 #include "profiler/launch/traced_thread.hpp"
 
@@ -44,15 +44,6 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::string_view recorder_name = "libtarn-record.so", region_link = "/memfd:tarn-record ";
 constexpr std::string_view loaded_library = "memfd:libtarn-record.so";
-
-// Returns a number of /proc/PID/status; nothing if it has no such line.
-std::optional<long> status_of(pid_t process, std::string_view name) {
-  std::ifstream file(fmt::format("/proc/{}/status", process));
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(name)) return std::atol(line.c_str() + name.size());
-  }
-  return std::nullopt;
-}
 
 std::string link_of(const std::string& path) {
   std::error_code error;
@@ -419,13 +410,8 @@ void require_attachable(pid_t process) {
   }
   const bool is_dynamic = has_loader(process);
   if (tracer_of(process) != 0) fail_untraceable(process, EPERM);
-  if (status_of(process, "Seccomp:").value_or(0) != 0) {
-    fail(exit_code::io_error,
-         "process {} has restricted its system calls (seccomp), and loading the recorder could end it; record it from "
-         "its start: tarn record -- PROGRAM",
-         process);
-  }
   const remote_process target(process);
+  require_allowed_calls(target);
   constexpr int max_tries = 20'000;  // a process that has just begun maps its libraries soon
   bool has_c_library = c_library_of(target).start != 0;
   for (int tries = 0; is_dynamic && !has_c_library && tries < max_tries; ++tries) {

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 
@@ -41,28 +42,10 @@ restriction restriction_by(long number, const long* arguments) noexcept {
   if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
   ask_for_no_thread();
   // The handler of SIGSYS makes a call to find readable memory, and one to return; a new thread turns its dispatch on.
-  if (!filter_allows(arguments[2],
-                     {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
-    return restriction::all_calls;
-  const bool allows_own = filter_allows(arguments[2], {{SYS_mmap},
-                                                       {SYS_munmap},
-                                                       {SYS_madvise},
-                                                       {SYS_sched_yield},
-                                                       {SYS_nanosleep},
-                                                       {SYS_gettid},
-                                                       {SYS_getpid},
-                                                       {SYS_getrusage},
-                                                       {SYS_clock_gettime},
-                                                       {SYS_sigaltstack},
-                                                       {SYS_rt_sigaction},
-                                                       {SYS_openat},
-                                                       {SYS_read},
-                                                       {SYS_close},
-                                                       {SYS_fstat},
-                                                       {SYS_fcntl},
-                                                       {SYS_readlinkat},
-                                                       {SYS_prctl, PR_GET_NAME}});
-  return allows_own ? restriction::unrestricted : restriction::own_calls;
+  constexpr std::array<format::tested_call, 3> calls_of_dispatch = {
+      {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}};
+  if (!filter_allows(arguments[2], calls_of_dispatch)) return restriction::all_calls;
+  return filter_allows(arguments[2], format::recorder_calls) ? restriction::unrestricted : restriction::own_calls;
 }
 
 void calls_are_restricted(restriction restriction) noexcept {

@@ -38,16 +38,29 @@ print(count)
 PROGRAM_32 = (b"\x7fELF\x01\x01\x01" + bytes(9) +
               struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0x8048054, 52, 0, 0, 52, 32, 1, 0, 0, 0) +
               struct.pack("<IIIIIIII", 1, 0, 0x8048000, 0x8048000, 93, 93, 5, 4096) + b"\xb8\x1d\0\0\0\xcd\x80\xeb\xf7")
-# Allows every system call by a filter, and then waits for its input to end.
-RESTRICTS_ITSELF = """
-import ctypes, struct, sys
+# Becomes a program whose filter answers one system call with an action, and allows all others.
+BECOMES_FILTERED = """
+import ctypes, os, struct, sys
 libc = ctypes.CDLL(None)
-filter = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000))
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(filter)))
+number, action = map(int, sys.argv[1:3])
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, action), (0x06, 0, 0, 0x7fff0000)]
+filter = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code), ctypes.addressof(filter)))
 assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program)) == 0
-print("ready", flush=True)
-sys.stdin.read()
+os.execv(sys.argv[3], sys.argv[3:])
 """
+KILL, DENY, ALLOW = 0x80000000, 0x00050001, 0x7fff0000
+MADVISE, MEMFD_CREATE = 28, 319
+# May only read and write.
+STRICT = ("import ctypes, os; library = ctypes.CDLL(None); print('ready', flush=True); library.prctl(22, 1); "
+          "os.read(0, 1)")
+
+SYS_PTRACE, SYS_ADMIN = 19, 21
+
+
+def may(capability):
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(re.search(r"^CapEff:\s*(\w+)", status, re.MULTILINE)[1], 16) >> capability & 1
 
 
 def setUpModule():
@@ -447,9 +460,7 @@ class Attach(FolderTest):
 
     def test_a_user_without_the_right_to_trace(self):
         way = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
-        status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
-        may_trace = int(re.search(r"^CapEff:\s*(\w+)", status, re.MULTILINE)[1], 16) >> 19 & 1
-        if os.geteuid() != 0 or not may_trace or shutil.which(way[0]) is None:
+        if os.geteuid() != 0 or not may(SYS_PTRACE) or shutil.which(way[0]) is None:
             self.skipTest("needs setpriv and a user who may give up a right")
         program = self.program()
         command = [*way, PATHS.tarn, "record", "--for", "10ms", "--pid", str(program.pid), "-o", "/dev/null"]
@@ -458,9 +469,43 @@ class Attach(FolderTest):
         self.assertRegex(result.stderr, r"^tarn: [^\n]*process \d+ [^\n]*try sudo tarn record --pid \d+\n$")
         self.finish(program)
 
-    def test_a_restricted_program_is_left_alone(self):
-        program = self.start(sys.executable, "-c", RESTRICTS_ITSELF)
-        self.assertIn("restricted its system calls (seccomp)", self.refused(program.pid))
+    def filtered(self, number, action, *command):
+        return [sys.executable, "-c", BECOMES_FILTERED, str(number), str(action), *map(str, command)]
+
+    def record_filtered(self, program, *filters, code=0):
+        command = [PATHS.tarn, "record", "-o", "rec", "--for", "500ms", "--pid", program.pid]
+        for call, action in filters:
+            command = self.filtered(call, action, *command)
+        return self.run_program(*map(str, command), code=code).stderr
+
+    def test_a_filter_that_allows_what_the_recorder_needs(self):
+        program = self.start(*self.filtered(MEMFD_CREATE, ALLOW, PATHS.attached, 2))
+        if may(SYS_ADMIN):  # the kernel shows the filter
+            self.assertIn(" stood still for ", self.record_filtered(program))
+        self.assertIn(" stood still for ", self.record_filtered(program, (MEMFD_CREATE, ALLOW)))
+        self.assertGreater(self.report()["heap"]["allocations"], 0)
+        self.assertIn("by a filter that cannot be read from here", self.record_filtered(
+            program, (MEMFD_CREATE, ALLOW), (MEMFD_CREATE, ALLOW), code=3))
+        self.finish(program)
+
+    def test_a_filter_that_forbids_a_call_of_the_recorder(self):
+        for call, name in (MEMFD_CREATE, "memfd_create"), (MADVISE, "madvise"):
+            for action in KILL, DENY:
+                with self.subTest(call=name, action=action):
+                    program = self.start(*self.filtered(call, action, PATHS.attached, 0))
+                    if may(SYS_ADMIN):
+                        self.assertIn(f"its filter forbids {name}, ", self.refused(program.pid))
+                    if call == MADVISE:  # tarn record begins with memfd_create itself
+                        self.assertIn("by a filter that cannot be read from here",
+                                      self.record_filtered(program, (call, action), code=3))
+                    self.finish(program)
+
+    def test_a_program_that_may_only_read_and_write(self):
+        program = self.start(sys.executable, "-c", STRICT)
+        for _ in polls():
+            if "Seccomp:\t1" in pathlib.Path(f"/proc/{program.pid}/status").read_text(encoding="utf-8"):
+                break
+        self.assertIn("its filter forbids all calls but read and write", self.refused(program.pid))
 
     def test_a_program_that_tarn_record_started_is_left_alone(self):
         recorder = self.start(PATHS.tarn, "record", "-o", "first", "--", PATHS.attached, "0")
