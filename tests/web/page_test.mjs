@@ -72,6 +72,22 @@ const tests = {
     await close(page);
   },
 
+  async 'what only samples the processor says nothing about sites, locks and calls'() {
+    const data = empty();
+    Object.assign(data.recorder, {mode: 'sampled', sources: ['cpu']});
+    const page = await open(write_page(template, data, `${folder}/only_cpu.html`));
+    const text = await page.innerText('.summary');
+    for (const phrase of ['Not known: neither heap, locks nor system calls were recorded.', 'Figures of the processor are estimates']) assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
+    assert.ok(!/exact|worth a change|Costs are/.test(text), text);
+    await close(page);
+  },
+
+  async 'a recording that was cut before its first event gets no verdict'() {
+    const page = await open(write_page(template, {...empty(), damage: 'the file ends inside a block'}, `${folder}/cut.html`));
+    assert.ok((await page.innerText('.summary')).includes('Not known: no events could be read.'));
+    await close(page);
+  },
+
   async 'every view, in both themes, on a phone too: accessible, no wider than the screen'() {
     for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]]) {
       const page = await open(example_page, {scheme, width});

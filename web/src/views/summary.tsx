@@ -161,6 +161,15 @@ export function Summary({view}: {view: View}): JSX.Element {
   const missing_text = 'not recorded';
   const own_heap = data.recorder.own_heap;
   const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
+  const is_judged = has_heap || has('lock') || has('system');
+  const is_cut = !!data.damage && !data.sites?.length && !data.locks?.length && !data.syscalls?.length && !data.cpu?.samples;
+  const nothing_text = is_cut ? 'Not known: no events could be read.'
+    : is_judged ? 'Nothing: no site, lock or call costs enough to be worth a change.'
+    : 'Not known: neither heap, locks nor system calls were recorded.';
+  const counting_text = !is_judged ? 'Figures of the processor are estimates from samples.'
+    : data.recorder.mode !== 'sampled' ? 'All blocks were counted.'
+    : has_heap ? 'Totals of the heap are exact; figures of single sites are estimates from samples.'
+    : 'Figures of single sites are estimates from samples.';
   return (
     <section class="summary">
       <Endless_waits view={view} />
@@ -194,7 +203,7 @@ export function Summary({view}: {view: View}): JSX.Element {
       <div class="columns">
         <div>
           <h2>What to do first</h2>
-          {best.length === 0 && <p>Nothing: no site, lock or call costs enough to be worth a change.</p>}
+          {best.length === 0 && <p>{nothing_text}</p>}
           <ol class="best">
             {best.map((candidate, index) => (
               <li key={index}>
@@ -214,8 +223,9 @@ export function Summary({view}: {view: View}): JSX.Element {
           <ul class="leave">{leave.map((sentence) => <li key={sentence}>{sentence}</li>)}{leave.length === 0 && <li>Nothing stands out.</li>}</ul>
           <h2>How sure it is</h2>
           <p>
-            {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
-            Costs are computed with the prices of memory on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess; the range in brackets is expected to contain the true value.
+            {counting_text}{' '}
+            {has_heap && `Costs are computed with the prices of memory on ${data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. `}
+            The first figure is the best guess; the range in brackets is expected to contain the true value.
             {view.unit === 'CPU-ms' && ' CPU-ms: milliseconds of processor time, of all threads together in the whole run.'}
           </p>
           {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} {data.recorder.dropped === 1 ? 'is' : 'are'} missing: the recorder had no room.</p>}
