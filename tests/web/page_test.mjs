@@ -88,6 +88,21 @@ const tests = {
     await close(page);
   },
 
+  async 'a predicted gain comes before one that is not predicted, and before a small one'() {
+    const data = example();
+    const [call] = data.syscalls.filter((site) => site.remedy);
+    Object.assign(call, {nanoseconds: 60e9, predicted: {reason: 'its data is not known', saved_ns: [0, 60e9]}});
+    const page = await open(write_page(template, data, `${folder}/ranks.html`));
+    const gains = await page.$$eval('.best .gain', (elements) => elements.map((gain) => gain.textContent));
+    assert.match(gains[0], /^saves about [\d.]+ % of CPU/, gains);
+    data.locks[0].waited_ns = 1e6;
+    for (const site of data.sites) for (const remedy of site.predicted.remedies) remedy.saved_ns = [1e3, 2e3];
+    const little = await open(write_page(template, data, `${folder}/little.html`));
+    assert.equal(await little.innerText('.best li:first-child .gain'), 'what it saves is not predicted');
+    await close(page);
+    await close(little);
+  },
+
   async 'every view, in both themes, on a phone too: accessible, no wider than the screen'() {
     for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]]) {
       const page = await open(example_page, {scheme, width});

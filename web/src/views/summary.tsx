@@ -21,6 +21,14 @@ interface Best {
 const best_count = 3;
 const hardly = 0.01;  // of the program's time
 
+// Ranks by what is worth doing, as the text does: a predicted gain comes before an unknown one, a small gain last.
+function rank(view: View, {saved, waited, is_unknown}: Best): number {
+  if (is_unknown) return 1;
+  const wall_ns = (view.data.end?.wall_us ?? 0) * 1000;
+  const is_little = waited ? wall_ns > 0 && saved[1] < hardly * wall_ns : view.unit === '% of CPU' && middle(view.timed(saved)) < 100 * hardly;
+  return is_little ? 2 : 0;
+}
+
 function best_remedies(view: View): Best[] {
   const {data, names, change} = view;
   const by_location = new Map<string, Best>();
@@ -55,7 +63,7 @@ function best_remedies(view: View): Best[] {
     candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
-  return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
+  return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => rank(view, a) - rank(view, b) || middle(b.saved) - middle(a.saved)).slice(0, best_count);
 }
 
 // Names the sites that are not worth the effort.
