@@ -10,10 +10,13 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/helper_program.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/report/html/file.hpp"
 
 namespace tarn::command {
 namespace {
@@ -26,6 +29,7 @@ struct fleet_request {
   std::size_t top = 20;
   double confidence = 0.95;
   bool as_json = false;
+  std::string page;  // the HTML report to write; empty: none
 };
 
 // The script is in the build tree beside this command, or in libexec of an installed tree.
@@ -41,7 +45,20 @@ std::string find_script() {
        (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
 }
 
+// Has the script answer all queries, and writes the page with the answers.
+void write_page(const fleet_request& request, std::vector<std::string> command) {
+  html_file page(request.page);
+  command.insert(command.end(), {"--page", "--", request.folder});
+  const helper_result result = run_helper(command, "", true);
+  if (result.code == 127) fail(exit_code::missing, "python3 is needed: apt install python3");
+  if (result.code != 0) throw CLI::RuntimeError(result.code);  // the script has said why
+  page.add(result.output);
+  page.end();
+}
+
 void run_fleet(const fleet_request& request) {
+  if (request.query.empty() == request.page.empty())
+    fail(exit_code::usage, "give either a QUERY or --html FILE; see tarn fleet --help");
   std::vector<std::string> command = {"python3",
                                       "-B",
                                       find_script(),
@@ -53,6 +70,7 @@ void run_fleet(const fleet_request& request) {
                                       fmt::format("--top={}", request.top),
                                       fmt::format("--confidence={}", request.confidence)};
   if (request.as_json) command.emplace_back("--json");
+  if (!request.page.empty()) return write_page(request, std::move(command));
   command.insert(command.end(), {"--", request.folder, request.query});
   std::vector<char*> arguments;
   for (std::string& argument : command) arguments.push_back(argument.data());
@@ -68,10 +86,8 @@ void add_fleet(CLI::App& application) {
   const auto request = std::make_shared<fleet_request>();
   command->add_option("FOLDER", request->folder, "Parquet files of tarn export; a path, or a URL such as s3://…")
       ->required();
-  command
-      ->add_option("QUERY", request->query,
-                   "versions, sites, regressions, remedies, outliers, or FILE.sql with a query of your own")
-      ->required();
+  command->add_option("QUERY", request->query,
+                      "versions, sites, regressions, remedies, outliers, or FILE.sql with a query of your own");
   command->add_option("--service", request->service, "only this service")->type_name("NAME");
   command->add_option("--before", request->before, "the earlier release of regressions")->type_name("VERSION");
   command->add_option("--after", request->after, "the later release")->type_name("VERSION");
@@ -80,6 +96,9 @@ void add_fleet(CLI::App& application) {
       ->type_name("P")
       ->check(CLI::Range(0.5, 0.999999));
   command->add_flag("--json", request->as_json, "print JSON instead of a table");
+  command->add_option("--html", request->page, "write all answers, with distributions over the hosts, as one HTML page")
+      ->type_name("FILE")
+      ->excludes("--json");
   command->add_option("--memory", request->memory, "limit of the engine, such as 4GB")->type_name("SIZE");
   command->add_option("--spark", request->spark, "run on Apache Spark instead of DuckDB, such as local[4]")
       ->type_name("MASTER");

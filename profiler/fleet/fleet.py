@@ -10,7 +10,7 @@ import sys
 import time
 
 FOLDER = pathlib.Path(__file__).parent
-NO_QUERIES = {"views", "files", "problems"}
+NO_QUERIES = {"views", "files", "problems", "distribution"}
 FACTS = {"schema": "bigint", "recording": "string", "host": "string", "container": "string", "program": "string",
          "process": "bigint", "started": "bigint", "length": "bigint"}
 USAGE, WRONG, MISSING = 2, 3, 5  # exit codes, as in profiler/base/failure.hpp
@@ -192,6 +192,8 @@ def cell(value):
 
 
 def print_table(names, rows):
+    columns = [column for column, name in enumerate(names) if not name.endswith("_id")]
+    names, rows = [names[column] for column in columns], [[row[column] for column in columns] for row in rows]
     cells = [names, *([cell(value) for value in row] for row in rows)]
     widths = [min(48, max(len(row[column]) for row in cells)) for column in range(len(names))]
     for number, row in enumerate(cells):
@@ -218,32 +220,73 @@ def plain(value):
     return value if value is None or isinstance(value, (str, int, float)) else float(value)
 
 
+def answer_of(engine, options, query):
+    """The rows of a query, by the names of the columns."""
+    if query == "regressions":
+        check_versions(engine, options)
+    names, rows = engine.table(query_of(query))
+    return [dict(zip(names, map(plain, row))) for row in rows], list(names)
+
+
+def releases_of(engine):
+    """How the cost of each site is distributed over the hosts of each release, by the place of the site."""
+    max_values, max_dearest = 101, 3
+    rates = {}
+    for site, version, host, rate in engine.rows(statements("distribution")[0]):
+        rates.setdefault(site, {}).setdefault(version, []).append((host, plain(rate)))
+    releases = {}
+    for site, versions in rates.items():
+        releases[site] = []
+        for version, hosts in versions.items():
+            values = [rate for _, rate in hosts]
+            if len(values) > max_values:
+                values = [values[round(part * (len(values) - 1) / (max_values - 1))] for part in range(max_values)]
+            releases[site].append({"version": version, "hosts": len(hosts), "values": values,
+                                    "dearest": hosts[:-max_dearest - 1:-1]})
+    return releases
+
+
+def page(engine, options):
+    """All answers, as web/src/recording.ts describes them."""
+    engine.keep("dearest", query_of("sites"))
+    releases = releases_of(engine)
+    answers = {query: answer_of(engine, options, query)[0] for query in ("sites", "versions", "remedies", "outliers")}
+    for site in answers["sites"]:
+        site["releases"] = releases.get(site["place"], [])
+    compares = options.before or options.after
+    return {"kind": "fleet", "fleet": {
+        "folder": options.folder, "before": options.before, "after": options.after, **answers,
+        "regressions": answer_of(engine, options, "regressions")[0] if compares else None}}
+
+
 def answer(options):
-    query = query_of(options.query)
+    if not options.page:
+        query_of(options.query)
     engine = Spark(options.spark, options.memory) if options.spark else DuckDB(options.memory)
     try:
         load(engine, options)
-        if options.query == "regressions":
-            check_versions(engine, options)
-        names, rows = engine.table(query)
+        if options.page:
+            print(json.dumps(page(engine, options)))
+            return
+        rows, names = answer_of(engine, options, options.query)
     except engine.errors as error:
         raise Failure(WRONG, f"{options.folder}: {' '.join(str(error).split())[:500]}") from None
-    rows = [tuple(map(plain, row)) for row in rows]
     if options.json:
-        print(json.dumps([dict(zip(names, row)) for row in rows], indent=1))
+        print(json.dumps(rows, indent=1))
     else:
-        print_table(list(names), rows)
+        print_table(names, [tuple(row.values()) for row in rows])
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tarn fleet")
     parser.add_argument("folder")
-    parser.add_argument("query")
+    parser.add_argument("query", nargs="?")
     for name in "service", "before", "after", "spark", "memory":
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--top", type=int, default=20)
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", action="store_true")
     try:
         answer(parser.parse_args())
     except Failure as failure:

@@ -28,7 +28,7 @@ site as (
 ranked as (
   select *, row_number() over (order by seconds desc, function_id, category, operation) as place from site
 )
-select r.place, r.service, r.source, r.category, r.operation, r.function, r.file, r.seconds, r.cpu_share,
+select r.place, r.service, r.source, r.category, r.operation, r.function_id, r.function, r.file, r.seconds, r.cpu_share,
   r.hosts, r.all_hosts, r.median_ms_per_s, r.max_ms_per_s, r.dearest_host
 from ranked r cross join parameters p
 where r.place <= p.top

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from fleet_data import BETTER, GROWTH, SLOW_HOST, WORSE
-from paths import HANG_S, PATHS, FolderTest, main, run_program
+from paths import HANG_S, PATHS, FolderTest, json_in, main, run_program
 
 HERE = pathlib.Path(__file__).resolve().parent
 READERS = pathlib.Path(os.environ.get("TARN_READERS") or HERE.parents[1] / "build/readers")
@@ -122,6 +122,59 @@ class Queries(FleetTest):
         grow = [row for row in sites if row["function"] == "grow" and row["source"] == "heap"]
         self.assertEqual([row["hosts"] for row in grow], [2])
         self.assertGreater(grow[0]["seconds"], 0)
+
+
+class Page(FleetTest):
+    def page(self, *options, **settings):
+        self.fleet("--html", self.folder / "fleet.html", *options, **settings)
+        return json.loads(json_in(self.folder / "fleet.html"))["fleet"]
+
+    @staticmethod
+    def rounded(row):
+        """A row without its distribution. Several threads add, in any order."""
+        return {name: round(value, 9) if isinstance(value, float) else value for name, value in row.items()
+                if name != "releases"}
+
+    def test_the_page_has_each_answer_and_the_hosts_of_each_site(self):
+        page = self.page(*RELEASES)
+        for query in "sites", "versions", "remedies", "outliers", "regressions":
+            rows, _ = self.answer(query, *RELEASES)
+            self.assertEqual(list(map(self.rounded, page[query])), list(map(self.rounded, rows)))
+        for site in page["sites"]:
+            self.assertEqual([(release["version"], release["hosts"]) for release in site["releases"]],
+                             [("1.3", 13), ("1.4", 12)])
+            values = [value for release in site["releases"] for value in release["values"]]
+            self.assertEqual(len(values), 25)
+            self.assertAlmostEqual(sum(values) / 25, site["seconds"] * 1e3 / (50 * 60), msg="2 min of each host")
+            self.assertAlmostEqual(max(values), site["max_ms_per_s"])
+            self.assertEqual(site["releases"][1]["dearest"][0], [SLOW_HOST, max(values)])
+            for release in site["releases"]:
+                self.assertEqual(release["values"], sorted(release["values"]))
+        self.assertIsNone(self.page()["regressions"])
+
+    def test_a_host_without_a_site_counts_with_0_and_many_hosts_become_quantiles(self):
+        folder = self.folder / "many"
+        data("fleet", str(folder), "300", "4", "300")
+        self.write(folder / "x.parquet", "select * replace ('x' as host, 'other' as recording, 'id' as function_id) "
+                   f"from read_parquet('{next(folder.rglob('0.parquet'))}', hive_partitioning = false) limit 1")
+        page = self.page("--top", "3", folder=folder)
+        self.assertEqual(len(page["sites"]), 3)
+        for site in page["sites"]:
+            self.assertEqual([(release["hosts"], len(release["values"])) for release in site["releases"]],
+                             [(151, 101), (150, 101)])
+            self.assertEqual(site["releases"][0]["values"][0], 0, "host x has not this site")
+
+    def test_a_page_that_cannot_be_made_leaves_no_file(self):
+        for options, code, text in ((("--html", "a.html", "sites"), 2, "give either a QUERY or --html"),
+                                    ((), 2, "give either a QUERY or --html"),
+                                    (("--html", "a.html", "--json"), 2, "exclude each other"),
+                                    (("--html", "a.html", "--before", "9"), 2, "--before 9 is not in"),
+                                    (("--html", "no/a.html"), 3, "no/a.html: No such file")):
+            result = self.fleet(*options, code=code)
+            self.assertIn(text, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertIn("python3 is needed", self.fleet("--html", "a.html", code=5, env={"PATH": "/nowhere"}).stderr)
 
 
 class Spark(FleetTest):

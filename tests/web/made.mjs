@@ -184,6 +184,26 @@ export function large(count, depth) {
   return data;
 }
 
+// What `tarn fleet --html` writes. One host of release 1.4 is slow.
+export function fleet() {
+  const release = (version, values, dearest) => ({version, hosts: values.length, values, dearest});
+  const site = (place, name, fields = {}) => ({
+    place, service: 'shop', source: 'lock', category: 'contended', operation: 'mutex', function_id: `id${place}`, function: name, file: '/home/me/src/shop.cpp', seconds: 40 / place, cpu_share: null,
+    hosts: 7, all_hosts: 8, median_ms_per_s: 2, max_ms_per_s: 6.5, dearest_host: 'h3',
+    releases: [release('1.3', [0, 1.5, 2, 2.5], [['h0', 2.5], ['h2', 2]]), release('1.4', [1.75, 2, 2.25, 6.5], [['h3', 6.5]])], ...fields,
+  });
+  return {
+    kind: 'fleet',
+    fleet: {
+      folder: 'recordings<b>', before: '1.3', after: '1.4', sites: [site(1, 'shop::take(int)'), site(2, 'give&lt;"()')],
+      versions: [{service: 'shop', version: '1.3', hosts: 4, recordings: 9, hours: 1.5}, {service: 'shop', version: '1.4', hosts: 4, recordings: 8, hours: 1.25}],
+      remedies: [{source: 'heap', remedy: 'hoist', saves_low_s: 10, saves_high_s: 20, waits_s: 0, hosts: 8}, {source: 'lock', remedy: 'contended', saves_low_s: 0, saves_high_s: 0, waits_s: 30, hosts: 8}],
+      outliers: [{version: '1.4', host: '<i>h3', source: 'lock', ms_per_s: 188, median_ms_per_s: 55, hosts: 4}],
+      regressions: [{verdict: 'worse', function: 'shop::take(int)', before_ms_per_s: 1.5, after_ms_per_s: 3.125, more_low: 1, more_high: 2.25}],
+    },
+  };
+}
+
 // What `tarn diff --html` writes.
 export function difference() {
   const side = (name, allocations, cost, fields = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'same-thread', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...fields});

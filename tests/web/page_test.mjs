@@ -4,7 +4,7 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {copyFileSync, readFileSync, statSync, truncateSync, writeFileSync} from 'node:fs';
 import {inflateSync} from 'node:zlib';
 import {HANG_MS, start} from './browser.mjs';
-import {add_site, difference, empty, example, large, write_page} from './made.mjs';
+import {add_site, difference, empty, example, fleet, large, write_page} from './made.mjs';
 
 const [build, tarn, programs] = process.argv.slice(2);
 const {template, folder, browser, open, close, check_access, run_tests} = await start(build, 'index.html');
@@ -532,6 +532,32 @@ const tests = {
       assert.equal((await rows(page)).length, 1);
       await close(page);
     }
+  },
+
+  async 'a fleet: the dearest sites, with their cost over the hosts of each release'() {
+    for (const scheme of ['light', 'dark']) {
+      const page = await open(write_page(template, fleet(), `${folder}/fleet.html`), {scheme});
+      const text = await page.innerText('body');
+      for (const phrase of ['recordings: recordings<b>', '1.3 of shop: 4 hosts, 9 recordings', 'worse: shop::take: 1.5 → 3.1 ms/s, by 1.0 to 2.3', 'hoist (heap): saves 10 to 20 s on 8 hosts', 'contended (lock): 30 s of waits', '<i>h3 (1.4, lock): 188 ms/s', 'give&lt;"', '2 of the 2 dearest sites', '0 to 6.5 ms/s']) {
+        assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+      }
+      assert.deepEqual(await page.$$eval('tr.row:first-of-type svg', (pictures) => pictures.map((picture) => [picture.getAttribute('aria-label'), picture.querySelectorAll('line').length])),
+        [['1.3: on 4 hosts 0 ms/s to 2.5 ms/s, median 2.0 ms/s, half of them 1.5 ms/s to 2.0 ms/s', 5], ['1.4: on 4 hosts 1.8 ms/s to 6.5 ms/s, median 2.3 ms/s, half of them 2.0 ms/s to 2.3 ms/s', 5]]);
+      await page.click('tr.row .opens');
+      assert.match(await page.innerText('.details'), /The dearest: h0 \(2.5 ms\/s\), h2 \(2.0 ms\/s\)/);
+      // The slow host stands alone at the right end of its release.
+      const ends = await page.$$eval('.details svg', (pictures) => pictures.map((picture) => Math.max(...[...picture.querySelectorAll('line')].map((line) => +line.getAttribute('x1')))));
+      assert.deepEqual(ends.map(Math.round), [385, 1000]);
+      await check_access(page, `fleet, ${scheme}`);
+      await page.fill('input[type=search]', 'give');
+      assert.equal((await rows(page)).length, 1);
+      await close(page);
+    }
+    const none = fleet();
+    Object.assign(none.fleet, {sites: [], versions: [], remedies: [], outliers: [], regressions: null});
+    const page = await open(write_page(template, none, `${folder}/no-fleet.html`));
+    assert.match(await page.innerText('body'), /No site is like that/);
+    await close(page);
   },
 
   async 'names of any kind are text'() {

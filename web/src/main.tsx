@@ -2,11 +2,12 @@ import {render, type JSX} from 'preact';
 import {useEffect, useLayoutEffect, useMemo} from 'preact/hooks';
 import {use_address, type Change_state, type State} from './address';
 import {Course} from './course';
-import {unpack, type Data, type Difference} from './recording';
+import {unpack, type Data} from './recording';
 import {fixed_view, type View} from './view';
 import {Calls} from './views/calls';
 import {Changes} from './views/changes';
 import {Flame} from './views/flame';
+import {Fleet_view} from './views/fleet';
 import {Threads_and_lanes} from './views/lanes';
 import {Locks} from './views/locks';
 import {Memory} from './views/memory';
@@ -58,21 +59,42 @@ function Theme({state, change}: {state: State; change: Change_state}): JSX.Eleme
 // Leaves out the program's folder.
 const command_text = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
 
-function Difference_page({difference, redacted}: {difference: Difference; redacted?: boolean}): JSX.Element {
+// A page without tabs, of one view.
+interface Single {
+  title: string;
+  lines: [string, string][];
+  redacted?: boolean;
+  command: string;
+  view: (state: State, change: Change_state) => JSX.Element;
+}
+function Single_page({title, lines, redacted, command, view}: Single): JSX.Element {
   const [state, change] = use_address();
   return (
     <>
       <header>
-        <h1>Before and after</h1>
-        <p>before: <bdi>{command_text(difference.before)}</bdi></p>
-        <p>after: <bdi>{command_text(difference.after)}</bdi></p>
+        <h1>{title}</h1>
+        {lines.map(([name, text]) => <p key={name}>{name}: <bdi>{text}</bdi></p>)}
         {redacted && <p class="risk">Redacted: without paths, arguments, own names and the text of remedies.</p>}
         <Theme state={state} change={change} />
       </header>
-      <main><Changes difference={difference} state={state} change={change} /></main>
-      <footer>Made by <code>tarn diff --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
+      <main>{view(state, change)}</main>
+      <footer>Made by <code>{command}</code>. This page is whole: it fetches nothing and sends nothing.</footer>
     </>
   );
+}
+
+function page_of(data: Data): JSX.Element {
+  const {difference, fleet, redacted} = data;
+  if (difference) {
+    return <Single_page title="Before and after" lines={[['before', command_text(difference.before)], ['after', command_text(difference.after)]]}
+                        redacted={redacted} command="tarn diff --html"
+                        view={(state, change) => <Changes difference={difference} state={state} change={change} />} />;
+  }
+  if (fleet) {
+    return <Single_page title="A fleet of hosts" lines={[['recordings', cut(shown(fleet.folder), 300)]]} command="tarn fleet --html"
+                        view={(state, change) => <Fleet_view fleet={fleet} state={state} change={change} />} />;
+  }
+  return <Page data={data} />;
 }
 
 function Page({data}: {data: Data}): JSX.Element {
@@ -133,7 +155,7 @@ async function start(): Promise<void> {
     const data = await unpack(packed.textContent ?? '');
     packed.remove();
     root.replaceChildren();
-    render(data.difference ? <Difference_page difference={data.difference} redacted={data.redacted} /> : <Page data={data} />, root);
+    render(page_of(data), root);
     document.documentElement.dataset.ready = 'yes';
     performance.mark('ready');
   } catch (error) {

@@ -7,7 +7,7 @@ import type {Range} from './recording';
 import {grouped} from './formatting';
 
 // Colours follow a category's position in its list (weights.ts); its name is always beside the colour.
-export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category))})`;
+export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category)) % 6})`;
 
 export function Kind({kinds, category}: {kinds: string[]; category: string}): JSX.Element {
   return <span class="kind"><i aria-hidden="true" style={{background: colour_of(kinds, category)}} />{category}</span>;

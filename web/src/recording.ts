@@ -267,8 +267,28 @@ export interface Difference {
   syscalls?: Use_changes | null;
 }
 
+// The hosts of a release: the cost of one site on each of them, in ascending order, or 101 quantiles where there are more.
+export interface Fleet_release {version: string; hosts: number; values: number[]; dearest: [string, number][]}
+export interface Fleet_site {
+  place: number; service: string; source: string; category: string; operation: string; function: string; file: string;
+  seconds: number; hosts: number; all_hosts: number; median_ms_per_s: number | null; max_ms_per_s: number | null;
+  releases: Fleet_release[];
+}
+
+// The answers of `tarn fleet`, row by row.
+export interface Fleet {
+  folder: string;
+  before: string;
+  after: string;
+  sites: Fleet_site[];
+  versions: {service: string; version: string; hosts: number; recordings: number; hours: number}[];
+  remedies: {source: string; remedy: string; saves_low_s: number; saves_high_s: number; waits_s: number; hosts: number}[];
+  outliers: {version: string; host: string; source: string; ms_per_s: number; median_ms_per_s: number; hosts: number}[];
+  regressions: {verdict: string; function: string; before_ms_per_s: number; after_ms_per_s: number; more_low: number; more_high: number}[] | null;
+}
+
 export interface Data {
-  kind: 'report' | 'difference';
+  kind: 'report' | 'difference' | 'fleet';
   redacted?: boolean;
   damage?: string;
   program: {arguments?: string[]; process?: number; machine?: string; images?: number};
@@ -302,6 +322,7 @@ export interface Data {
   locations: {function: number[]; file: number[]; line: number[]; module: number[]};
   nodes: {parent: number[]; location: number[]};
   difference?: Difference;
+  fleet?: Fleet;
   timeline?: Timeline;
 }
 
