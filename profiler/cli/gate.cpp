@@ -70,7 +70,10 @@ bool may_have_remedy(const limit_check& check) {
 std::string remedy_of(const limit_check& check) { return may_have_remedy(check) ? check.largest->remedy : ""; }
 
 std::string limit_text(const limit& limit, double value) {
-  if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
+  if (analyse::is_share(limit.metric)) {
+    const char* const whole = limit.metric == limit::metric_kind::lock_waits ? " of one thread" : "";
+    return fmt::format("{:.3g} %{}", value * 100, whole);
+  }
   constexpr double ns_per_second = 1e9;
   if (limit.metric == limit::metric_kind::cpu_time) return duration_text(value * ns_per_second);
   const std::string number =

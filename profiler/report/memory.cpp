@@ -86,7 +86,7 @@ std::string caller_of(analyse::analysis& analysis, const analyse::site& site) {
 std::string row_text(const memory_site& site, std::uint64_t bytes, std::uint64_t blocks, std::uint64_t sum,
                      double error, const analyse::figure_range& range) {
   constexpr double max_error = 0.5;  // above it the range is not the same on both sides
-  const double percent = 100.0 * static_cast<double>(bytes) / static_cast<double>(sum);
+  const double percent = std::min(100.0 * static_cast<double>(bytes) / static_cast<double>(sum), 100.0);
   std::string text = fmt::format("   {:>9}", error > max_error ? amount_in_range(bytes, range) : amount_text(bytes));
   if (error != 0 && error <= max_error) text += fmt::format(" ± {:>3.0f} %", std::ceil(error * 100));
   text += fmt::format("  {:>3.0f} %", percent);

@@ -48,8 +48,9 @@ std::uint64_t rounded_within(std::uint64_t count, double error, std::uint64_t to
 }
 
 double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
+// An estimated part may be more than the whole.
 double percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return whole == 0 ? 0 : std::min(100.0 * static_cast<double>(part) / static_cast<double>(whole), 100.0);
 }
 
 std::string size_text(const analyse::site& site) {
@@ -77,7 +78,10 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
     text += fmt::format("; freed {}{} by others", by_same,
                         grouped(rounded_within(site.remote_frees, site.error, heap.frees)));
   }
-  if (site.error != 0) text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
+  if (site.error >= 1)
+    text += "; counts of too few samples";
+  else if (site.error != 0)
+    text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
   if (site.live != 0)
     text += fmt::format("; {} in use at the end", grouped(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
@@ -328,10 +332,9 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
   for (const analyse::site& site : analysis.heap().sites) {
     if (site.number != 0) continue;
-    const double percent = 100.0 * static_cast<double>(site.sums[counter::blocks]) /
-                           static_cast<double>(std::max<std::uint64_t>(analysis.heap().allocations, 1));
     fmt::print("{}, {:.0f} % of all, were at call stacks beyond the {} that a recording tells apart.\n",
-               count_text(site.sums[counter::blocks], "allocation"), percent,
+               count_text(site.sums[counter::blocks], "allocation"),
+               percent(site.sums[counter::blocks], analysis.heap().allocations),
                grouped(analysis.recorded().sites.size() - 1));
   }
   if (analysis.heap().dropped != 0) {

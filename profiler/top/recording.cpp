@@ -109,7 +109,8 @@ std::vector<std::string> top_recording::sums(bool shows_totals, const char* per)
   return {fmt::format("lock waits {}   system calls {}{}, {}", time_text(sums.wait_ms), short_number(sums.calls), per,
                       time_text(sums.call_ms)),
           fmt::format("heap {}{}, {}{}; {:.0f} % remote frees; {} in use{}", short_number(sums.allocations), per,
-                      short_bytes(sums.bytes), per, 100 * sums.remote_frees / std::max(sums.frees, 1e-9),
+                      short_bytes(sums.bytes), per,
+                      std::min(100 * sums.remote_frees / std::max(sums.frees, 1e-9), 100.0),  // an estimate of samples
                       grouped(sums.in_use), shares)};
 }
 

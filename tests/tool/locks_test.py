@@ -95,7 +95,8 @@ class Locks(Recorded):
         def gate(limit, code):
             return self.run_program(PATHS.tarn, "gate", "rec", "--max", limit, code=code)
         gate("lock waits <= 100000 %", 0)
-        self.assertRegex(gate("lock waits <= 0.0001 %", 1).stdout, r"lock waits: [1-9].* %, limit 0.0001 %")
+        self.assertRegex(gate("lock waits <= 0.0001 %", 1).stdout,
+                         r"lock waits: [1-9].* % of one thread, limit 0.0001 % of one thread")
         self.assertIn("the recording has no system calls", gate("system calls <= 1", 2).stderr)
 
     def test_kinds_of_mutexes(self):

@@ -269,6 +269,41 @@ class Report(ReportTest):
             self.assertEqual(b"\x1b[1m" in text, expected)
 
 
+def shares_above_all(text):
+    """Errors, changes and sums over threads are no shares."""
+    figures = re.finditer(r"(?<![\d.,±+-])(?<!± )(?<!±  )([\d,]+(?:\.\d+)?) %(?! of one thread)", text)
+    return [figure[0] for figure in figures if float(figure[1].replace(",", "")) > 100]
+
+
+def shares_in(value, name=""):
+    """The numbers below names that end with share."""
+    if isinstance(value, dict):
+        return [share for key, member in value.items() for share in shares_in(member, key)]
+    if isinstance(value, list):
+        return [share for member in value for share in shares_in(member, name)]
+    return [value] if name.endswith("share") else []
+
+
+class Shares(ReportTest):
+    def test_the_rule_finds_what_it_is_for(self):
+        self.assertEqual(shares_above_all("about 171 % of CPU (9–1,000.5 %)"), ["171 %", "1,000.5 %"])
+        self.assertEqual(shares_above_all("90 % and 1,000.5 %)\n± 120 % +150.0 % 369 % of one thread"), ["1,000.5 %"])
+        self.assertEqual(shares_in({"a": [{"saved_share": [1, 2]}], "b": 3, "share": 4}), [1, 2, 4])
+
+    def test_none_is_above_all_unless_it_says_what_it_counts(self):
+        programs = (5, PATHS.locks, "convoy", "10"), (0, PATHS.sites, "2000", "0"), (0, PATHS.growing)
+        recordings = (), ("--full",), ("--sample", "1048576")
+        for (code, *program), options in itertools.product(programs, recordings):
+            self.tarn("record", *options, "-o", self.folder / "rec", "--", *program, code=code)
+            for words in (), ("--cpu-seconds", "0.0001"), ("--cpu-seconds", "0.0001", "--stacks", "--alternatives"):
+                with self.subTest(program=program, options=options, words=words):
+                    request = ["report", "--quick", "--top", "1000", *words, self.folder / "rec"]
+                    self.assertEqual(shares_above_all(self.tarn(*request).stdout), [])
+                    shares = shares_in(json.loads(self.tarn(*request, "--json").stdout))
+                    self.assertNotEqual(shares, [])
+                    self.assertEqual([share for share in shares if share > 1], [])
+
+
 class Replay(ReportTest):
     def test_buffers_grown_at_another_site_are_replayed(self):
         recording = str(self.folder / "growing")
@@ -482,4 +517,4 @@ class Gate(ReportTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "sites", "growing")
+    main("tarn", "sites", "growing", "locks")

@@ -22,6 +22,7 @@ export function format_count(value = 0): string {
 
 // Returns the error of an estimate, to stand behind its count; empty if all were counted.
 export function format_error(error = 0): string {
+  if (error >= 1) return ' (of too few samples)';
   return error ? ` ± ${Math.ceil(error * 100)} %` : '';
 }
 

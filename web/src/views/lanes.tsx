@@ -139,7 +139,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
     const part_texts = (lane.parts ?? [])
       .map((part) => ({part, ns: part.interval_ns?.[part.intervals!.indexOf(interval)] ?? 0}))
       .filter((time) => time.ns > 0.005 * length).sort((a, b) => b.ns - a.ns).slice(0, 3)
-      .map(({part, ns: of_part}) => `${format_number((100 * of_part) / length)} % ${part_text(part, view)}`);
+      .map(({part, ns: of_part}) => `${format_number(Math.min(100, (100 * of_part) / length))} % ${part_text(part, view)}`);
     set_hint(`${view.threads[lane.thread ?? 0]}, ${seconds(span.starts[interval] / 1e9)}–${seconds(span.ends[interval] / 1e9)} s: ${part_texts.join('; ') || 'not there'}`);
   };
   return (
