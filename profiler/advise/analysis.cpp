@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "profiler/advise/calls_inside.hpp"
+#include "profiler/base/quantity_text.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -278,6 +279,10 @@ site_view analysis::view(const site& site) {
   view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
   view.remedy = line_of(view);
+  if (const std::uint64_t blocks = blocks_until_growth_is_known(view.facts); blocks != 0 && !view.offers.empty()) {
+    view.unjudged_remedy = "a reserve was not judged, for want of samples: record about " + command::roughly(blocks) +
+                           " more allocations here, or --full";
+  }
   return view;
 }
 

@@ -55,7 +55,8 @@ struct site_view {
   // The best guess of an offer saves 0.1 % of the processor time, or that time is unknown. If the offer also saves
   // costs that no recording shows, the high end of its range decides.
   bool is_worth_it = false;
-  std::string remedy;  // one line; empty if there is nothing to gain
+  std::string remedy;           // one line; empty if there is nothing to gain
+  std::string unjudged_remedy;  // which remedy the samples are too few for; empty if there is none
   double growth = 0;  // bytes per second, if its memory grows to the end of the run; computed only for sums_by_location
 
   // Returns null for the site that stands for all beyond the recorder's limit.

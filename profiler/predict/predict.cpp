@@ -178,9 +178,9 @@ std::vector<std::string> reasons_for(const site& site) {
 // Returns true if no size is much more frequent than the smaller ones, so that each buffer grew through them. If not,
 // containers of many sizes are filled at once, by resize() or assign(). Counts of samples may be larger by chance, by
 // as much as in 95 of 100 recordings, unless even their sum is uncertain.
+constexpr double max_growth_error = 0.2;
 bool gets_rarer(const site& site) {
-  constexpr double max_error = 0.2;
-  const double error = site.error < max_error ? site.error : 0;
+  const double error = site.error < max_growth_error ? site.error : 0;
   std::uint64_t before = 0;
   for (std::size_t index = 0; index < format::size_bucket_count; ++index) {
     const std::uint64_t blocks = site.sums[counter::size_buckets + index];
@@ -310,6 +310,14 @@ growth growth_of(const site& site) {
     if (is_most(smaller, total)) reserve_bucket(growth, site, index);
   }
   return growth;
+}
+
+std::uint64_t blocks_until_growth_is_known(const site& site) {
+  constexpr double largest_error = 10;  // of a few samples, whose error is not known either
+  if (!site.has_grown || site.error < max_growth_error || gets_rarer(site) || growth_of(site).steps != 0) return 0;
+  // The error falls with the square root of the number of samples.
+  const double ratio = std::min(site.error, largest_error) / max_growth_error;
+  return static_cast<std::uint64_t>(std::ceil(as_double(site.sums[counter::blocks]) * (ratio * ratio - 1))) + 1;
 }
 
 growth predictor::growth_of(const site& site) const {

@@ -47,6 +47,10 @@ struct growth {
 // Returns the growth with enough bytes for nine of ten buffers. predictor::growth_of chooses them by their price.
 growth growth_of(const site& site);
 
+// Returns how many further allocations it takes until samples tell whether the site's buffers grow; 0 if they tell it,
+// or nothing shows that they may.
+std::uint64_t blocks_until_growth_is_known(const site& site);
+
 // Replaces the predictions of the cost model by the results of repeating the excerpts. `misprediction_rate` is the
 // share of calls that follow a mispredicted branch; empty if it is not known.
 void correct(site_prediction& result, const site& site, const replayed& replayed,

@@ -92,6 +92,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"type", view.allocation.type},
           {"source", view.allocation.source},
           {"remedy", view.remedy},
+          {"unjudged_remedy", view.unjudged_remedy},
           {"worth_it", view.is_worth_it && !view.remedy.empty()},
           {"predicted", predicted(analysis, view)}};
 }

@@ -185,6 +185,8 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   const std::size_t offers = std::min(has_alternatives ? max_remedies : 1, view.offers.size());
   for (std::size_t number = 0; number < offers; ++number) print_offer(analysis, view.offers[number], style);
   if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
+  if (!view.unjudged_remedy.empty())
+    fmt::print("     {}\n", style.faint(cut("note: " + view.unjudged_remedy, text_width - 5)));
 }
 
 void print_categories(analyse::analysis& analysis) {

@@ -44,6 +44,7 @@ export interface Site {
   type?: string;
   source?: string;
   remedy?: string;
+  unjudged_remedy?: string;
   predicted: {now_ns: Range; share: Range; reasons?: string[]; remedies?: Remedy[]};
 }
 

@@ -423,5 +423,27 @@ TEST(predict, nonsense_is_finite) {
   EXPECT_EQ(enlarged.program_costs_of(findings).wall_ns, 1e9);
 }
 
+TEST(predict, too_few_samples_say_how_many_allocations_would_tell_the_growth) {
+  site site;
+  site.has_grown = true;
+  site.error = 0.4;
+  site.sums[format::blocks] = 1000;
+  site.sums[format::size_buckets] = 200;
+  site.sums[format::size_buckets + 1] = 600;
+  site.sums[format::size_buckets + 2] = 200;
+  EXPECT_EQ(growth_of(site).steps, 0U);
+  EXPECT_EQ(blocks_until_growth_is_known(site), 3001U) << "half the error takes four times the samples";
+  site.error = 0.1;
+  EXPECT_EQ(blocks_until_growth_is_known(site), 0U) << "the samples tell that buffers do not grow";
+  site.error = 0.4;
+  site.has_grown = false;
+  EXPECT_EQ(blocks_until_growth_is_known(site), 0U) << "no name shows a container";
+  site.has_grown = true;
+  site.sums[format::size_buckets] = 600;
+  site.sums[format::size_buckets + 1] = 250;
+  site.sums[format::size_buckets + 2] = 150;
+  EXPECT_EQ(blocks_until_growth_is_known(site), 0U) << "larger sizes are rarer, in spite of the error";
+}
+
 }  // namespace
 }  // namespace tarn::analyse

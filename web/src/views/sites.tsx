@@ -6,7 +6,7 @@ import type {Site} from '../recording';
 import {Bar, Choice, Histogram, Kind, Code_location, Search, Stack} from '../parts';
 import {Table, type Column} from '../table';
 import {categories, stacks_of} from '../weights';
-import {format_bytes, format_count, format_range, grouped, middle, shown} from '../formatting';
+import {format_bytes, format_count, format_error, format_range, grouped, middle, shown} from '../formatting';
 
 const shown_stacks = 8;
 
@@ -39,10 +39,11 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       {site.source && <pre class="source" tabIndex={0}><bdi>{shown(site.source)}</bdi></pre>}
       <p>
         <Kind kinds={categories.sites} category={site.category} />: {grouped(site.allocations)} allocations
-        {site.error ? ` ± ${Math.round(site.error * 100)} %` : ''}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
+        {format_error(site.error)}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
         {format_bytes(site.bytes)}; costs {view.format_cost(site.predicted.now_ns)}.
       </p>
       <h3>Remedies</h3>
+      {site.unjudged_remedy && <p>Note: {site.unjudged_remedy}.</p>}
       {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
       <ol class="remedies">
         {remedies.map((remedy) => (
