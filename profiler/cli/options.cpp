@@ -34,6 +34,9 @@ std::string markdown() {
       "memory of the machine or the control group, one line says so, and threads start without. From 4 MiB\n"
       "on, that memory is read once, for the first thread; what each further thread reserves counts against\n"
       "it.\n\n"
+      "A program that links `libtarn.a` obeys the options of its heaps, such as `TARN_LIMIT`. `stats` only\n"
+      "makes them count, and `stats_file` has no effect: nothing is printed at exit, because several copies\n"
+      "of the library may be in one process. `tarn::heap::statistics()` returns the counters of a heap.\n\n"
       "In a build of the `guard` preset the default of `guard` is 1.\n";
   return page;
 }

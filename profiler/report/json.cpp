@@ -186,6 +186,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"sources", recording.program.sources},
         {"own_heap", json_of_own_heap(recording)},
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
+        {"unrecorded_heaps", unrecorded_heaps_text(recording)},
         {"replaced", replaced_text(recording)},
         {"dropped", heap.dropped},
         {"overhead", json_of_overhead(recording, whole)}}},

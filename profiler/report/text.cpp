@@ -316,6 +316,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
     fmt::print("{}.\n", style.bold(own_heap_text(*module)));
   }
+  if (const std::string heaps = unrecorded_heaps_text(analysis.recorded()); !heaps.empty())
+    fmt::print("{}.\n", style.bold(wrapped(heaps, 0)));
   if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
   const std::vector<std::string>& sources = analysis.recorded().program.sources;

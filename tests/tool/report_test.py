@@ -234,6 +234,14 @@ class Report(ReportTest):
         report = json.loads(self.tarn("report", "--quick", "--json", recording).stdout)
         self.assertIn(f"{program} is missing", report["recorder"]["replaced"])
 
+    def test_a_program_with_heaps_of_tarn_is_named(self):
+        self.tarn("record", "--heap", "-o", self.folder / "own", "--", PATHS.tarn, "--version")
+        for name, expected in (self.folder / "own", f"{PATHS.tarn} allocates from Tarn's own heaps"), ("rec", ""):
+            text = self.tarn("report", "--quick", "--json", name).stdout
+            self.assertEqual(json.loads(text)["recorder"]["unrecorded_heaps"][:len(expected) or None], expected)
+        text = self.tarn("report", "--quick", self.folder / "own").stdout
+        self.assertIn("(libtarn.a), which was", text.replace("\n", " "))
+
     def test_a_source_selects_its_findings(self):
         full_report, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
         self.assertEqual(heap["sites"], full_report["sites"])

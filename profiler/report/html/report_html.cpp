@@ -36,7 +36,7 @@ void redact_whole(json& document) {
   document["program"]["arguments"] = {program.empty() ? "" : "program"};
   leave_out(document["program"], {"process", "parent", "machine"});
   leave_out(document["cost_model"], {"machine"});
-  leave_out(document["recorder"], {"replaced"});
+  leave_out(document["recorder"], {"replaced", "unrecorded_heaps"});
   if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
   for (json& entry : document["threads"]) leave_out(entry, {"name"});
   if (json& time = document["time"]; time.is_object()) {

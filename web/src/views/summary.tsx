@@ -201,6 +201,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           amount={has('system') ? format_duration(in_kernel) : missing_text}
           detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
+      {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
       {serious > 0 && (
         <p class="risk">
