@@ -303,9 +303,9 @@ class Shares(ReportTest):
         recordings = (), ("--full",), ("--sample", "1048576")
         for (code, *program), options in itertools.product(programs, recordings):
             self.tarn("record", *options, "-o", self.folder / "rec", "--", *program, code=code)
-            for words in (), ("--cpu-seconds", "0.0001"), ("--cpu-seconds", "0.0001", "--stacks", "--alternatives"):
-                with self.subTest(program=program, options=options, words=words):
-                    request = ["report", "--quick", "--top", "1000", *words, self.folder / "rec"]
+            for arguments in (), ("--cpu-seconds", "0.0001"), ("--cpu-seconds", "0.0001", "--stacks", "--alternatives"):
+                with self.subTest(program=program, options=options, arguments=arguments):
+                    request = ["report", "--quick", "--top", "1000", *arguments, self.folder / "rec"]
                     self.assertEqual(shares_above_all(self.tarn(*request).stdout), [])
                     shares = shares_in(json.loads(self.tarn(*request, "--json").stdout))
                     self.assertNotEqual(shares, [])
