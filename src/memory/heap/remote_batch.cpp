@@ -6,6 +6,7 @@
 // batches wait for one owner; further blocks are sent as bits.
 #include "memory/heap/remote_batch.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "base/fault.hpp"
@@ -33,6 +34,21 @@ std::size_t group_of(const heap* owner) noexcept {
   return (reinterpret_cast<std::uintptr_t>(owner) * 0x9e3779b97f4a7c15u) >> 60;
 }
 static_assert(groups_in_batch == std::size_t{1} << (64 - 60));
+
+// Returns the number of the owner's group, which it may just have got; groups_in_batch if others have all that it may
+// have.
+std::size_t find_group(owner_group* groups, heap& owner) noexcept {
+  std::size_t number = group_of(&owner);
+  if (groups[number].owner != nullptr && groups[number].owner != &owner) {
+    number = (number + 1) % groups_in_batch;  // so that two owners always find a group each
+  }
+  if (groups[number].owner == nullptr) groups[number].owner = &owner;
+  return groups[number].owner == &owner ? number : groups_in_batch;
+}
+
+bool have_different_owners(const owner_group* groups) noexcept {
+  return std::all_of(groups, groups + groups_in_batch, [](const owner_group& group) { return group.count <= 1; });
+}
 
 /// Blocks whose cache lines are fetched ahead: about as many as a core can wait for at a time.
 constexpr std::size_t fetched_ahead = 32;
@@ -81,26 +97,28 @@ bool heap::hand_over_whole(std::size_t count) noexcept {
 
 // Makes a batch for each owner that has many of the blocks. Returns how many blocks are left; they come first.
 std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
-  owner_group groups[groups_in_batch];
+  owner_group groups[groups_in_batch + 1];  // the last one has the blocks of owners that found no group
   std::uint8_t numbers[remote_batch::capacity];
-  std::size_t largest = 0;
-  for (std::size_t position = 0; position < count; ++position) {
-    if (position == first_look && largest == 1) {
-      return count;  // there are so many owners that hardly one has enough of the blocks
+  std::size_t next_look = first_look;
+  for (std::size_t position = 0; position < count;) {
+    if (position >= next_look) {
+      // Then there are so many owners that hardly one has enough of the blocks.
+      if (have_different_owners(groups)) return count;
+      next_look = count;
     }
-    const std::uintptr_t key = pages::page_map::key_of_block(blocks[position]);
-    std::size_t group = group_of(owner_in(key));
-    if (groups[group].owner != nullptr && groups[group].owner != owner_in(key)) {
-      group = (group + 1) % groups_in_batch;  // so that two owners always find a group each
-    }
-    owner_group& target = groups[group];
-    if (target.owner == nullptr) target.owner = owner_in(key);
-    numbers[position] = groups_in_batch;
-    if (target.owner == owner_in(key)) {
+    // Often many blocks in a row have one owner.
+    std::uintptr_t key = pages::page_map::key_of_block(blocks[position]);
+    heap* const owner = owner_in(key);
+    const std::size_t group = find_group(groups, *owner);
+    const std::size_t start = position;
+    std::size_t bytes = 0;
+    do {
       numbers[position] = static_cast<std::uint8_t>(group);
-      largest = std::max(largest, ++target.count);
-      target.bytes += pages::shapes.classes[class_in(key)].block_bytes;
-    }
+      bytes += pages::shapes.classes[class_in(key)].block_bytes;
+      key = ++position < count ? pages::page_map::key_of_block(blocks[position]) : 0;
+    } while (owner_in(key) == owner);
+    groups[group].count += position - start;
+    groups[group].bytes += bytes;
   }
   bool is_divided = false;
   for (owner_group& share : groups) {
@@ -115,9 +133,9 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
   if (!is_divided) return count;
   std::size_t left = 0;
   for (std::size_t position = 0; position < count; ++position) {
-    const std::size_t group = numbers[position];
-    if (group < groups_in_batch && groups[group].batch != nullptr) {
-      groups[group].batch->blocks[groups[group].count++] = blocks[position];
+    owner_group& share = groups[numbers[position]];
+    if (share.batch != nullptr) {
+      share.batch->blocks[share.count++] = blocks[position];
     } else {
       blocks[left++] = blocks[position];
     }
