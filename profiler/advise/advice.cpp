@@ -162,8 +162,9 @@ std::string container_in(const allocation_info& allocation) {
     };
     while (start > 0 && (is_name(source[start - 1]) || source[start - 1] == '.')) --start;
     // A name that follows `->` or `]` is a part of a longer expression.
-    const bool is_whole = start == 0 || std::string_view(" \t(;{").find(source[start - 1]) != std::string_view::npos;
-    if (start != end && is_whole && std::isdigit(static_cast<unsigned char>(source[start])) == 0)
+    const bool is_whole = start == 0 || std::string_view(" \t();{").find(source[start - 1]) != std::string_view::npos;
+    if (start != end && is_whole && source[start] != '.' &&
+        std::isdigit(static_cast<unsigned char>(source[start])) == 0)
       return source.substr(start, end - start);
   }
   return {};
@@ -177,7 +178,8 @@ std::string reserved(const allocation_info& allocation, const growth& grown) {
 // Returns the line to write before the container grows.
 std::string reserve_text(const allocation_info& allocation, const growth& grown) {
   std::string container = container_in(allocation);
-  if (!container.empty()) container += ".";
+  if (container.empty()) container = allocation.kind == allocated_kind::text ? "text" : "container";
+  container += ".";
   if (grown.bytes == 0) return container + "reserve(count);";
   return "if (" + container + "empty()) " + container + "reserve(" + reserved(allocation, grown) + ");";
 }
@@ -213,12 +215,15 @@ advice advise_hoist(const allocation_info& allocation) {
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
             "only if the copy is never changed; the original must outlive the view"};
   }
+  // Without the stacks of frees it is not known whether the function returns the block.
+  const char* const risk =
+      allocation.escape == escape_verdict::unknown ? "only if the function does not return or keep it" : "";
   if (is_container(allocation.kind)) {
     return {"move it out of the loop (hoist): clear() keeps its memory",
-            allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", ""};
+            allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", risk};
   }
   return {"move it out of the loop (hoist), or make it a local variable",
-          allocation.type.empty() ? "" : allocation.type + " reused;", ""};
+          allocation.type.empty() ? "" : allocation.type + " reused;", risk};
 }
 
 advice advise_pooled(const allocation_info& allocation, bool is_shared) {
@@ -334,6 +339,13 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   allocation.type = type_in(allocation.source);
   if (!allocation.type.empty()) allocation.kind = allocated_kind::object;
   if (allocation.source.find("alloc(") != std::string::npos) allocation.kind = allocated_kind::c_block;
+}
+
+bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {
+  if (allocation.escape != escape_verdict::escapes) return true;
+  // A copy may be avoided wherever it goes.
+  if (remedy == remedy_kind::hoist) return allocation.was_copied;
+  return remedy != remedy_kind::recycle;
 }
 
 bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/findings/heap/escapes.hpp"
 #include "profiler/predict/predict.hpp"
 #include "profiler/symbols/symbols.hpp"
 
@@ -33,6 +34,7 @@ struct allocation_info {
   std::size_t frame = 0;          // index in the stack of the first function outside the library
   bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++
   bool is_of_another_language = false;
+  escape_verdict escape = escape_verdict::unknown;  // of the blocks, from that function
   std::string source;  // the source line there, if the file can be read and is older than the recording
 };
 
@@ -49,6 +51,9 @@ struct advice {
   std::string code;  // the line to write, or the command to run; may be empty
   std::string risk;  // a possible harm; may be empty
 };
+// Returns false if the remedy keeps the block in a function that the block outlives.
+bool is_applicable(remedy_kind remedy, const allocation_info& allocation);
+
 // Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a
 // container, constructors, or moved elements. Then the predicted saving is only a lower bound.
 bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation);

@@ -245,6 +245,8 @@ site_view analysis::view(const site& site) {
     skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
   view.allocation = allocation_at(frames, skipped);
   read_source(view.allocation, frames, recording_.program.started);
+  if (!escapes_) escapes_.emplace(recording_, deciding(), symbols_);
+  view.allocation.escape = escapes_->verdict_of(site);
   set_growth(view.facts, view.allocation);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   view.grown = predictor_.growth_of(view.facts);
@@ -269,6 +271,7 @@ site_view analysis::view(const site& site) {
       if (prediction.saved_ns.middle() < 0) continue;                         // 0 if there are no prices
       const bool has_code = site.number != 0 && !view.allocation.is_foreign;  // site 0 is beyond the recorder's limit
       if (!has_code && prediction.remedy != remedy_kind::drop_in) continue;
+      if (!is_applicable(prediction.remedy, view.allocation)) continue;
       view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, view.grown)});
     }
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiler/advise/advice.hpp"
+#include "profiler/findings/heap/escapes.hpp"
 #include "profiler/findings/heap/findings.hpp"
 #include "profiler/findings/heap/history.hpp"
 #include "profiler/findings/heap/memory.hpp"
@@ -168,6 +169,7 @@ class analysis {
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
   std::optional<deciding_frames> deciding_frames_;
+  std::optional<escapes> escapes_;
   std::optional<std::vector<site>> grouped_sites_;
   std::optional<memory_findings> memory_;
   std::optional<cpu_findings> cpu_;

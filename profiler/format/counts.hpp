@@ -84,7 +84,7 @@ enum class excerpt_kind : std::uint32_t {
   release,  // a free, whichever thread allocated the block
   resize,   // the old block of a realloc; the new one is the allocation that follows
 };
-constexpr std::uint32_t excerpt_kinds = 3;
+constexpr std::uint32_t located_release = 3;  // in a file: a release whose stack is known
 
 // A cell of system calls counts the calls of one number that one thread made from one site.
 enum call_counter : std::size_t {

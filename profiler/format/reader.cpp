@@ -135,8 +135,10 @@ void read_excerpt(decoder& input, recording& result) {
   while (!input.at_end()) {
     if (facts.events.size() == excerpt_capacity) throw unreadable("an excerpt above its limit");
     excerpt_event step;
-    step.kind = static_cast<excerpt_kind>(read_small_number(input, excerpt_kinds - 1));
-    if (step.kind == excerpt_kind::allocate) step.site = read_index(input, result.sites.size());
+    const std::uint32_t kind = read_small_number(input, located_release);
+    step.kind = kind == located_release ? excerpt_kind::release : static_cast<excerpt_kind>(kind);
+    if (step.kind == excerpt_kind::allocate || kind == located_release)
+      step.site = read_index(input, result.sites.size());
     step.bytes = read_small_number(input, ~0U);
     step.address = before = input.difference(before);
     facts.events.push_back(step);

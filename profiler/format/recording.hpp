@@ -202,7 +202,7 @@ inline std::uint64_t nanoseconds(const clock_facts& clock, std::uint64_t ticks) 
 // An excerpt lists the heap events of one thread in their order (counts.hpp).
 struct excerpt_event {
   excerpt_kind kind = excerpt_kind::allocate;
-  std::uint32_t site = 0;  // the site of an allocation
+  std::uint32_t site = 0;  // the stack of an allocation; also of a free, where it is known
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
   auto operator<=>(const excerpt_event&) const = default;

@@ -288,8 +288,9 @@ void writer::excerpts(const recording& now) {
     output.number(excerpt.allocations);
     std::uint64_t before = 0;
     for (const excerpt_event& step : excerpt.events) {
-      output.number(static_cast<std::uint32_t>(step.kind));
-      if (step.kind == excerpt_kind::allocate) output.number(step.site);
+      const bool is_located = step.kind == excerpt_kind::release && step.site != 0;
+      output.number(is_located ? located_release : static_cast<std::uint32_t>(step.kind));
+      if (step.kind == excerpt_kind::allocate || is_located) output.number(step.site);
       output.number(step.bytes);
       output.difference(step.address, before);
       before = step.address;

@@ -158,7 +158,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   count_allocation(guard.self(), block, bytes, caller, charge);
 }
 
-[[gnu::noinline]] void freed_otherwise(const void* block) noexcept {
+[[gnu::noinline]] void freed_otherwise(const void* block, const caller& caller) noexcept {
   if (block == nullptr || !records()) return;
   const sample_timer timer;
   entry guard;
@@ -166,7 +166,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   look_through_contents();
   add(guard.self().counts().frees, 1);
   if (guard.self().trace.is_open()) [[unlikely]]
-    guard.self().trace.note_release(block);
+    guard.self().trace.note_release(block, site_from(guard.self(), caller));
   const allocation_record record = take_record(block);
   if (record.weight != 0) {
     count_free(guard.self(), record);
@@ -192,7 +192,7 @@ void allocated(const void* block, std::size_t bytes, const caller& caller, charg
   allocated_otherwise(block, bytes, caller, charge);
 }
 
-void freed(const void* block) noexcept {
+void freed(const void* block, const caller& caller) noexcept {
   {
     plain_entry guard;
     if (guard && block != nullptr) [[likely]] {
@@ -208,7 +208,7 @@ void freed(const void* block) noexcept {
       return;
     }
   }
-  freed_otherwise(block);
+  freed_otherwise(block, caller);
 }
 
 allocation_record before_resize(const void* block) noexcept {

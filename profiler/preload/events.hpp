@@ -32,7 +32,7 @@ void allocated(const void* block, std::size_t bytes, const caller& caller, charg
 inline charged is_charged() noexcept { return own_counts != nullptr ? charged::yes : charged::no; }
 
 // Counts a block that is about to be freed and removes its record. Null is allowed.
-void freed(const void* block) noexcept;
+void freed(const void* block, const caller& caller) noexcept;
 
 // Count a realloc that has a block to resize, in two halves. `before_resize` removes the block's record, as another
 // thread may get the address as soon as the allocator has it. `after_resize` counts a free of the old block and an

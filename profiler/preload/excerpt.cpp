@@ -34,10 +34,10 @@ void trace_excerpt::note(format::excerpt_kind kind, const void* block, std::size
   leave_slow_path();
 }
 
-void trace_excerpt::note_release(const void* block) noexcept {
+void trace_excerpt::note_release(const void* block, std::uint32_t site) noexcept {
   const std::size_t bytes =
       next_allocator.malloc_usable_size == nullptr ? 0 : next_allocator.malloc_usable_size(const_cast<void*>(block));
-  note(format::excerpt_kind::release, block, bytes, 0);
+  note(format::excerpt_kind::release, block, bytes, site);
 }
 
 }  // namespace tarn::preload

@@ -26,7 +26,8 @@ class trace_excerpt {
   bool is_open() const noexcept { return open_ != nullptr; }
   // These two must be called only while the excerpt is open.
   void note(format::excerpt_kind kind, const void* block, std::size_t bytes, std::uint32_t site) noexcept;
-  void note_release(const void* block) noexcept;
+  // `site` is the stack of the free.
+  void note_release(const void* block, std::uint32_t site) noexcept;
 
  private:
   static constexpr std::uint64_t not_due = ~std::uint64_t{0};

@@ -55,6 +55,17 @@ class Record(FolderTest):
         self.assertTrue(sites, f"no site in {function}: {[site['stack'][:1] for site in report['sites']]}")
         return max(sites, key=lambda site: site["allocations"])
 
+    def test_what_a_function_returns_is_not_to_be_kept_in_it(self):
+        # So many rounds that an excerpt lies in the part of the program in which `leaf` returns its blocks.
+        self.record(PATHS.sites, "12800", "0")
+        report = self.report()
+        returned = self.site(report, "leaf")
+        names = [remedy["name"] for remedy in returned["predicted"]["remedies"]]
+        self.assertIn("pooled", names)
+        self.assertEqual({"hoist", "recycle"} & set(names), set())
+        temporaries = self.site(report, "make_temporaries")
+        self.assertIn("hoist", [remedy["name"] for remedy in temporaries["predicted"]["remedies"]])
+
     def check_sites(self, report):
         temporaries = self.site(report, "make_temporaries")
         self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),

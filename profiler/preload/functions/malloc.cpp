@@ -74,7 +74,7 @@ void free_counted(void* block) noexcept {
   if (allocator == nullptr) return;
   if (is_in_region()) [[unlikely]]
     count_heap_violation(TARN_CALLER());
-  freed(block);
+  freed(block, TARN_CALLER());
   allocator->free(block);
 }
 
@@ -105,7 +105,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr) return no_memory();
   if (bytes == 0) {  // the realloc of glibc and of the drop-in frees then
-    freed(block);
+    freed(block, TARN_CALLER());
     return allocator->realloc(block, bytes);
   }
   const std::size_t old_bytes = allocator->malloc_usable_size == nullptr ? bytes : allocator->malloc_usable_size(block);

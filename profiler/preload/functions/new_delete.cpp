@@ -90,8 +90,8 @@ bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
   return allocations_so_far() != before && (header().interval != 0 || live_blocks::contains(block));
 }
 
-void count_delete(const void* block) noexcept {
-  if (own_counts == nullptr || may_have_record(block)) return freed(block);
+void count_delete(const void* block, const caller& caller) noexcept {
+  if (own_counts == nullptr || may_have_record(block)) return freed(block, caller);
   add(own_counts->frees, 1);
 }
 
@@ -134,7 +134,7 @@ void count_delete(const void* block) noexcept {
     was_called = true;                                                                                               \
     if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {                     \
       if (is_in_region()) count_heap_violation(TARN_CALLER());                                                       \
-      count_delete(p);                                                                                               \
+      count_delete(p, TARN_CALLER());                                                                                \
       const hidden_thread hidden; /* it may come to free */                                                          \
       if (call != nullptr) return call arguments;                                                                    \
     }                                                                                                                \

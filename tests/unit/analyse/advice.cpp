@@ -68,7 +68,8 @@ TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
   EXPECT_EQ(allocation.type, "std::vector<int>");
   EXPECT_TRUE(allocation.has_grown);
   EXPECT_EQ(allocation.frame, 3U) << "the function to change is the program's own";
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "if (empty()) reserve(1024);");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}),
+            "if (container.empty()) container.reserve(1024);");
   EXPECT_EQ(code(remedy_kind::pooled, allocation), "std::vector<int, tarn::allocator<int>>");
   EXPECT_EQ(code(remedy_kind::recycle, allocation), "auto kept = tarn::recycle<std::vector<int>>();");
 }
@@ -76,7 +77,8 @@ TEST(advice, a_vector_that_grows_is_reserved_by_elements) {
 TEST(advice, a_vector_of_what_has_no_known_size_is_reserved_by_sizeof) {
   const allocation_info allocation =
       allocation_at(stack({"std::vector<row, std::allocator<row> >::_M_default_append(unsigned long)", "f()"}));
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}), "if (empty()) reserve(4096 / sizeof(row));");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 4096}),
+            "if (container.empty()) container.reserve(4096 / sizeof(row));");
 }
 
 TEST(advice, reserve_names_the_variable_of_the_line) {
@@ -86,12 +88,14 @@ TEST(advice, reserve_names_the_variable_of_the_line) {
     return code(remedy_kind::reserve, allocation, {600, 100, 1024});
   };
   EXPECT_EQ(code_for("for (int k = 0; k < 200; ++k) v.push_back(k);"), "if (v.empty()) v.reserve(256);");
+  EXPECT_EQ(code_for("for (int k = 0; k < 200; ++k)v.push_back(k);"), "if (v.empty()) v.reserve(256);");
+  EXPECT_EQ(code_for("page().rows.push_back(k);"), "if (container.empty()) container.reserve(256);");
   EXPECT_EQ(code_for("page.rows.emplace_back(k);"), "if (page.rows.empty()) page.rows.reserve(256);");
   EXPECT_EQ(code_for("if (text.size() < 4) lines_2.insert(at, k);"), "if (lines_2.empty()) lines_2.reserve(256);");
-  EXPECT_EQ(code_for("pages[3].push_back(k);"), "if (empty()) reserve(256);") << "more than a name";
-  EXPECT_EQ(code_for("that->rows.push_back(k);"), "if (empty()) reserve(256);");
-  EXPECT_EQ(code_for("sum += collect(k);"), "if (empty()) reserve(256);");
-  EXPECT_EQ(code_for(""), "if (empty()) reserve(256);");
+  EXPECT_EQ(code_for("pages[3].push_back(k);"), "if (container.empty()) container.reserve(256);") << "more than a name";
+  EXPECT_EQ(code_for("that->rows.push_back(k);"), "if (container.empty()) container.reserve(256);");
+  EXPECT_EQ(code_for("sum += collect(k);"), "if (container.empty()) container.reserve(256);");
+  EXPECT_EQ(code_for(""), "if (container.empty()) container.reserve(256);");
 }
 
 TEST(advice, growth_is_told_in_the_digits_that_are_known) {
@@ -118,7 +122,23 @@ TEST(advice, growth_is_told_in_the_digits_that_are_known) {
   grown.bytes = 0;
   EXPECT_EQ(text(),
             "reserve: about 1.2 million buffers grew in 9.6 million steps; no fixed size pays, as most stay small");
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, grown), "reserve(count);");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, grown), "container.reserve(count);");
+}
+
+TEST(advice, a_block_that_outlives_its_function_is_not_kept_there) {
+  allocation_info allocation = allocation_at(stack({"std::vector<int, x>::_M_default_append(unsigned long)", "f()"}));
+  const auto risk = [&] { return advise(remedy_kind::hoist, allocation, site(), {}).risk; };
+  EXPECT_EQ(risk(), "only if the function does not return or keep it");
+  allocation.escape = escape_verdict::confined;
+  EXPECT_EQ(risk(), "");
+  EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation));
+  allocation.escape = escape_verdict::escapes;
+  EXPECT_FALSE(is_applicable(remedy_kind::hoist, allocation));
+  EXPECT_FALSE(is_applicable(remedy_kind::recycle, allocation));
+  EXPECT_TRUE(is_applicable(remedy_kind::reserve, allocation));
+  EXPECT_TRUE(is_applicable(remedy_kind::pooled, allocation));
+  allocation.was_copied = true;
+  EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation)) << "the copy itself may not be needed";
 }
 
 TEST(advice, a_copied_string_is_viewed) {
@@ -168,7 +188,7 @@ TEST(advice, a_string_that_grows_is_reserved) {
       stack({std::string(text_name) + "::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)",
              std::string(text_name) + "::_M_append(char const*, unsigned long)", "page()"}));
   EXPECT_TRUE(allocation.has_grown);
-  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 512}), "if (empty()) reserve(512);");
+  EXPECT_EQ(code(remedy_kind::reserve, allocation, {600, 100, 512}), "if (text.empty()) text.reserve(512);");
 }
 
 TEST(advice, a_string_in_a_vector_is_a_string) {

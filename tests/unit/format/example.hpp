@@ -66,6 +66,7 @@ inline recording example_recording() {
                          8192,
                          {{excerpt_kind::allocate, 2, 100, 0x7f0012345670},
                           {excerpt_kind::release, 0, ~0U, 0x10},
+                          {excerpt_kind::release, 2, 16, 0x20},
                           {excerpt_kind::resize, 0, 104, 0x7f0012345670},
                           {excerpt_kind::allocate, 1, 0, ~0ULL}}}};
   recording.has_ended = true;
