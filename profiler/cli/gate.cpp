@@ -118,10 +118,27 @@ json json_of(const limit_check& check) {
           {"largest", largest}};
 }
 
+// A limit that could never be broken in this recording, and the reason.
+struct unchecked_limit {
+  limit refused;
+  std::string reason;
+  exit_code code = exit_code::usage;
+};
+
+json json_of(const unchecked_limit& limit) {
+  return {{"limit", limit.refused.text},
+          {"value", json()},
+          {"range", json()},
+          {"maximum", limit.refused.maximum},
+          {"holds", json()},
+          {"largest", json()},
+          {"reason", limit.reason}};
+}
+
 // The number of broken limits, and of those that the recording cannot decide.
 struct verdict_counts {
   std::size_t broken = 0, open = 0, limits = 0;
-  explicit verdict_counts(const std::vector<limit_check>& checks) : limits(checks.size()) {
+  verdict_counts(const std::vector<limit_check>& checks, std::size_t unchecked) : limits(checks.size() + unchecked) {
     for (const limit_check& check : checks) {
       if (check.is_broken()) ++broken;
       if (check.is_open()) ++open;
@@ -129,9 +146,11 @@ struct verdict_counts {
   }
 };
 
-void print_json(const std::vector<limit_check>& checks, const verdict_counts& counts) {
+void print_json(const std::vector<limit_check>& checks, const std::vector<unchecked_limit>& unchecked,
+                const verdict_counts& counts) {
   json limits = json::array();
   for (const limit_check& check : checks) limits.push_back(json_of(check));
+  for (const unchecked_limit& limit : unchecked) limits.push_back(json_of(limit));
   const json holds = counts.broken == 0 && counts.open != 0 ? json() : json(counts.broken == 0);
   const json text = {{"version", 2}, {"holds", holds}, {"limits", limits}};
   fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
@@ -171,74 +190,73 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   return whole;
 }
 
-// Refuses a limit on memory that the recording does not show: it could never be broken.
-void check_memory(const std::vector<limit>& limits, analyse::analysis& analysis, const std::string& path) {
+// Returns what the recording does not show of memory; empty if the limit can be checked.
+std::string missing_memory(const limit& limit, analyse::analysis& analysis) {
   using metric_kind = limit::metric_kind;
-  for (const limit& limit : limits) {
-    const auto refuse = [&](const std::string& reason) {
-      fail(exit_code::usage, "\"{}\" cannot be checked in {}: {}", limit.text, path, reason);
-    };
-    const analyse::memory_findings& memory = analysis.memory();
-    const format::program_facts& program = analysis.recorded().program;
-    const bool tells_no_peak = memory.peak_bytes == 0 && (program.interval == 0 || program.is_late);
-    if (limit.metric == metric_kind::peak && tells_no_peak && analysis.heap().bytes != 0)
-      refuse("the recording does not cover the program from its beginning");
-    if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
-      refuse("the program still ran when the recording ended; use \"live at end\"");
-    if (limit.metric == metric_kind::growth && !memory.has_trends)
-      refuse(fmt::format(
-          "it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer one",
-          count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots));
+  const analyse::memory_findings& memory = analysis.memory();
+  const format::program_facts& program = analysis.recorded().program;
+  const bool tells_no_peak = memory.peak_bytes == 0 && (program.interval == 0 || program.is_late);
+  if (limit.metric == metric_kind::peak && tells_no_peak && analysis.heap().bytes != 0)
+    return "the recording does not cover the program from its beginning";
+  if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
+    return "the program still ran when the recording ended; use \"live at end\"";
+  if (limit.metric == metric_kind::growth && !memory.has_trends) {
+    return fmt::format(
+        "it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer one",
+        count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots);
   }
+  return "";
 }
 
-// Refuses a limit on a source that was not recorded: it could never be broken.
-void check_sources(const std::vector<limit>& limits, const format::recording& recording, const std::string& path) {
-  for (const limit& limit : limits) {
-    if (limit.metric == limit::metric_kind::violations) {
-      if (recording.quiet_regions.empty())
-        fail(exit_code::usage, "\"{}\" cannot be checked in {}: no quiet region was entered", limit.text, path);
-      continue;
-    }
-    if (analyse::is_of_processor(limit.metric)) {
-      const bool is_of_place = !limit.function.empty() || !limit.file.empty();
-      if (is_of_place && recording.cpu.interval_ns == 0)
-        fail(exit_code::usage, "\"{}\" cannot be checked in {}: the processor was not sampled; tarn record --cpu",
-             limit.text, path);
-      if (!is_of_place && recording.end.user_us + recording.end.system_us == 0)
-        fail(exit_code::usage, "\"{}\" cannot be checked in {}: the recording has no CPU time", limit.text, path);
-      continue;
-    }
-    const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
-                                    : limit.metric == limit::metric_kind::system_calls ? "system calls"
-                                                                                       : "heap";
-    if (limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted) {
-      fail(exit_code::io_error,
-           "\"{}\" cannot be checked in {}: the program restricted its system calls (seccomp), and later ones were not "
-           "recorded",
-           limit.text, path);
-    }
-    if (!recording.program.has_source(needed) || (needed == "heap" && !records_heap(recording)))
-      fail(exit_code::usage, "\"{}\" cannot be checked in {}: the recording has no {}", limit.text, path, needed);
+// Returns which source was not recorded; empty if the limit can be checked.
+std::string missing_source(const limit& limit, const format::recording& recording) {
+  using metric_kind = limit::metric_kind;
+  if (limit.metric == metric_kind::violations)
+    return recording.quiet_regions.empty() ? "no quiet region was entered" : "";
+  if (analyse::is_of_processor(limit.metric)) {
+    const bool is_of_place = !limit.function.empty() || !limit.file.empty();
+    if (is_of_place && recording.cpu.interval_ns == 0) return "the processor was not sampled; tarn record --cpu";
+    if (!is_of_place && recording.end.user_us + recording.end.system_us == 0) return "the recording has no CPU time";
+    return "";
   }
+  const std::string_view needed = limit.metric == metric_kind::lock_waits     ? "locks"
+                                  : limit.metric == metric_kind::system_calls ? "system calls"
+                                                                              : "heap";
+  if (limit.metric == metric_kind::system_calls && recording.unrecorded.is_restricted)
+    return "the program restricted its system calls (seccomp), and later ones were not recorded";
+  if (!recording.program.has_source(needed) || (needed == "heap" && !records_heap(recording)))
+    return fmt::format("the recording has no {}", needed);
+  return "";
 }
 
-// Refuses a limit on a function that the recording lacks: it could never be broken, because the name is misspelt or the
-// function was renamed.
-void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& locations,
-                     analyse::analysis& analysis, const std::string& path) {
-  for (const limit& limit : limits) {
-    if (limit.function.empty()) continue;
-    const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
-    if (std::any_of(locations.begin(), locations.end(), is_meant)) continue;
-    const auto is_wanted = [&](const std::string& name) {
-      return analyse::is_at(limit, analyse::without_arguments(name));
-    };
-    if (!analysis.names().has_function(is_wanted)) {
-      fail(exit_code::usage, "\"{}\" cannot be checked in {}: no recorded stack or program has a function of that name",
-           limit.text, path);
-    }
-  }
+// Returns why no site can be in the function of the limit: the name is misspelt or the function was renamed. Empty if
+// the limit can be checked.
+std::string missing_function(const limit& limit, const std::vector<analyse::location_sums>& locations,
+                             analyse::analysis& analysis) {
+  const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
+  if (limit.function.empty() || std::any_of(locations.begin(), locations.end(), is_meant)) return "";
+  const auto is_wanted = [&](const std::string& name) {
+    return analyse::is_at(limit, analyse::without_arguments(name));
+  };
+  return analysis.names().has_function(is_wanted) ? "" : "no recorded stack or program has a function of that name";
+}
+
+// Takes the limits that cannot be checked out of `limits`.
+std::vector<unchecked_limit> take_unchecked(std::vector<limit>& limits,
+                                            const std::vector<analyse::location_sums>& locations,
+                                            analyse::analysis& analysis) {
+  std::vector<unchecked_limit> unchecked;
+  std::erase_if(limits, [&](const limit& limit) {
+    const format::recording& recording = analysis.recorded();
+    std::string reason = missing_source(limit, recording);
+    if (reason.empty()) reason = missing_memory(limit, analysis);
+    if (reason.empty()) reason = missing_function(limit, locations, analysis);
+    if (reason.empty()) return false;
+    const bool is_restricted = limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted;
+    unchecked.push_back({limit, reason, is_restricted ? exit_code::io_error : exit_code::usage});
+    return true;
+  });
+  return unchecked;
 }
 
 // Returns the places as `tarn report` judges them, with its remedies. It replays for half a second, so that it runs
@@ -269,7 +287,6 @@ bool gate(const gate_request& request) {
   if (!recording.damage.empty() || !recording.has_ended) {
     fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
   }
-  check_sources(limits, recording, request.path);
   const auto has = [&](limit::metric_kind metric) {
     return std::any_of(limits.begin(), limits.end(), [&](const limit& limit) { return limit.metric == metric; });
   };
@@ -277,9 +294,8 @@ bool gate(const gate_request& request) {
   analyse::analysis analysis(std::move(recording),
                              has(limit::metric_kind::share) ? machine_costs(false) : analyse::cost_model(),
                              {.bytes = std::move(bytes), .wrappers = {}});
-  check_memory(limits, analysis, request.path);
   const analyse::located_sums located = sums_by_location(analysis);
-  check_functions(limits, located.locations, analysis, request.path);
+  const std::vector<unchecked_limit> unchecked = take_unchecked(limits, located.locations, analysis);
   const analyse::totals whole = totals_of(analysis);
   std::vector<limit_check> checks;
   try {
@@ -287,7 +303,11 @@ bool gate(const gate_request& request) {
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }
-  const verdict_counts counts(checks);
+  const verdict_counts counts(checks, unchecked.size());
+  if (counts.broken == 0 && !unchecked.empty()) {
+    const unchecked_limit& first = unchecked.front();
+    fail(first.code, "\"{}\" cannot be checked in {}: {}", first.refused.text, request.path, first.reason);
+  }
   analyse::located_sums places_to_mend;
   if (std::any_of(checks.begin(), checks.end(), may_have_remedy)) {
     try {
@@ -298,12 +318,14 @@ bool gate(const gate_request& request) {
     }
   }
   if (request.as_json) {
-    print_json(checks, counts);
+    print_json(checks, unchecked, counts);
   } else {
     print_verdict(counts, request.path);
     for (const limit_check& check : checks) {
       if (check.is_broken() || check.is_open()) print_check(check);
     }
+    for (const unchecked_limit& limit : unchecked)
+      fmt::print("not checked: {}: {}\n", limit.refused.text, limit.reason);
   }
   if (counts.broken == 0 && counts.open != 0) {
     const bool is_of_heap = std::any_of(checks.begin(), checks.end(), [](const limit_check& check) {

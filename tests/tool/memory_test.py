@@ -309,6 +309,23 @@ class Memory(FolderTest):
                                     r"largest at memory\.c:\d+ keep$")
         self.assertEqual(len(broken), 3)
 
+    def test_a_limit_that_cannot_be_checked_hides_no_broken_one(self):
+        self.record("phases", "--full")
+        limits = "system calls <= 1", f"never freed at function keep <= {KEPT - 1}", "peak at function kepp <= 1"
+        for order in limits, limits[::-1]:
+            lines = self.gate(*order, code=1).splitlines()
+            self.assertEqual(lines[0], "Failed: rec breaks 1 of 3 limits.")
+            self.assertRegex(lines[1], r"^never freed at function keep: 2,000,000 bytes, limit 1,999,999 bytes; ")
+            self.assertEqual(set(lines[2:]), {
+                "not checked: system calls: the recording has no system calls",
+                "not checked: peak at function kepp: no recorded stack or program has a function of that name"})
+        options = [word for limit in limits for word in ("--max", limit)]
+        result = json.loads(self.tarn("gate", "rec", "--json", *options, code=1))
+        self.assertIs(result["holds"], False)
+        self.assertEqual([limit.get("reason", "") for limit in result["limits"] if limit["limit"] == "system calls"],
+                         ["the recording has no system calls"])
+        self.assertIn('"system calls" cannot be checked in rec: ', self.refusal("system calls <= 1"))
+
     def test_the_gate_as_json_has_each_limit(self):
         self.record("phases", "--full")
         limits = ("--max", f"never freed at function keep <= {KEPT - 1}", "--max", "peak at function keep <= 2 MiB")
