@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "profiler/findings/heap/wrappers.hpp"
 #include "profiler/findings/time/cpu.hpp"
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
@@ -64,15 +66,27 @@ void print_cpu_summary(analyse::analysis& analysis) {
 void print_cpu(analyse::analysis& analysis, std::size_t top) {
   const cpu_findings& findings = analysis.cpu();
   if (findings.samples == 0) return;
-  fmt::print("\nCPU\n       self          total         samples\n");
-  for (std::size_t index = 0; index < std::min(top, findings.functions.size()); ++index) {
-    const cpu_function& function = findings.functions[index];
-    if (function.self == 0) break;
+  const auto& functions = findings.functions;
+  const auto print_function = [&](const cpu_function& function) {
     const std::string figures = fmt::format(
         "   {:>5.1f} % ± {:<4.1f} {:>5.1f} % ± {:<4.1f} {:>7}  ", percent_of(function.self, findings),
         100 * function.self_error, percent_of(function.total, findings), 100 * function.total_error, function.self);
     fmt::print("{}{}\n", figures, location_text(function.location, text_width - figures.size()));
+  };
+  fmt::print("\nCPU\n       self          total         samples\n");
+  std::size_t index = 0;
+  for (; index < std::min(top, functions.size()) && functions[index].self != 0; ++index)
+    print_function(functions[index]);
+  // What is left has less or nothing of its own, but what it calls may cost much.
+  std::vector<const cpu_function*> callers;
+  for (; index < functions.size(); ++index) {
+    if (functions[index].total > functions[index].self && !analyse::is_runtime_module(functions[index].location.module))
+      callers.push_back(&functions[index]);
   }
+  std::stable_sort(callers.begin(), callers.end(), [](const auto* a, const auto* b) { return a->total > b->total; });
+  if (callers.size() > top) callers.resize(top);
+  if (!callers.empty()) fmt::print("   Other functions, by what they and their callees take:\n");
+  for (const cpu_function* const function : callers) print_function(*function);
 }
 
 json json_of_cpu(analyse::analysis& analysis, std::size_t top) {

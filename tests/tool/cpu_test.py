@@ -66,6 +66,8 @@ class Processor(FolderTest):
         self.assertIn(f"CPU: {cpu['samples']:,} samples", text)
         self.assertNotIn("The samples cover", text)
         self.assertIn("shares.cpp", text)
+        # The callers have no time of their own.
+        self.assertRegex(text, r"Other functions, by what they and their callees take:\n(.*\n)?.* take_turns")
         collapsed = self.tarn("export", "--format", "collapsed", "rec").stdout
         sums = dict.fromkeys(SHARES, 0)
         for line in collapsed.splitlines():
