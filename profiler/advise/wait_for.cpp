@@ -79,6 +79,8 @@ class follower {
     for (const auto& [key, counts] : recording_.acquisitions) {
       if (key.site == link.holder_site && link.holders.contains(key.thread) && kind_of(key.lock) == kind_of(link.lock))
         link.held_ns += ns(counts[format::held_ticks]);
+      if (key.site == link.site && link.threads.contains(key.thread) && kind_of(key.lock) == kind_of(link.lock))
+        link.longest_ns = std::max(link.longest_ns, ns(counts[format::longest_wait]));
     }
   }
 

@@ -25,6 +25,7 @@ struct wait_for_link {
   std::uint32_t lock = 0, site = 0, holder_site = 0;
   std::set<std::uint32_t> threads, holders;  // by their numbers in the recording
   std::uint64_t waits = 0, ns = 0;           // first link: all waits; others: those while they held the lock before
+  std::uint64_t longest_ns = 0;              // of all waits of these threads for these locks at `site`, the longest
   std::uint64_t held_ns = 0;                 // of all holds of these locks from `holder_site`, by these holders
 };
 

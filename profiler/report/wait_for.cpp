@@ -77,8 +77,12 @@ void print_wait_for_summary(analyse::analysis& analysis) {
   if (chains.empty()) return;
   const format::recording& recording = analysis.recorded();
   const wait_for_chain& chain = chains.front();
-  std::string text = fmt::format("Longest wait: {} by {}", duration_text(chain.links.front().ns),
-                                 actors_text(recording, chain.links.front().threads));
+  const wait_for_link& first = chain.links.front();
+  std::string text = first.waits == 1
+                         ? fmt::format("Longest wait: {}", duration_text(first.ns))
+                         : fmt::format("Most waited for: {} in {}, at most {} each,", duration_text(first.ns),
+                                       count_text(first.waits, "wait"), duration_text(first.longest_ns));
+  text += " by " + actors_text(recording, first.threads);
   for (const wait_for_link& link : chain.links) {
     text += fmt::format("{} for {}, held by {}", &link == chain.links.data() ? "" : ", which waited",
                         lock_text_at(analysis, link), actors_text(recording, link.holders));
