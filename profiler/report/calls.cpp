@@ -26,9 +26,10 @@ std::string calls_text(const call_site& site, const std::string& noun) {
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
-  fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, {} each\n", rank, analyse::name(site.category),
-             calls_text(site, site.name + " call"), errors == 0 ? "" : grouped(errors) + " failed, ",
-             count_text(site.threads, "thread"), duration_text(site.nanoseconds),
+  fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, ready to run or waiting, {} each\n", rank,
+             analyse::name(site.category), calls_text(site, site.name + " call"),
+             errors == 0 ? "" : grouped(errors) + " failed, ", count_text(site.threads, "thread"),
+             duration_text(site.nanoseconds),
              duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   if (site.sums[call_counter::requested_bytes] != 0) {
     fmt::print("   {} asked for, {} given: {} a call\n",

@@ -366,7 +366,7 @@ class Syscalls(FolderTest):
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
         self.assertRegex(text, r"(?m)^\d{1,3},\d{3} system calls at \d+ sites, ")
         self.assertRegex(text, r": 2,000 write calls, by 1 thread; [\d.]+ (s|ms|µs) in the kernel, "
-                               r"[\d.]+ (ms|µs|ns) each")
+                               r"ready to run or waiting, [\d.]+ (ms|µs|ns) each")
         # The calls that take most time are listed, whether or not there is a remedy.
         spent = sum(call["nanoseconds"] for call in report["syscalls"])
         longest = max(report["syscalls"], key=lambda call: call["nanoseconds"])
