@@ -135,6 +135,44 @@ std::string warning_of(const side& before, const side& after, const analyse::dif
   return fmt::format("these are two programs, {} and {}: what differs need not come of a change", earlier, later);
 }
 
+// Returns how many times as often most places allocate after the change; 1 if that is not known. A remedy changes few
+// places, but another load changes most.
+double work_ratio_of(const side& before, const analyse::difference& difference) {
+  const auto is_frequent = [](const location_sums& sums) { return sums.allocations >= analyse::min_allocations; };
+  std::vector<double> ratios;
+  std::size_t changed_places = 0;
+  for (const change& change : difference.changes) {
+    if (!change.before || !is_frequent(*change.before)) continue;
+    ++changed_places;
+    if (change.after && change.after->allocations != 0) {
+      ratios.push_back(static_cast<double>(change.after->allocations) /
+                       static_cast<double>(change.before->allocations));
+    }
+  }
+  const auto places = static_cast<std::size_t>(std::count_if(before.sums.begin(), before.sums.end(), is_frequent));
+  if (places > changed_places) ratios.insert(ratios.end(), places - changed_places, 1.0);
+  if (ratios.empty()) return 1;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return *middle;
+}
+
+// Returns a line where the programs did different amounts of work; otherwise an empty text.
+std::string work_warning_of(const side& before, const side& after, const analyse::difference& difference) {
+  constexpr double max_ratio = 1.2;
+  const double ratio = work_ratio_of(before, difference);
+  if (ratio <= max_ratio && ratio >= 1 / max_ratio) return {};
+  std::string text =
+      fmt::format("the work differs: most places allocate {:.1f} times as often after the change", ratio);
+  const double cpu_before = before.analysis.whole().cpu_ns.middle(), cpu_after = after.analysis.whole().cpu_ns.middle();
+  if (cpu_before > 0 && cpu_after > 0) {
+    const double percent = 100 * (cpu_after / ratio / cpu_before - 1);
+    text += fmt::format(". For the same work the CPU time would be about {:.0f} % {}", std::fabs(percent),
+                        percent < 0 ? "less" : "more");
+  }
+  return text;
+}
+
 std::string location_text(const location_sums& sums) {
   const std::string file = analyse::file_name(sums.file);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
@@ -319,6 +357,8 @@ void print_text(const side& before, const side& after, const analyse::difference
   }
   if (const std::string warning = warning_of(before, after, difference); !warning.empty())
     fmt::print("{}.\n", style.bad("Mind: " + warning));
+  if (const std::string warning = work_warning_of(before, after, difference); !warning.empty())
+    fmt::print("{}.\n", wrapped(style.bad("Mind: " + warning), 3));
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
   fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
   for (const side* const side : {&before, &after}) {

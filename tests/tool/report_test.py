@@ -381,6 +381,12 @@ class Diff(ReportTest):
         self.assertEqual(self.diff("--cpu-seconds", "1.5,3", "rec", "half").splitlines()[0],
                          "Slower: costs 100 % of CPU more.")
 
+    def test_another_amount_of_work_is_named(self):
+        text = " ".join(self.diff("--cpu-seconds", "2,1.5", "rec", "half").split())
+        self.assertIn("Mind: the work differs: most places allocate 0.5 times as often after the change. "
+                      "For the same work the CPU time would be about 50 % more.", text)
+        self.assertNotIn("the work differs", self.diff("--cpu-seconds", "2,1.5", "rec", "rec"))
+
     def test_cpu_times_of_one_run_each_allow_for_the_machine(self):
         before, after = (json.loads(self.tarn("report", "--json", name).stdout)["recorder"]["overhead"]
                          for name in ("rec", "half"))
