@@ -283,7 +283,7 @@ site_view analysis::view(const site& site) {
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
   view.remedy = line_of(view);
   if (const std::uint64_t blocks = blocks_until_growth_is_known(view.facts); blocks != 0 && !view.offers.empty()) {
-    view.unjudged_remedy = "a reserve was not judged, for want of samples: record about " + command::roughly(blocks) +
+    view.unjudged_remedy = "too few samples to judge a reserve: it takes " + command::roughly(blocks) +
                            " more allocations here, or --full";
   }
   return view;
