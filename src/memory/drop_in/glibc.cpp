@@ -15,8 +15,9 @@ using namespace tarn;
 
 extern "C" {
 
-/// Gives free memory back, and returns 1 if some went back to the system. Of other threads' heaps, too, all but
-/// the newest free block of each size class. The argument, the bytes to keep, is ignored as if it were 0.
+/// Gives free memory back, and returns 1 if some went back to the system. Of other threads' heaps, too, all but the
+/// newest free block of each size class, and of heaps whose threads have ended. The argument, the bytes to keep, is
+/// ignored as if it were 0.
 TARN_EXPORT int malloc_trim(std::size_t) noexcept { return api::trim() ? 1 : 0; }
 
 /// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have

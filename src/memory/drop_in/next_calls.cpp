@@ -1,4 +1,4 @@
-// Finds the C library's functions in a dynamic program.
+// Finds the C library's functions in a dynamic program, and wraps those that static programs keep.
 #include "memory/drop_in/next_calls.hpp"
 
 #include <dlfcn.h>
@@ -45,6 +45,7 @@ TARN_IDENTITY_CALLS(TARN_DEFINE)
 TARN_GROUP_CALLS(TARN_DEFINE)
 #undef TARN_DEFINE
 constinit next_function prctl_function("prctl");
+constinit next_function fork_function("_Fork");
 
 [[gnu::constructor(102)]] void find_all() noexcept {
 #define TARN_FIND(name, parameters, arguments) name##_function.find();
@@ -52,6 +53,7 @@ constinit next_function prctl_function("prctl");
   TARN_GROUP_CALLS(TARN_FIND)
 #undef TARN_FIND
   prctl_function.find();
+  fork_function.find();
 }
 
 }  // namespace
@@ -76,6 +78,13 @@ int prctl(int option, long second, long third, long fourth, long fifth) {
 }  // namespace tarn::drop_in::next
 
 extern "C" {
+
+// It calls no handlers of pthread_atfork. The child of a program with one thread may use malloc all the same, as with
+// the C library, unless the helper was in the middle of a visit. C libraries before glibc 2.34 have no such function.
+TARN_EXPORT pid_t _Fork() noexcept {
+  auto* const function = fork_function.resolve<pid_t (*)()>();
+  return function == nullptr ? is_missing() : threads::fork_beside_helper(function);
+}
 
 TARN_EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
   const threads::helper_pause pause;

@@ -207,6 +207,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
   std::atomic<bool> was_visited_asleep{false};   ///< nothing is left to do before the owner's next slow call
   std::atomic<bool> were_fronts_emptied{false};  ///< and nothing has changed `top` since
+  /// Free bytes at the last visit since the thread ended. Only the thread that acts for the heap uses it.
+  std::uint64_t visited_free_bytes = 0;
 
   // -- owner ---------------------------------------------------------------
   /// They come last, and their values are zero after reset(), so that their pages can go back.
@@ -368,6 +370,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;
+  void end_tending() noexcept;
+  bool visit_without_owner(bool (*stop)() noexcept) noexcept;
+  bool purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
   bool visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
   std::uint64_t hash_of_tops() const noexcept;
   bool is_worth_visiting() const noexcept;

@@ -15,6 +15,8 @@ constexpr std::uint64_t min_visited_bytes = std::uint64_t{1} << 20;
 /// Or all heaps together have this much.
 constexpr std::uint64_t min_visited_in_all = std::uint64_t{4} << 20;
 constexpr std::uint32_t max_refused_visits = 16;
+/// A heap without a thread that has this much more free memory than at its last visit is visited again.
+constexpr std::uint64_t min_freed_without_owner = std::uint64_t{64} << 10;
 
 }  // namespace
 
@@ -44,8 +46,9 @@ void heap::retire() noexcept {
     forget_waves();
     reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
     batch_quota.store(remote_batch::min_quota, std::memory_order_relaxed);
-    platform::note_release(&state);
-    state.store(ownership::idle, std::memory_order_seq_cst);
+    was_visited_asleep.store(false, std::memory_order_relaxed);
+    visited_free_bytes = 0;
+    end_tending();
   }
   visit_large_cache(true);
   tend();
@@ -58,6 +61,22 @@ bool heap::start_tending() noexcept {
   return true;
 }
 
+// Only the pages of empty slabs have gone to the space. Those of the others wait for a visitor, which this may start.
+void heap::end_tending() noexcept {
+  const std::uint64_t bytes = free_bytes();
+  const bool must_visit = bytes >= visited_free_bytes + min_freed_without_owner;
+  if (must_visit) {
+    was_visited_asleep.store(false, std::memory_order_relaxed);
+  } else if (bytes < visited_free_bytes) {
+    visited_free_bytes = bytes;  // another heap has adopted a slab
+  }
+  platform::note_release(&state);
+  state.store(ownership::idle, std::memory_order_seq_cst);
+  if (must_visit) {
+    note_retained(bytes);
+  }
+}
+
 void heap::tend() noexcept {
   while (!remote_inbox.empty()) {
     if (!start_tending()) {
@@ -65,8 +84,7 @@ void heap::tend() noexcept {
     }
     take_in(taker::tender);
     stock.clear();  // of the arrays of batches
-    platform::note_release(&state);
-    state.store(ownership::idle, std::memory_order_seq_cst);
+    end_tending();
   }
 }
 
@@ -80,8 +98,7 @@ bool heap::give_directly(const freed_blocks& blocks) noexcept {
     blocks.home->give_word(blocks.word, blocks.freed);
     took_back(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
   }
-  platform::note_release(&state);
-  state.store(ownership::idle, std::memory_order_seq_cst);
+  end_tending();
   tend();
   return is_own;
 }
@@ -105,11 +122,31 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
       pages::page_map::set(adopted->start, adopted->units, address() | index, adopted);
     }
     idle_heap->stock.clear();  // of the arrays of batches
-    platform::note_release(&idle_heap->state);
-    idle_heap->state.store(ownership::idle, std::memory_order_seq_cst);
+    idle_heap->end_tending();
     idle_heap->tend();
   }
   return adopted;
+}
+
+// Gives back the pages in which only free blocks lie. A heap whose thread ended since the last visit is left alone,
+// because another thread may adopt it soon.
+bool heap::visit_without_owner(bool (*stop)() noexcept) noexcept {
+  const std::uint64_t calls = slow_calls.get();
+  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) return is_worth_visiting();
+  if (was_visited_asleep.load(std::memory_order_relaxed)) return false;
+  std::size_t purged_bytes = 0;
+  return !purge_without_owner(stop, purged_bytes);
+}
+
+// Returns false if the visit ended early. A thread that starts meanwhile adopts another heap, or makes one.
+bool heap::purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept {
+  if (!start_tending()) return false;
+  const bool has_finished = visit_classes(stop, purged_bytes);
+  visited_free_bytes = free_bytes();
+  was_visited_asleep.store(has_finished, std::memory_order_relaxed);
+  end_tending();
+  tend();
+  return has_finished;
 }
 
 // --------------------------------------------------- for an owner that sleeps
@@ -120,9 +157,12 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 // owner would have to enter in retire() before another thread could act for the heap. acquire: if the heap was adopted,
 // the changes of the earlier thread are complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
-  if (space != &central() || policy.shared() || policy.exact() ||
-      state.load(std::memory_order_relaxed) != ownership::occupied) {
+  if (space != &central() || policy.shared() || policy.exact()) {
     return false;
+  }
+  const ownership state_now = state.load(std::memory_order_relaxed);
+  if (state_now != ownership::occupied) {
+    return state_now == ownership::idle && visit_without_owner(stop);
   }
   const std::uint64_t calls = slow_calls.get();
   const bool is_working = visited_calls.exchange(calls, std::memory_order_relaxed) != calls;
@@ -181,10 +221,14 @@ platform::mutex& heap::visit_lock() noexcept {
 std::size_t heap::visit_now() noexcept {
   std::size_t purged_bytes = 0;
   if (space != &central() || policy.shared() || policy.exact()) return purged_bytes;
+  const auto never = []() noexcept { return false; };
   const platform::locked hold(visit_lock());
+  if (state.load(std::memory_order_relaxed) == ownership::idle) {
+    purge_without_owner(never, purged_bytes);
+    return purged_bytes;
+  }
   if (!visits.try_visit()) return purged_bytes;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
-    const auto never = []() noexcept { return false; };
     take_in(taker::visitor);
     empty_idle_fronts(never);
     visit_classes(never, purged_bytes);

@@ -16,7 +16,9 @@
 // A process with one thread takes no lock, so that a signal handler may fork wherever it interrupted malloc; nothing
 // is reset in its child (platform/fork_section.hpp) except for the state of the purge helper (idle_purge.cpp). A signal
 // handler of a process with several threads must not fork: the thread may hold one of the locks. glibc has the same
-// limit. _Fork() calls no handlers; its child must not allocate unless the parent had one thread.
+// limit. _Fork() calls no handlers; its child must not allocate unless the parent had one thread. For the latter the
+// drop-in ends the visit of the purge helper before _Fork(). It cannot do that where a program makes the system call
+// itself: the helper may then hold a lock in the child for ever.
 //
 // No lock guards a heap that another thread was using at the fork, perhaps in the middle of an operation. The child
 // never changes that heap. Its blocks stay valid and may be freed, but it belongs to a thread that does not exist

@@ -183,6 +183,17 @@ void end_idle_purge() noexcept {
   stop_helper(max_end_wait_ms);
 }
 
+pid_t fork_beside_helper(pid_t (*fork)()) noexcept {
+  before_fork();
+  const pid_t child = fork();
+  if (child == 0) {
+    after_fork_in_child();
+  } else {
+    after_fork_in_parent();
+  }
+  return child;
+}
+
 bool may_visit() noexcept { return !has_ended.load(std::memory_order_relaxed) && platform::prepare_barriers(); }
 
 helper_pause::helper_pause() noexcept : is_counted_(is_at_home()) {

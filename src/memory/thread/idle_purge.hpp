@@ -6,6 +6,8 @@
 // starts if the option `background_purge` is 0.
 #pragma once
 
+#include <sys/types.h>
+
 namespace tarn::threads {
 
 /// Sets the helper up; called once at process start, after the engine's fork handlers are installed.
@@ -14,6 +16,11 @@ void install_idle_purge() noexcept;
 /// Ends the helper, and waits until it is gone, because its code is about to be unmapped. No other helper starts
 /// afterwards.
 void end_idle_purge() noexcept;
+
+/// Calls a function that forks without the handlers of pthread_atfork (_Fork), and does what the handlers here would
+/// do: the child of a process with one thread may then allocate. Returns the function's result. Safe in signal
+/// handlers.
+pid_t fork_beside_helper(pid_t (*fork)()) noexcept;
 
 /// Returns true if heap::visit_now() can be called: the kernel has barriers, and the program has not restricted itself
 /// to few system calls.

@@ -235,15 +235,11 @@ static void use_all(void) {
   }
 }
 
-// A program of one thread frees much memory and forks while the helper of Tarn gives that memory back: a child must
-// find no lock held and no purge begun by a helper that is not there.
-//@ broken-by malloc_overlap
-//@ env TARN_PURGE_DELAY_MS=4
-CASE(fork_while_idle_purge_works) {
+static void fork_beside_helper(pid_t (*fork_child)(void)) {
   for (int round = 0; round < 6; ++round) {
     use_all();
     for (int i = 0; i < 20; ++i) {
-      const pid_t child = fork();
+      const pid_t child = fork_child();
       if (child == 0) {
         alarm(hang_seconds());
         for (int j = 0; j < 20; ++j) {
@@ -261,6 +257,17 @@ CASE(fork_while_idle_purge_works) {
     }
   }
 }
+
+// A program of one thread frees much memory and forks while the helper of Tarn gives that memory back: a child must
+// find no lock held and no purge begun by a helper that is not there.
+//@ broken-by malloc_overlap
+//@ env TARN_PURGE_DELAY_MS=4
+CASE(fork_while_idle_purge_works) { fork_beside_helper(fork); }
+
+// No handler of pthread_atfork runs here.
+//@ broken-by malloc_overlap
+//@ env TARN_PURGE_DELAY_MS=1
+CASE(fork_without_handlers_while_idle_purge_works) { fork_beside_helper(_Fork); }
 
 static int is_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
 

@@ -13,6 +13,7 @@
 #include <tarn/tarn.hpp>
 
 #include "base/options.hpp"
+#include "memory/api/blocks.hpp"
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
@@ -117,6 +118,85 @@ TEST_F(idle_purge, gives_back_what_waits_in_batches_for_an_owner_that_sleeps) {
     EXPECT_GE(purged() - before, 30_MiB) << bytes;
     finished.count_down();
     owner.join();
+  }
+}
+
+/// Blocks of 1 KiB, in slabs of a heap whose thread has ended.
+std::vector<void*> blocks_of_ended_thread(std::size_t total, bool frees_most) {
+  std::vector<void*> blocks(total / 1_KiB);
+  std::thread([&] {
+    for (void*& block : blocks) {
+      block = current().allocate(1_KiB);
+    }
+    for (std::size_t number = 0; frees_most && number < blocks.size(); ++number) {
+      if (number % 64 != 0) {
+        current().deallocate(std::exchange(blocks[number], nullptr));
+      }
+    }
+  }).join();
+  return blocks;
+}
+
+TEST_F(idle_purge, gives_back_what_ended_threads_left_between_blocks_in_use) {
+  const std::vector<void*> blocks = blocks_of_ended_thread(16_MiB, true);
+  EXPECT_TRUE(fake::run_helper());
+  EXPECT_GE(purged(), 13_MiB);
+  EXPECT_FALSE(fake::run_helper());
+  for (void* block : blocks) {
+    current().deallocate(block);
+  }
+}
+
+TEST_F(idle_purge, malloc_trim_gives_it_back_at_once) {
+  const std::vector<void*> blocks = blocks_of_ended_thread(16_MiB, true);
+  EXPECT_TRUE(api::trim());
+  EXPECT_GE(purged(), 13_MiB);
+  for (void* block : blocks) {
+    current().deallocate(block);
+  }
+}
+
+TEST_F(idle_purge, gives_back_what_others_freed_for_ended_threads) {
+  std::vector<void*> blocks = blocks_of_ended_thread(16_MiB, false);
+  while (fake::run_helper()) {
+  }
+  const std::uint64_t before = purged();
+  for (std::size_t number = 0; number < blocks.size(); ++number) {
+    if (number % 64 != 0) {
+      current().deallocate(std::exchange(blocks[number], nullptr));
+    }
+  }
+  current().trim();  // sends the last batch
+  EXPECT_TRUE(fake::run_helper());
+  EXPECT_GE(purged() - before, 13_MiB);
+  for (void* block : blocks) {
+    current().deallocate(block);
+  }
+}
+
+/// Starts threads between the visits: each adopts the heap of the last one.
+struct adoptions {
+  static constexpr int max_sleeps = 20;
+  static inline int sleeps = 0;
+  static inline std::uint64_t purged_bytes = 0;
+  static void adopt() {
+    if (++sleeps <= max_sleeps) {
+      std::thread([] { current().deallocate(current().allocate(1_KiB)); }).join();
+      purged_bytes = platform::purged().bytes;
+    }
+  }
+};
+
+TEST_F(idle_purge, leaves_a_heap_alone_that_one_thread_after_the_other_adopts) {
+  const std::vector<void*> blocks = blocks_of_ended_thread(16_MiB, true);
+  adoptions::sleeps = 0;
+  fake::call_at_sleep(adoptions::adopt);
+  EXPECT_TRUE(fake::run_helper());
+  EXPECT_GT(adoptions::sleeps, adoptions::max_sleeps);
+  EXPECT_LT(adoptions::purged_bytes - before_, 1_MiB);
+  EXPECT_GE(purged(), 13_MiB) << "after the last of them";
+  for (void* block : blocks) {
+    current().deallocate(block);
   }
 }
 
