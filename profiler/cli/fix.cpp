@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -54,11 +54,6 @@ struct attempt {
   std::string problem;  // why there is no patch; empty if there is one
   std::optional<fix::gain> measured;
 };
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void require_recorded_build(const format::recording& recording) {
   for (const format::module_facts& module : recording.modules) {
@@ -106,83 +101,110 @@ void judge_recorded_number(fix::verdict& verdict, const fix::proposal& proposal)
   verdict.text += "; that may cost more than it saves";
 }
 
-// Asks the check about a site, and prepares its edit.
-void try_edit(attempt& attempt, const fix::tidy& tidy, const std::vector<std::string>& units, const std::string& folder,
-              const fix::series& series) {
-  const fix::proposal& proposal = attempt.proposal;
+// Returns the question about a line for its check. One without units has the reason in `problem`.
+fix::question question_of(const fix::proposal& proposal, const fix::tidy& tidy, const fix::series& series,
+                          std::string& problem) {
+  fix::question question{proposal.check, {}, proposal.location.line, proposal.bytes, {}};
   if (proposal.check.empty()) {
-    attempt.problem = "no check edits this remedy";
-    return;
+    problem = "no check edits this remedy";
+    return question;
   }
   if (series.in_clone(proposal.location.file).empty()) {
-    attempt.problem = proposal.location.file + " is no file of this repository";
-    return;
+    problem = proposal.location.file + " is no file of this repository";
+    return question;
   }
+  question.file = fs::weakly_canonical(proposal.location.file);
   // A header belongs to the units of the functions that called it.
-  const std::string file = fs::weakly_canonical(proposal.location.file);
-  std::vector<std::string> chosen_units;
-  if (std::find(units.begin(), units.end(), file) != units.end()) {
-    chosen_units.push_back(file);
-  } else {
-    for (const std::string& caller : proposal.files) {
-      const std::string unit = caller.empty() ? caller : fs::weakly_canonical(caller).string();
-      if (std::find(units.begin(), units.end(), unit) != units.end()) chosen_units.push_back(unit);
-    }
+  std::set<std::string> callers;
+  for (const std::string& caller : proposal.files) {
+    if (!caller.empty()) callers.insert(fs::weakly_canonical(caller));
   }
-  if (chosen_units.empty()) {
-    attempt.problem = "compile_commands.json has no unit with this line";
-    return;
-  }
-  fs::create_directory(folder);
-  attempt.verdict = tidy.judge(proposal.check, file, proposal.location.line, proposal.bytes, chosen_units, folder);
-  judge_recorded_number(attempt.verdict, proposal);
-  if (proposal.remedy == "pooled") tidy.ask_other_units(attempt.verdict, proposal.check, folder);
-  using fix::certainty;
-  switch (attempt.verdict.level) {
-    case certainty::silent: attempt.problem = proposal.silence; return;
-    case certainty::failed: attempt.problem = "clang-tidy cannot compile it: " + attempt.verdict.text; return;
-    case certainty::no_edit: attempt.problem = attempt.verdict.text; return;
-    case certainty::review: attempt.problem = "to review: " + attempt.verdict.text; return;
-    case certainty::proven: break;
-  }
-  attempt.edit = series.prepare(folder);
-  attempt.problem = attempt.edit.problem;
+  const auto add_units = [&](const auto& has_line) {
+    std::copy_if(tidy.units().begin(), tidy.units().end(), std::back_inserter(question.units), has_line);
+  };
+  add_units([&](const fix::unit& unit) { return unit.file == question.file; });
+  if (question.units.empty()) add_units([&](const fix::unit& unit) { return callers.contains(unit.file); });
+  if (question.units.empty()) problem = "compile_commands.json has no unit with this line";
+  return question;
 }
 
-// Tries an edit in the lines that call the function of a site: they may own the container that it fills.
-void try_callers(attempt& result, const fix::tidy& tidy, const std::vector<std::string>& units,
-                 const std::string& folder, const fix::series& series) {
+// Returns the remedies of a site in turn. Each has the lines to ask about: its own, then those that call its function,
+// which may own the container that it fills.
+std::vector<std::vector<fix::proposal>> lines_of(const fix::proposal& site) {
   constexpr std::size_t max_callers = 3;
-  const std::vector<fix::calling_line> callers = result.proposal.callers;
-  for (std::size_t index = 0; index < std::min(max_callers, callers.size()); ++index) {
-    attempt next{result.proposal, {}, {}, {}, {}};
-    next.proposal.location = callers[index].location;
-    next.proposal.saved_ns.low *= callers[index].share;
-    next.proposal.saved_ns.high *= callers[index].share;
-    try_edit(next, tidy, units, fmt::format("{}-caller-{}", folder, index), series);
-    if (next.verdict.level != fix::certainty::review && next.verdict.level != fix::certainty::proven) continue;
-    result = std::move(next);
-    return;
+  std::vector<fix::proposal> remedies = {site};
+  remedies.insert(remedies.end(), site.alternatives.begin(), site.alternatives.end());
+  std::vector<std::vector<fix::proposal>> result;
+  for (fix::proposal& remedy : remedies) {
+    remedy.alternatives.clear();
+    remedy.files = site.files;
+    std::vector<fix::proposal>& lines = result.emplace_back(1, remedy);
+    if (!remedy.fills_callers_container) continue;
+    for (std::size_t index = 0; index < std::min(max_callers, site.callers.size()); ++index) {
+      fix::proposal& line = lines.emplace_back(remedy);
+      line.location = site.callers[index].location;
+      line.saved_ns.low *= site.callers[index].share;
+      line.saved_ns.high *= site.callers[index].share;
+    }
   }
+  return result;
+}
+
+// Asks about all lines that the attempts may edit, at once.
+void ask_at_once(const std::vector<attempt>& attempts, fix::tidy& tidy, const std::string& folder,
+                 const fix::series& series) {
+  std::set<fix::question> questions;
+  for (const attempt& attempt : attempts) {
+    for (const std::vector<fix::proposal>& lines : lines_of(attempt.proposal)) {
+      for (const fix::proposal& line : lines) {
+        std::string problem;
+        fix::question question = question_of(line, tidy, series, problem);
+        if (problem.empty()) questions.insert(std::move(question));
+      }
+    }
+  }
+  progress questions_progress("questions to clang-tidy");
+  questions_progress.update(0, questions.size());
+  tidy.ask({questions.begin(), questions.end()}, folder,
+           [&](std::size_t count) { questions_progress.update(count, questions.size()); });
+}
+
+// Asks the check about a line, and prepares its edit.
+attempt tried(const fix::proposal& proposal, fix::tidy& tidy, const std::string& folder, const fix::series& series) {
+  attempt result{proposal, {}, {}, {}, {}};
+  const fix::question question = question_of(proposal, tidy, series, result.problem);
+  if (!result.problem.empty()) return result;
+  result.verdict = tidy.judge(question, folder);
+  judge_recorded_number(result.verdict, proposal);
+  if (proposal.remedy == "pooled") tidy.ask_other_units(result.verdict, proposal.check, folder);
+  using fix::certainty;
+  switch (result.verdict.level) {
+    case certainty::silent: result.problem = proposal.silence; return result;
+    case certainty::failed: result.problem = "clang-tidy cannot compile it: " + result.verdict.text; return result;
+    case certainty::no_edit: result.problem = result.verdict.text; return result;
+    case certainty::review: result.problem = "to review: " + result.verdict.text; return result;
+    case certainty::proven: break;
+  }
+  result.edit = series.prepare(folder);
+  result.problem = result.edit.problem;
+  return result;
 }
 
 // Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict.
-void try_remedies(attempt& result, const fix::tidy& tidy, const std::vector<std::string>& units,
-                  const std::string& folder, const fix::series& series) {
-  const std::vector<fix::proposal> alternatives = std::exchange(result.proposal.alternatives, {});
-  const auto try_one = [&](attempt& next, const std::string& own_folder) {
-    try_edit(next, tidy, units, own_folder, series);
-    if (next.verdict.level == fix::certainty::silent && next.proposal.fills_callers_container)
-      try_callers(next, tidy, units, own_folder, series);
-  };
-  try_one(result, folder);
-  for (std::size_t index = 0; index < alternatives.size() && !result.problem.empty(); ++index) {
-    attempt next{alternatives[index], {}, {}, {}, {}};
-    next.proposal.files = result.proposal.files;
-    next.proposal.callers = result.proposal.callers;
-    try_one(next, fmt::format("{}-{}", folder, index));
-    const bool is_better = next.verdict.level > result.verdict.level && next.verdict.level != fix::certainty::failed;
-    if (next.problem.empty() || is_better) result = std::move(next);
+void try_remedies(attempt& result, fix::tidy& tidy, const std::string& folder, const fix::series& series) {
+  using fix::certainty;
+  const std::vector<std::vector<fix::proposal>> remedies = lines_of(result.proposal);
+  for (std::size_t remedy = 0; remedy < remedies.size(); ++remedy) {
+    attempt best;
+    for (std::size_t line = 0; line < remedies[remedy].size(); ++line) {
+      attempt next = tried(remedies[remedy][line], tidy, fmt::format("{}-{}-{}", folder, remedy, line), series);
+      const bool is_edit = next.verdict.level == certainty::review || next.verdict.level == certainty::proven;
+      if (line == 0 || is_edit) best = std::move(next);
+      if (best.verdict.level != certainty::silent) break;
+    }
+    const bool is_better = best.verdict.level > result.verdict.level && best.verdict.level != certainty::failed;
+    if (remedy == 0 || best.problem.empty() || is_better) result = std::move(best);
+    if (result.problem.empty()) return;
   }
 }
 
@@ -268,13 +290,7 @@ void require_empty(const std::string& folder) {
 
 void run_fix(const fix_request& request) {
   require_empty(request.output);
-  const std::string commands_path = request.build + "/compile_commands.json";
-  const std::string commands = content_of(commands_path);
-  if (commands.empty())
-    fail(exit_code::no_compile_commands, "cannot read {}: for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-         commands_path);
-  const std::vector<std::string> units = fix::units_of(commands, commands_path);
-  const fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin, false), request.build);
+  fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin, false), request.build);
   const std::string root = fix::clean_repository();
   analyse::analysis analysis(read_recording(request.path), machine_costs(false));
   require_recorded_build(analysis.recorded());
@@ -300,11 +316,12 @@ void run_fix(const fix_request& request) {
   }
   const fix::scratch_folder scratch;
   const fix::series series(root, scratch.path() + "/tree");
+  ask_at_once(attempts, tidy, scratch.path() + "/questions", series);
   {
     progress edit_progress("edits");
     for (std::size_t index = 0; index < attempts.size(); ++index) {
       edit_progress.update(index, attempts.size());
-      try_remedies(attempts[index], tidy, units, fmt::format("{}/{}", scratch.path(), index), series);
+      try_remedies(attempts[index], tidy, fmt::format("{}/{}", scratch.path(), index), series);
     }
   }
   merge_equal_edits(attempts);

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
 #include "profiler/fix/insertions.hpp"
+#include "profiler/fix/text.hpp"
+#include "profiler/fix/tidy.hpp"
 
 namespace tarn::fix {
 namespace {
@@ -19,8 +20,6 @@ using command::exit_code;
 using command::fail;
 using command::helper_result;
 using command::run_helper;
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // Runs a program that must succeed, and returns its output.
 std::string output_of(const std::vector<std::string>& arguments) {
@@ -94,22 +93,17 @@ std::string series::in_clone(const std::string& file) const {
 
 series::edit series::prepare(const std::string& folder) const {
   // The edits name files of the user's tree: they are to change those of the clone.
-  std::ostringstream edits;
-  {
-    std::ifstream file(folder + "/edits.yaml");
-    constexpr std::string_view key = "FilePath:";
-    for (std::string line; std::getline(file, line); edits << line << '\n') {
-      const std::size_t start = line.find(key);
-      const std::size_t begin = start == std::string::npos ? start : line.find('\'', start);
-      if (begin == std::string::npos || line.back() != '\'') continue;
-      const std::string name = line.substr(begin + 1, line.size() - begin - 2);
-      if (name.empty()) continue;
-      const std::string copy = in_clone(name);
-      if (copy.empty()) return {"", "", name + " is no file of the repository"};
-      line.replace(begin + 1, name.size(), copy);
-    }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    std::string unknown_file;
+    const std::string edits = with_paths(content_of(entry.path()), [&](const std::string& path) {
+      std::string copy = in_clone(path);
+      if (copy.empty()) unknown_file = path;
+      return copy;
+    });
+    if (!unknown_file.empty()) return {"", "", unknown_file + " is no file of the repository"};
+    std::ofstream(entry.path()) << edits;
   }
-  std::ofstream(folder + "/edits.yaml") << edits.str();
   const std::string tip = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", base_});
   const helper_result applied = run_helper({"clang-apply-replacements-16", folder}, "", false);
@@ -143,8 +137,7 @@ series::edit series::prepare(const std::string& folder) const {
 bool series::unite_insertions() const {
   std::istringstream names(git({"diff", "--name-only", "--diff-filter=U"}));
   for (std::string name; std::getline(names, name);) {
-    std::ifstream file(clone_ + "/" + name);
-    const std::optional<std::string> text = united_insertions({std::istreambuf_iterator<char>(file), {}});
+    const std::optional<std::string> text = united_insertions(content_of(clone_ + "/" + name));
     if (!text) return false;
     std::ofstream(clone_ + "/" + name) << *text;
   }

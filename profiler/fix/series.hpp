@@ -33,7 +33,7 @@ class series {
     std::string commit;   // on the committed state of the repository
     std::string problem;  // why there is no edit; empty if there is one
   };
-  // Applies the edits.yaml in `folder` to the committed state, in the project's style.
+  // Applies the edits in the files *.yaml of `folder` to the committed state, in the project's style.
   edit prepare(const std::string& folder) const;
   // Adds an edit to the series. Returns why that is impossible; empty if it is not.
   std::string add(const edit& edit, const std::string& message) const;

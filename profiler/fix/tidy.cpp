@@ -2,21 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
-#include "profiler/base/helper_program.hpp"
+#include "profiler/fix/text.hpp"
 
 namespace tarn::fix {
+namespace {
 
 using command::exit_code;
 using command::fail;
 
+nlohmann::json site_of(const question& question, const std::string& check) {
+  return {{"file", question.file}, {"line", question.line}, {"check", check}, {"bytes", question.bytes}};
+}
+
+}  // namespace
+
 tidy::tidy(std::string program, std::string plugin, std::string build)
     : command_{std::move(program), "--load=" + plugin, "-p", std::move(build)} {
+  const std::string path = command_[3] + "/compile_commands.json";
+  const std::string commands = content_of(path);
+  if (commands.empty())
+    fail(exit_code::no_compile_commands, "cannot read {}: for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+         path);
+  units_ = units_of(commands, path);
   const command::helper_result result =
       command::run_helper({command_[0], command_[1], "--checks=-*,tarn-*", "--list-checks"}, "", false);
   if (result.code == 127)
@@ -24,54 +41,131 @@ tidy::tidy(std::string program, std::string plugin, std::string build)
          command_[0]);
   if (result.output.find("tarn-reserve") != std::string::npos) return;
   fail(exit_code::other_llvm, "{} cannot load {}, which is for LLVM 16: {}", command_[0], plugin,
-       result.errors.substr(0, result.errors.find('\n')));
+       first_line(result.errors));
 }
 
-verdict tidy::judge(const std::string& check, const std::string& file, int line, std::uint64_t bytes,
-                    const std::vector<std::string>& units, const std::string& folder, bool is_for_all_units) const {
-  const std::string sites = folder + "/sites.json";
-  const nlohmann::json site = {{"file", file}, {"line", line}, {"check", check}, {"bytes", bytes}};
-  std::ofstream(sites) << nlohmann::json{{"sites", {site}}};
-  const nlohmann::json option = {{"key", check + ".Sites"}, {"value", sites}};
-  std::vector<std::string> arguments = command_;
-  arguments.insert(arguments.end(),
-                   {"--checks=-*,clang-diagnostic-error," + check, "--quiet", "--header-filter=.*",
-                    "--config=" + nlohmann::json{{"CheckOptions", {option}}}.dump(),
-                    "--extra-arg=-Wno-unknown-warning-option", "--export-fixes=" + folder + "/edits.yaml"});
-  arguments.insert(arguments.end(), units.begin(), units.end());
-  const command::helper_result result = command::run_helper(arguments, "", false);
-  verdict answer = verdict_of(result.output + '\n' + result.errors, check, is_for_all_units);
-  // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
-  const bool ignores_argument = result.output.find("error: unknown argument: ") != std::string::npos;
-  if (answer.level == certainty::silent && result.code != 0 && !ignores_argument) {
-    answer = {certainty::failed, result.errors.substr(0, result.errors.find('\n')), {}, {}};
+std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const std::string& folder) const {
+  if (runs.empty()) return {};
+  // xargs starts as many as there are processors. Each run has the same number of arguments: the first names its files.
+  std::string input;
+  std::size_t argument_count = 0;
+  for (std::size_t index = 0; index < runs.size(); ++index) {
+    const nlohmann::json option = {{"key", "Sites"}, {"value", runs[index].sites}};
+    std::vector<std::string> arguments = {fmt::format("{}/{}", folder, index)};
+    arguments.insert(arguments.end(), command_.begin(), command_.end());
+    arguments.insert(
+        arguments.end(),
+        {"--checks=-*,clang-diagnostic-error," + runs[index].checks, "--quiet", "--header-filter=.*",
+         "--config=" + nlohmann::json{{"CheckOptions", {option}}}.dump(), "--extra-arg=-Wno-unknown-warning-option",
+         fmt::format("--export-fixes={}/{}.yaml", folder, index), runs[index].asked_unit.file});
+    argument_count = arguments.size();
+    for (const std::string& argument : arguments) input += argument + '\0';
   }
-  return answer;
+  const char* const script = R"(name=$1; shift; "$@" >"$name.out" 2>"$name.err" </dev/null; echo $? >"$name.code")";
+  const command::helper_result result =
+      command::run_helper({"xargs", "-0", "-n", std::to_string(argument_count), "-P",
+                           std::to_string(std::max(1U, std::thread::hardware_concurrency())), "sh", "-c", script, "sh"},
+                          input, false);
+  if (result.code != 0) fail(exit_code::missing, "xargs (Debian package findutils): {}", first_line(result.errors));
+  std::vector<answer> answers;
+  for (std::size_t index = 0; index < runs.size(); ++index) {
+    const unit& asked_unit = runs[index].asked_unit;
+    const std::string name = fmt::format("{}/{}", folder, index), errors = content_of(name + ".err");
+    const auto whole = [&](const std::string& path) {
+      return std::filesystem::weakly_canonical(std::filesystem::path(asked_unit.folder) / path).string();
+    };
+    answer& next = answers.emplace_back();
+    next.output = with_whole_paths(content_of(name + ".out") + '\n' + errors, asked_unit.folder);
+    // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
+    const bool ignores_argument = next.output.find("error: unknown argument: ") != std::string::npos;
+    if (content_of(name + ".code") != "0\n" && !ignores_argument) next.problem = first_line(errors);
+    const std::string edits = content_of(name + ".yaml");
+    if (!edits.empty()) std::ofstream(name + ".yaml") << with_paths(edits, whole);
+  }
+  return answers;
 }
 
-void tidy::ask_other_units(verdict& answer, const std::string& check, const std::string& folder) const {
+void tidy::ask(const std::vector<question>& questions, const std::string& folder,
+               const std::function<void(std::size_t)>& show) {
+  std::filesystem::create_directory(folder);
+  std::map<unit, nlohmann::json> sites;
+  for (std::size_t index = 0; index < questions.size(); ++index) {
+    for (const unit& asked_unit : questions[index].units)
+      sites[asked_unit].push_back(site_of(questions[index], fmt::format("{}.{}", questions[index].check, index)));
+  }
+  std::vector<run> runs;
+  for (const auto& [asked_unit, entries] : sites) {
+    runs.push_back({asked_unit, fmt::format("{}/sites-{}.json", folder, runs.size()), "tarn-sites,tarn-*.*"});
+    std::ofstream(runs.back().sites) << nlohmann::json{{"sites", entries}};
+  }
+  std::map<unit, answer> answers;
+  const std::size_t part = 3 * std::max(1U, std::thread::hardware_concurrency());
+  for (std::size_t begin = 0; begin < runs.size(); begin += part) {
+    const auto first = runs.begin() + static_cast<std::ptrdiff_t>(begin);
+    const std::vector<run> next_runs(first, first + static_cast<std::ptrdiff_t>(std::min(part, runs.size() - begin)));
+    std::vector<answer> next_answers = answers_of(next_runs, folder);
+    for (std::size_t index = 0; index < next_runs.size(); ++index)
+      answers.emplace(next_runs[index].asked_unit, std::move(next_answers[index]));
+    show(static_cast<std::size_t>(std::count_if(questions.begin(), questions.end(), [&](const question& next) {
+      return std::all_of(next.units.begin(), next.units.end(),
+                         [&](const unit& asked_unit) { return answers.contains(asked_unit); });
+    })));
+  }
+  for (std::size_t index = 0; index < questions.size(); ++index) {
+    std::vector<answer> own_answers;
+    for (const unit& asked_unit : questions[index].units) own_answers.push_back(answers.at(asked_unit));
+    verdicts_[questions[index]] = verdict_in(own_answers, fmt::format("{}.{}", questions[index].check, index), false);
+  }
+}
+
+verdict tidy::verdict_in(const std::vector<answer>& answers, const std::string& check, bool is_for_all_units) {
+  std::string output;
+  for (const answer& next : answers) output += next.output;
+  verdict result = verdict_of(output, check, is_for_all_units);
+  const auto failed_answer =
+      std::find_if(answers.begin(), answers.end(), [](const answer& next) { return !next.problem.empty(); });
+  if (result.level == certainty::silent && failed_answer != answers.end())
+    result = {certainty::failed, failed_answer->problem, {}, {}};
+  return result;
+}
+
+verdict tidy::judge(const question& question, const std::string& folder, bool is_for_all_units) const {
+  const auto earlier = verdicts_.find(question);
+  if (earlier != verdicts_.end() && earlier->second.level != certainty::proven) return earlier->second;
+  std::filesystem::create_directory(folder);
+  const std::string sites = folder + "/sites.json";
+  std::ofstream(sites) << nlohmann::json{{"sites", {site_of(question, question.check)}}};
+  std::vector<run> runs;
+  for (const unit& asked_unit : std::set<unit>(question.units.begin(), question.units.end()))
+    runs.push_back({asked_unit, sites, question.check});
+  return verdict_in(answers_of(runs, folder), question.check, is_for_all_units);
+}
+
+void tidy::ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder) {
   constexpr std::size_t max_units = 60;
-  const std::size_t colon = answer.position.rfind(':');
-  if (answer.level != certainty::proven || colon == std::string::npos) return;
-  const std::string file = std::filesystem::weakly_canonical(answer.position.substr(0, colon));
+  const std::size_t colon = first_answer.position.rfind(':');
+  if (first_answer.level != certainty::proven || colon == std::string::npos) return;
+  question class_question{
+      check, first_answer.position.substr(0, colon), std::stoi(first_answer.position.substr(colon + 1)), 0, {}};
   const auto review = [&](const std::string& reason) {
-    answer.level = certainty::review;
-    answer.text += "; " + reason;
+    first_answer.level = certainty::review;
+    first_answer.text += "; " + reason;
   };
-  const command::helper_result scanned = command::run_helper(
-      {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
-  if (scanned.code == 127)
+  if (!rules_)
+    rules_ = command::run_helper(
+        {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
+  if (rules_->code == 127)
     return review("other units were not asked: there is no clang-scan-deps-16 (Debian package clang-tools-16)");
-  if (scanned.code != 0)
-    return review("other units were not asked: " + scanned.errors.substr(0, scanned.errors.find('\n')));
-  const std::vector<std::string> units = units_with(scanned.output, file);
-  if (units.size() < 2) return;
-  if (units.size() > max_units)
-    return review(fmt::format("{} units include {}, more than the {} that are asked", units.size(), file, max_units));
-  const std::string own_folder = folder + "-units";
-  std::filesystem::create_directory(own_folder);
-  verdict unit_answer = judge(check, file, std::stoi(answer.position.substr(colon + 1)), 0, units, own_folder, true);
-  if (unit_answer.level != certainty::proven) answer = std::move(unit_answer);
+  if (rules_->code != 0) return review("other units were not asked: " + first_line(rules_->errors));
+  const std::vector<std::string> files = units_with(rules_->output, class_question.file);
+  std::copy_if(units_.begin(), units_.end(), std::back_inserter(class_question.units),
+               [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) != files.end(); });
+  if (class_question.units.size() < 2) return;
+  if (class_question.units.size() > max_units)
+    return review(fmt::format("{} units include {}, more than the {} that are asked", class_question.units.size(),
+                              class_question.file, max_units));
+  verdict unit_answer = judge(class_question, folder + "-units", true);
+  if (unit_answer.level != certainty::proven) first_answer = std::move(unit_answer);
 }
 
 }  // namespace tarn::fix

@@ -1,16 +1,34 @@
 // Asks clang-tidy and libtarn-tidy.so for an edit, and reads the answer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "profiler/base/helper_program.hpp"
+
 namespace tarn::fix {
 
-// Returns the real paths of the units in the text of compile_commands.json. Throws a failure where the text is none;
-// `path` is for its message.
-std::vector<std::string> units_of(std::string_view text, const std::string& path);
+// A translation unit: the real path of its source, and the folder in which its compiler runs. Clang names files as the
+// command line does, which may be from that folder.
+struct unit {
+  std::string file, folder;
+  friend bool operator==(const unit&, const unit&) = default;
+  friend auto operator<=>(const unit&, const unit&) = default;
+};
+
+// Returns the units in the text of compile_commands.json. Throws a failure where the text is none; `path` is for its
+// message.
+std::vector<unit> units_of(std::string_view text, const std::string& path);
+
+// Returns clang-tidy's output, or the edits that it exports, with whole paths in place of those from `folder`.
+std::string with_whole_paths(std::string_view output, const std::string& folder);
+std::string with_paths(std::string_view edits, const std::function<std::string(const std::string&)>& new_path);
 
 // The certainty of an edit; `failed`: a unit does not compile with clang-tidy.
 enum class certainty { silent, no_edit, review, proven, failed };
@@ -24,27 +42,57 @@ struct verdict {
   std::vector<std::string> notes;  // "FILE:LINE: CONDITION": the conditions that failed, with the lines that show it
 };
 
-// Reads clang-tidy's output about one site. Of several edits the least certain one counts. Unless the site stands for
-// all units, those that refuse count only if there is no edit.
+// Reads clang-tidy's output about one site, from one or several units. Of several edits the least certain one counts.
+// Unless the site stands for all units, those that refuse count only if there is no edit.
 verdict verdict_of(std::string_view output, std::string_view check, bool is_for_all_units = false);
 
 // Returns the units that include a file, from the output of clang-scan-deps.
 std::vector<std::string> units_with(std::string_view rules, const std::string& file);
+
+// A line of a file, and the units that have it.
+struct question {
+  std::string check, file;
+  int line = 0;
+  std::uint64_t bytes = 0;  // to reserve
+  std::vector<unit> units;
+  friend auto operator<=>(const question&, const question&) = default;
+};
 
 class tidy {
  public:
   // `build` is the folder of compile_commands.json. Throws a failure if clang-tidy cannot load the plugin.
   tidy(std::string program, std::string plugin, std::string build);
 
-  // Judges a line of `file`. `folder` gets the site for the check, and edits.yaml if there are edits.
-  verdict judge(const std::string& check, const std::string& file, int line, std::uint64_t bytes,
-                const std::vector<std::string>& units, const std::string& folder, bool is_for_all_units = false) const;
+  const std::vector<unit>& units() const { return units_; }
+
+  // Asks about many lines, with one run of clang-tidy for each unit, and as many at a time as there are processors.
+  // `show` gets how many of them have their answer. judge() then only repeats what makes an edit.
+  void ask(const std::vector<question>& questions, const std::string& folder,
+           const std::function<void(std::size_t)>& show);
+
+  // Judges a line. `folder` gets the site for the check, and a file NUMBER.yaml for each unit with edits.
+  verdict judge(const question& question, const std::string& folder, bool is_for_all_units = false) const;
 
   // Makes a proven answer about a class in a header one to review, unless each unit that includes the header agrees.
-  void ask_other_units(verdict& answer, const std::string& check, const std::string& folder) const;
+  void ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder);
 
  private:
+  // A run of clang-tidy on one unit, with a file of sites.
+  struct run {
+    unit asked_unit;
+    std::string sites, checks;
+  };
+  struct answer {
+    std::string output;   // with whole paths
+    std::string problem;  // why it ended early; empty if it did not
+  };
+  static verdict verdict_in(const std::vector<answer>& answers, const std::string& check, bool is_for_all_units);
+  std::vector<answer> answers_of(const std::vector<run>& runs, const std::string& folder) const;
+
   std::vector<std::string> command_;
+  std::vector<unit> units_;
+  std::map<question, verdict> verdicts_;
+  std::optional<command::helper_result> rules_;  // of all units, by clang-scan-deps
 };
 
 }  // namespace tarn::fix

@@ -32,22 +32,52 @@ std::optional<diagnostic> diagnostic_in(std::string_view line) {
 
 }  // namespace
 
-std::vector<std::string> units_of(std::string_view text, const std::string& path) {
+std::vector<unit> units_of(std::string_view text, const std::string& path) {
   const nlohmann::json entries = nlohmann::json::parse(text, nullptr, false);
-  std::vector<std::string> units;
+  std::vector<unit> units;
   for (const nlohmann::json& entry : entries.is_array() ? entries : nlohmann::json::array()) {
     if (!entry.is_object()) continue;
     const auto member = [&](const char* name) {
       const auto value = entry.find(name);
       return value != entry.end() && value->is_string() ? value->get<std::string>() : std::string();
     };
-    if (!member("file").empty())
-      units.push_back(std::filesystem::weakly_canonical(std::filesystem::path(member("directory")) / member("file")));
+    const std::filesystem::path folder = member("directory");
+    if (!member("file").empty()) units.push_back({std::filesystem::weakly_canonical(folder / member("file")), folder});
   }
   if (units.empty())
     command::fail(command::exit_code::no_compile_commands,
                   "{}: names no source file; for CMake, configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON", path);
   return units;
+}
+
+std::string with_whole_paths(std::string_view output, const std::string& folder) {
+  std::string result;
+  for (std::size_t begin = 0; begin < output.size();) {
+    const std::size_t end = std::min(output.find('\n', begin), output.size());
+    std::string line(output.substr(begin, end - begin));
+    begin = end + 1;
+    const std::optional<diagnostic> next = diagnostic_in(line);
+    if (next && !next->position.starts_with('/')) {
+      const std::string path = next->position.substr(0, next->position.rfind(':'));
+      line.replace(0, path.size(), std::filesystem::weakly_canonical(std::filesystem::path(folder) / path).string());
+    }
+    result += line + '\n';
+  }
+  return result;
+}
+
+std::string with_paths(std::string_view edits, const std::function<std::string(const std::string&)>& new_path) {
+  constexpr std::string_view key = "FilePath:";
+  std::string result;
+  std::istringstream lines{std::string(edits)};
+  for (std::string line; std::getline(lines, line); result += line + '\n') {
+    const std::size_t start = line.find(key);
+    const std::size_t begin = start == std::string::npos ? start : line.find('\'', start);
+    if (begin == std::string::npos || line.back() != '\'') continue;
+    const std::string path = line.substr(begin + 1, line.size() - begin - 2);
+    if (!path.empty()) line.replace(begin + 1, path.size(), new_path(path));
+  }
+  return result;
 }
 
 const char* name(certainty level) {
@@ -79,7 +109,13 @@ std::vector<std::string> units_with(std::string_view rules, const std::string& f
 }
 
 verdict verdict_of(std::string_view output, std::string_view check, bool is_for_all_units) {
-  const std::string mark = " [" + std::string(check);
+  // A diagnostic ends with its checks: "[CHECK]", or "[CHECK,CHECK]" where several say the same.
+  const auto is_of_check = [&](const std::string& text) {
+    const std::size_t start = text.rfind(" [");
+    if (start == std::string::npos || !text.ends_with(']')) return false;
+    const std::string names = "," + text.substr(start + 2, text.size() - start - 3) + ",";
+    return names.find("," + std::string(check) + ",") != std::string::npos;
+  };
   verdict result;
   bool takes_notes = false;
   for (std::size_t begin = 0; begin < output.size();) {
@@ -92,9 +128,9 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
       continue;
     }
     takes_notes = false;
-    const std::size_t mark_start = next->text.rfind(mark);
+    const bool is_of_this_check = is_of_check(next->text);
     verdict next_verdict{certainty::proven, next->text.substr(0, next->text.rfind(" [")), next->position, {}};
-    if (mark_start == std::string::npos) {
+    if (!is_of_this_check) {
       if (next->kind != "error") continue;
       next_verdict.level = certainty::failed;
       next_verdict.text = next->position + ": " + next_verdict.text;
@@ -112,7 +148,7 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
     };
     if (weight(next_verdict.level) <= weight(result.level)) continue;
     result = std::move(next_verdict);
-    takes_notes = mark_start != std::string::npos;
+    takes_notes = is_of_this_check;
   }
   return result;
 }

@@ -73,6 +73,7 @@ verdict refusal(SourceLocation location, obstacle problem) {
 
 edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
     : ClangTidyCheck(name, context),
+      makes_edits_(!name.contains('.')),
       path_(Options.getLocalOrGlobal("Sites", "").str()),
       includes_(clang::tidy::utils::IncludeSorter::IS_LLVM, false) {
   if (path_.empty()) return;
@@ -140,8 +141,10 @@ void edit_check::onEndOfTranslationUnit() {
                                                              : "";
     {
       clang::DiagnosticBuilder diagnostic = diag(result.location, "%0%1") << prefix << result.text;
-      for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
-      if (!result.header.empty()) {
+      if (makes_edits_) {
+        for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
+      }
+      if (makes_edits_ && !result.header.empty()) {
         const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
         if (auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">")) {
           // A file without includes would get it above everything.

@@ -35,7 +35,8 @@ struct verdict {
 verdict refusal(clang::SourceLocation location, obstacle problem);
 
 // The base of the checks. A check adds a verdict for each location. They are reported at the end of the unit, when all
-// instantiations of a template are known; an edit on which these differ is not made.
+// instantiations of a template are known; an edit on which these differ is not made. A check with a number behind its
+// name, such as tarn-reserve.7, is one of many in a run: it makes no edits, which would get into each other's way.
 class edit_check : public clang::tidy::ClangTidyCheck {
  public:
   edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context);
@@ -65,6 +66,7 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   };
 
   const clang::SourceManager* sources_ = nullptr;
+  bool makes_edits_;
   std::string path_;
   site_list sites_;
   std::vector<clang::SourceLocation> directives_;

@@ -2,6 +2,11 @@
 #include <clang-tidy/ClangTidyModule.h>
 #include <clang-tidy/ClangTidyModuleRegistry.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
 #include "profiler/tidy/pooled_check.hpp"
@@ -11,14 +16,52 @@
 namespace tarn::tidy {
 namespace {
 
+using make_check = std::unique_ptr<clang::tidy::ClangTidyCheck> (*)(llvm::StringRef, clang::tidy::ClangTidyContext*);
+
+template <typename Check>
+std::unique_ptr<clang::tidy::ClangTidyCheck> make(llvm::StringRef name, clang::tidy::ClangTidyContext* context) {
+  return std::make_unique<Check>(name, context);
+}
+
+constexpr std::pair<const char*, make_check> checks[] = {
+    {"tarn-hoist", make<hoist_check>},     {"tarn-make-shared", make<make_shared_check>},
+    {"tarn-pooled", make<pooled_check>},   {"tarn-recycle", make<recycle_check>},
+    {"tarn-reserve", make<reserve_check>},
+};
+
+// tarn-sites: asks about many sites in one run. Each has the name of its check with a number, and an instance of the
+// check of its own, so that no answer is about two sites. The answers have no edits.
+class sites_check : public clang::tidy::ClangTidyCheck {
+ public:
+  sites_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : ClangTidyCheck(name, context) {
+    site_list sites;
+    const std::string problem = sites.read(Options.getLocalOrGlobal("Sites", ""), "");
+    if (!problem.empty()) configurationDiag("cannot read the sites: %0", clang::DiagnosticIDs::Error) << problem;
+    for (const site& next : sites.entries()) {
+      for (const auto& [check, make_instance] : checks) {
+        if (llvm::StringRef(next.check).split('.').first == check)
+          instances_.push_back(make_instance(next.check, context));
+      }
+    }
+  }
+  bool isLanguageVersionSupported(const clang::LangOptions& language) const override { return language.CPlusPlus11; }
+  void registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
+                           clang::Preprocessor* expander) override {
+    for (const auto& instance : instances_) instance->registerPPCallbacks(sources, preprocessor, expander);
+  }
+  void registerMatchers(clang::ast_matchers::MatchFinder* finder) override {
+    for (const auto& instance : instances_) instance->registerMatchers(finder);
+  }
+
+ private:
+  std::vector<std::unique_ptr<clang::tidy::ClangTidyCheck>> instances_;
+};
+
 class check_module : public clang::tidy::ClangTidyModule {
  public:
   void addCheckFactories(clang::tidy::ClangTidyCheckFactories& factories) override {
-    factories.registerCheck<hoist_check>("tarn-hoist");
-    factories.registerCheck<make_shared_check>("tarn-make-shared");
-    factories.registerCheck<pooled_check>("tarn-pooled");
-    factories.registerCheck<recycle_check>("tarn-recycle");
-    factories.registerCheck<reserve_check>("tarn-reserve");
+    for (const auto& [name, make_instance] : checks) factories.registerCheckFactory(name, make_instance);
+    factories.registerCheck<sites_check>("tarn-sites");
   }
 };
 

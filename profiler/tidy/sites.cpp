@@ -32,8 +32,8 @@ std::string site_list::read(llvm::StringRef path, llvm::StringRef check) {
     if (!file || !line || *line < 1 || !name) return "a site needs \"file\", \"line\" and \"check\"";
     const std::int64_t bytes = fields->getInteger("bytes").value_or(0);
     if (bytes < 0) return "a site has fewer than 0 \"bytes\"";
-    if (*name != check) continue;
-    sites_.push_back({real_path(*file), static_cast<unsigned>(*line), static_cast<std::uint64_t>(bytes)});
+    if (!check.empty() && *name != check) continue;
+    sites_.push_back({name->str(), real_path(*file), static_cast<unsigned>(*line), static_cast<std::uint64_t>(bytes)});
   }
   return "";
 }

@@ -52,7 +52,7 @@ class Whole(unittest.TestCase):
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
         self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-pooled", "tarn-recycle",
-                                                     "tarn-reserve"])
+                                                     "tarn-reserve", "tarn-sites"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)
@@ -101,6 +101,17 @@ class Whole(unittest.TestCase):
             self.assertIn("cannot read the sites in", result.stdout + result.stderr, text)
             self.assertIn(problem, result.stdout + result.stderr)
             self.assertNotEqual(result.returncode, 0, text)
+
+    def test_many_sites_in_one_run_have_answers_of_their_own(self):
+        unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n"))
+        questions = (4, "tarn-reserve.0"), (3, "tarn-recycle.1"), (4, "tarn-reserve.2"), (2, "tarn-none.3")
+        sites = self.write("sites.json", json.dumps({"sites": [
+            {"file": str(unit), "line": line, "check": name, "bytes": 0} for line, name in questions]}))
+        result = self.tidy(unit, f"--config={json.dumps({'CheckOptions': [{'key': 'Sites', 'value': str(sites)}]})}",
+                           "--fix", checks="tarn-sites,tarn-*.*")
+        self.assertRegex(result.stdout, r"unit.cpp:4:3: warning: 'result' grows .*\[tarn-reserve.0,tarn-reserve.2\]\n")
+        self.assertRegex(result.stdout, r"unit.cpp:3:3: warning: no edit: .*\[tarn-recycle.1\]\n")
+        self.assertEqual(unit.read_text(encoding="utf-8"), HEADER.removeprefix("#pragma once\n"))
 
     def test_a_site_is_found_through_another_name_of_its_file(self):
         unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n"))

@@ -334,11 +334,23 @@ class Proposals(FixTest):
         folder = ROOT / "build"
         self.assertIn(f"patch {PATCHES}:", self.fix(cwd=folder, build="."))
 
+    def test_paths_from_the_folder_of_the_compiler(self):
+        commands = json.loads((ROOT / "build/compile_commands.json").read_text(encoding="utf-8"))
+        for entry in commands:
+            entry["file"] = entry["file"].replace(f"{ROOT}/", "../")
+            entry["command"] = entry["command"].replace(f" {ROOT}/", " ../")
+        folder = self.folder / "relative"
+        folder.mkdir()
+        (folder / "compile_commands.json").write_text(json.dumps(commands), encoding="utf-8")
+        text = self.fix(build=folder)
+        self.assertIn("+++ b/shared.hpp\n", text)
+        self.assertIn(f"patch {PATCHES}: ", text)
+
     def test_an_edit_to_review_is_named_and_not_made(self):
         fake = self.folder / "clang-tidy"
         fake.write_text(f"""#!/bin/sh
 case $* in *--list-checks*) echo tarn-reserve; exit;; esac
-echo "{ROOT}/program.cpp:3:1: warning: review: 'v' grows [tarn-reserve]"
+echo "{ROOT}/program.cpp:3:1: warning: review: 'v' grows [tarn-hoist.0,tarn-reserve.0]"
 echo "{ROOT}/program.cpp:4:1: note: an iteration may throw"
 """, encoding="utf-8")
         fake.chmod(0o755)

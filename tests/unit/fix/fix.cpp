@@ -51,6 +51,23 @@ TEST(fix, of_several_edits_the_least_certain_counts) {
   EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").text, "a.cpp:9: no type named 't'");
 }
 
+TEST(fix, tells_the_answers_of_one_run_apart) {
+  const std::string output =
+      "a.cpp:1:1: warning: no edit: x [tarn-hoist.1]\na.cpp:1:1: warning: review: y [tarn-hoist.12,tarn-hoist.3]\n";
+  EXPECT_EQ(verdict_of(output, "tarn-hoist.1").level, certainty::no_edit);
+  EXPECT_EQ(verdict_of(output, "tarn-hoist.12").level, certainty::review);
+  EXPECT_EQ(verdict_of(output, "tarn-hoist.3").level, certainty::review);
+  EXPECT_EQ(verdict_of(output, "tarn-hoist.2").level, certainty::silent);
+}
+
+TEST(fix, names_files_by_their_whole_paths) {
+  EXPECT_EQ(with_whole_paths("../s/a.hpp:4:8: warning: x [c]\n  code: note: x\n/s/b.cpp:1:2: note: y\n", "/b"),
+            "/s/a.hpp:4:8: warning: x [c]\n  code: note: x\n/s/b.cpp:1:2: note: y\n");
+  EXPECT_EQ(with_paths("  FilePath:        '../s/a.hpp'\n  FilePath: ''\n  Text: 'a'\n",
+                       [](const std::string& path) { return "/b/" + path; }),
+            "  FilePath:        '/b/../s/a.hpp'\n  FilePath: ''\n  Text: 'a'\n");
+}
+
 TEST(fix, of_all_units_a_refusal_counts) {
   const std::string refused = "b.cpp:1:1: warning: no edit: x [tarn-pooled]\n";
   const std::string proven = "a.hpp:7:1: warning: y [tarn-pooled]\n";
@@ -70,7 +87,7 @@ TEST(fix, finds_the_units_that_include_a_file) {
 TEST(fix, reads_the_units_of_a_build) {
   EXPECT_THAT(
       units_of(R"([{"directory": "/b", "file": "../s/a.cpp"}, {"directory": "/b", "file": "/s/./b.cpp"}])", "f"),
-      ElementsAre("/s/a.cpp", "/s/b.cpp"));
+      ElementsAre(unit{"/s/a.cpp", "/b"}, unit{"/s/b.cpp", "/b"}));
   for (const char* const text : {"", "[", "{}", "[]", "[3]", R"([{"file": 1}])"}) {
     EXPECT_THROW(units_of(text, "f"), command::failure) << text;
   }
