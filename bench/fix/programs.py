@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = "deb-src http://deb.debian.org/debian bookworm main\n"
+# A launcher, such as ccache, would be in compile_commands.json, and its cache would hide that a patch does not build.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if not name.endswith("_COMPILER_LAUNCHER")}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -28,6 +30,8 @@ class Program:
     check: str            # what must pass with each patch; {load} must print the same as without a patch
     options: tuple = ()   # of CMake
     changes: tuple = ()   # of the sources, before the first commit: file, text, new text
+    target: str = "all"   # of the build
+    cmake: str = ""       # CMakeLists.txt of a program that has none
 
 
 PROGRAMS = [
@@ -38,6 +42,18 @@ PROGRAMS = [
             (("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 11)", "set(CMAKE_CXX_STANDARD 20)"),)),
     Program("yaml-cpp", "build/util/parse {input}/data.yaml", "4 MB of YAML", "{same}",
             ("-DYAML_CPP_BUILD_TESTS=OFF",)),
+    Program("jsonnet", "build/jsonnet {input}/page.jsonnet", "a document of 4,000 parts",
+            "(cd test_suite && for f in [a-df-z]*.jsonnet; do [ $f = stdlib.jsonnet ] || [ ! -e $f.golden ] || "
+            "../build/jsonnet $f 2>&1 | diff -q - $f.golden || exit 1; done) >/dev/null && {same}",
+            ("-DBUILD_TESTS=OFF", "-DBUILD_STATIC_LIBS=ON"),
+            (("CMakeLists.txt", "-std=c++11", "-std=c++20"), ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 11)", "")),
+            target="jsonnet"),
+    Program("hunspell", "build/example {input}/words.aff {input}/words.dic {input}/words.txt", "400 words, most wrong",
+            "{same}", cmake="""cmake_minimum_required(VERSION 3.20)
+project(hunspell CXX)
+file(GLOB sources src/hunspell/*.cxx)
+add_executable(example src/tools/example.cxx ${sources})
+"""),
 ]
 
 
@@ -68,6 +84,15 @@ def write_inputs(folder):
     (folder / "data.yaml").write_text("".join(
         f"- name: {word()} {word()}\n  path: \"/{word()}\\t{word()}\"\n  tags: [{word()}, {word()}]\n"
         f"  text: |\n    {word()} {word()}\n    {word()}\n" for _ in range(20000)), encoding="utf-8")
+    (folder / "words.aff").write_text("SET UTF-8\nTRY esianrtolcdugmphbyfvkwz\nREP 2\nREP f ph\nREP ei ie\n"
+                                      "SFX A Y 2\nSFX A 0 s .\nSFX A y ies y\n", encoding="utf-8")
+    (folder / "words.dic").write_text(f"{len(words)}\n" + "".join(f"{name}/A\n" for name in words), encoding="utf-8")
+    (folder / "words.txt").write_text("".join(f"{word()[:12]}{numbers.choice(LETTERS)}\n{word()}s\n"
+                                              for _ in range(200)), encoding="utf-8")
+    (folder / "page.jsonnet").write_text(
+        "local part(n) = { name: 'part %d' % n, path: std.join('/', ['a', 'b', std.toString(n)]), "
+        "values: [x * n for x in std.range(1, 10)], text: std.asciiUpper(self.name) + self.path };\n"
+        "{ parts: [part(n) for n in std.range(1, 4000)] }\n", encoding="utf-8")
 
 
 def fetch(program, folder):
@@ -96,6 +121,8 @@ def fetch(program, folder):
             if text not in before:
                 sys.exit(f"{program.package}: {name} has no '{text}'")
             (tree / name).write_text(before.replace(text, new_text), encoding="utf-8")
+        if program.cmake:
+            (tree / "CMakeLists.txt").write_text(program.cmake, encoding="utf-8")
         run(["git", "init", "--quiet"], cwd=tree)
         (tree / ".git/info/exclude").write_text("/build/\n", encoding="utf-8")
         run(["git", "add", "--all", "--force"], cwd=tree)
@@ -108,8 +135,8 @@ def build(program, tree, library):
     linking = [f"-DCMAKE_{kind}_LINKER_FLAGS=-Wl,--build-id" for kind in ("EXE", "SHARED")]
     run(["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
          "-DCMAKE_CXX_STANDARD=20", f"-DCMAKE_CXX_FLAGS=-fno-char8_t -isystem {ROOT / 'include'}",
-         f"-DCMAKE_CXX_STANDARD_LIBRARIES={library} -pthread", *linking, *program.options], cwd=tree)
-    run(["cmake", "--build", "build", "--parallel", str(os.cpu_count())], cwd=tree)
+         f"-DCMAKE_CXX_STANDARD_LIBRARIES={library} -pthread", *linking, *program.options], cwd=tree, env=ENVIRONMENT)
+    run(["cmake", "--build", "build", "--parallel", str(os.cpu_count()), "--target", program.target], cwd=tree)
 
 
 def percent(share):
