@@ -68,6 +68,13 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
       proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
   }
   if (proposals.empty()) return std::nullopt;
+  // The function may fill a container of its caller: the report has no remedy in the function then, but the check may
+  // find one in the line of the call.
+  for (const analyse::prediction& predicted : view.predicted.remedies) {
+    if (predicted.saved_ns.middle() >= 0 && !view.allocation.is_foreign &&
+        !analyse::is_applicable(predicted.remedy, view.allocation))
+      proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
+  }
   std::stable_partition(proposals.begin(), proposals.end(), [](const proposal& next) { return !next.check.empty(); });
   proposal result = std::move(proposals.front());
   for (proposal& next : std::span(proposals).subspan(1)) {
