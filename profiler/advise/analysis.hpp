@@ -74,10 +74,10 @@ struct first_remedies {
 };
 
 struct analysis_options {
-  std::string bytes;                         // the content of the recording's file; empty: history() is empty
+  std::string bytes = {};                    // the content of the recording's file; empty: history() is empty
   double measured_cpu_ns = 0;                // see predictor
   const format::recording* whole = nullptr;  // see find(); used only in the constructor
-  std::vector<std::string> wrappers;         // see deciding_frames
+  std::vector<std::string> wrappers = {};    // see deciding_frames
   bool separates_stacks = false;             // sites() are those of heap()
 };
 

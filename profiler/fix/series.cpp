@@ -144,9 +144,9 @@ bool series::unite_insertions() const {
   return true;
 }
 
-std::string series::add(const edit& edit, const std::string& message) const {
+std::string series::add(const edit& added, const std::string& message) const {
   std::vector<std::string> pick = git_;
-  pick.insert(pick.end(), {"-c", "merge.conflictStyle=diff3", "cherry-pick", "--no-commit", edit.commit});
+  pick.insert(pick.end(), {"-c", "merge.conflictStyle=diff3", "cherry-pick", "--no-commit", added.commit});
   if (run_helper(pick, "", false).code != 0 && !unite_insertions()) {
     git({"reset", "--quiet", "--hard"});
     return "the edit overlaps an earlier one: run tarn fix again when that is in";

@@ -36,7 +36,7 @@ class series {
   // Applies the edits in the files *.yaml of `folder` to the committed state, in the project's style.
   edit prepare(const std::string& folder) const;
   // Adds an edit to the series. Returns why that is impossible; empty if it is not.
-  std::string add(const edit& edit, const std::string& message) const;
+  std::string add(const edit& added, const std::string& message) const;
 
   // Removes the last commit from the series, or gives it another message.
   void drop() const;

@@ -12,6 +12,7 @@
 #include "profiler/advise/verdict.hpp"
 #include "profiler/findings/heap/own_heap.hpp"
 #include "profiler/findings/heap/replaced.hpp"
+#include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 #include "profiler/predict/recording_cost.hpp"
@@ -221,7 +222,7 @@ void print_program(analyse::analysis& analysis, const paint& style) {
     times += fmt::format("; ran {:.2f} s, used {:.2f} s of CPU time", seconds(recording.end.wall_us),
                          seconds(recording.end.user_us + recording.end.system_us));
   }
-  fmt::print("{}{}; {}\n", end_text(recording), times, count_text(recording.threads.size(), "thread"));
+  fmt::print("{}{}; {}\n", end_text(recording), times, count_text(count_of_threads(recording), "thread"));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {

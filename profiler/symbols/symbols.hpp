@@ -16,10 +16,10 @@
 namespace tarn::analyse {
 
 struct code_location {
-  std::string function;  // demangled; empty if it is not known
-  std::string file;      // empty if there is no debug information
+  std::string function = {};  // demangled; empty if it is not known
+  std::string file = {};      // empty if there is no debug information
   int line = 0;
-  std::string module;        // path
+  std::string module = {};   // path
   std::uint64_t offset = 0;  // offset of the address in the module
 };
 

@@ -278,6 +278,11 @@ class Record(FolderTest):
         shared = [site["allocations"] for site in report["sites"] if site["category"] == "cross-thread"]
         self.assertEqual(sorted(shared)[-2:], [ROUNDS, ROUNDS])
 
+    def test_the_thread_that_calls_exec_stays_one_thread(self):
+        self.record("sh", "-c", ":; exec ls /")
+        self.assertEqual(self.report()["program"]["images"], 2)
+        self.assertRegex(self.tarn("report", "rec").stdout, r"; 1 thread\n")
+
     def test_what_was_flushed_survives_the_recorder(self):
         with subprocess.Popen([PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "wait"],
                               cwd=self.folder) as running:

@@ -81,4 +81,10 @@ std::size_t count_of_threads(const format::recording& recording, const std::set<
   return sum;
 }
 
+std::size_t count_of_threads(const format::recording& recording) {
+  std::set<std::uint32_t> threads;
+  for (std::uint32_t number = 0; number < recording.threads.size(); ++number) threads.insert(threads.end(), number);
+  return count_of_threads(recording, threads);
+}
+
 }  // namespace tarn::command

@@ -18,5 +18,6 @@ std::vector<std::string> thread_roles(const format::recording& recording, analys
 // Returns how many threads these are, by their numbers in the recording. The first thread of a program that another one
 // has become by exec is the same.
 std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads);
+std::size_t count_of_threads(const format::recording& recording);  // of all that are in it
 
 }  // namespace tarn::command

@@ -156,7 +156,7 @@ TEST(analysis, shares_of_any_recording_are_consistent) {
     }
     recording.end.user_us = 1 + up_to(1U << up_to(24));
     recording.work.amounts[format::lock_work] = up_to(1U << up_to(24));
-    recording.work.prices[format::lock_work] = 1 + up_to(500);
+    recording.work.prices[format::lock_work] = static_cast<double>(1 + up_to(500));
     const bool is_measured = up_to(3) == 0;
     analysis analysis(recording, simple_costs(),
                       {.measured_cpu_ns = is_measured ? static_cast<double>(up_to(1U << up_to(30))) : 0,

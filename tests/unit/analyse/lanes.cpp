@@ -35,9 +35,9 @@ TEST(lanes, the_function_of_the_c_library_tells_the_state) {
            {stack_of({}), lane_state::kernel, "page fault"},
            {{}, lane_state::unknown, ""},
        }) {
-    const wait_kind kind = wait_kind_of(stack);
-    EXPECT_EQ(kind.state, state) << call;
-    EXPECT_EQ(kind.call, call);
+    const wait_kind judged = wait_kind_of(stack);
+    EXPECT_EQ(judged.state, state) << call;
+    EXPECT_EQ(judged.call, call);
   }
 }
 
