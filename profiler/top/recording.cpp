@@ -19,7 +19,8 @@ namespace {
 using analyse::live_row;
 using analyse::live_view;
 
-constexpr int category_width = 14;
+// The width of the longest category with a gap. Those of system calls are short, and leave more room for the place.
+int category_width(live_view view) { return view == live_view::calls ? 10 : 14; }
 
 live_view view_at(std::size_t view) { return analyse::live_views[view]; }
 
@@ -68,7 +69,8 @@ std::size_t top_recording::first_view() const {
 }
 
 std::string top_recording::last_title(std::size_t view) const {
-  return view_at(view) == live_view::threads ? "thread" : fmt::format("{:<{}}where", "category", category_width);
+  return view_at(view) == live_view::threads ? "thread"
+                                             : fmt::format("{:<{}}where", "category", category_width(view_at(view)));
 }
 
 std::vector<live_row> top_recording::rows(std::size_t view, bool shows_totals) {
@@ -87,8 +89,8 @@ const std::string& top_recording::name_of(const live_row& row) {
 
 std::string top_recording::text_of(std::size_t view, const live_row& row) {
   if (view_at(view) == live_view::threads) return printable(row.subject);
-  return fmt::format("{:<{}}{}{}{}", row.category, category_width, row.subject, row.subject.empty() ? "" : " ",
-                     name_of(row));
+  return fmt::format("{:<{}}{}{}{}", row.category, category_width(view_at(view)), row.subject,
+                     row.subject.empty() ? "" : " ", name_of(row));
 }
 
 std::vector<std::string> top_recording::sums(bool shows_totals, const char* per) const {

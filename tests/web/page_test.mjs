@@ -553,9 +553,9 @@ const tests = {
       assert.equal((await rows(page)).length, 1);
       await close(page);
     }
-    const none = fleet();
-    Object.assign(none.fleet, {sites: [], versions: [], remedies: [], outliers: [], regressions: null});
-    const page = await open(write_page(template, none, `${folder}/no-fleet.html`));
+    const empty_fleet = fleet();
+    Object.assign(empty_fleet.fleet, {sites: [], versions: [], remedies: [], outliers: [], regressions: null});
+    const page = await open(write_page(template, empty_fleet, `${folder}/no-fleet.html`));
     assert.match(await page.innerText('body'), /No site is like that/);
     await close(page);
   },
