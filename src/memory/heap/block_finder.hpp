@@ -26,7 +26,7 @@ class block_finder {
     // The first block has a unit of its own, which sets `shape_`. NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     const std::uint64_t number = (offset * shape_->inverse) >> 40;
     if (shape_->units != 1 && (number >= shape_->capacity || number * shape_->block_bytes != offset)) [[unlikely]] {
-      home_->give(block);  // reports the fault
+      static_cast<void>(find_block("free", block));  // reports the fault
     }
     return {home_, key_, number / 64, std::uint64_t{1} << (number % 64),
             static_cast<char*>(block) - number % 64 * shape_->block_bytes};

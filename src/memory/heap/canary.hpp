@@ -12,7 +12,7 @@ namespace tarn::heaps::canary {
 /// Draws the process's key at the first call; later calls keep it. Must be called before any other function here.
 void draw() noexcept;
 
-/// Returns a word for an address and a number that differs from every other.
+/// Returns a word that follows from the address, the number and the process's key.
 std::uint64_t word_for(const void* address, std::uint64_t number) noexcept;
 /// Returns a checksum that depends on its location, too.
 std::uint64_t sum(const void* address, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;

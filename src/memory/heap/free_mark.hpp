@@ -40,7 +40,7 @@ inline constexpr std::size_t max_zeroed_bytes = std::size_t{4} << 10;
 // In a hardened heap a remote free leaves a mark of its own, which the owner replaces when it collects the block. This
 // detects two threads that free a block at the same moment, so that neither sees the other one's mark in time:
 //   two remote frees     the exchange shows the mark of the first one to the second
-//   the owner is later   its store hides the remote mark, and the collector misses that
+//   the owner is later   its store replaces the remote mark, and the collector reports that the mark is gone
 //   the owner is first   the exchange shows the mark of the owner, or the owner's malloc finds the remote mark
 // tests/models/hardened_free.pml searches all interleavings.
 

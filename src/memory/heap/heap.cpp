@@ -66,20 +66,32 @@ void heap::add_trait(heap_trait added) noexcept {
 // ---------------------------------------------------------------- allocate
 
 void* heap::allocate(size_class index) noexcept {
-  if (policy.exact()) return take_exactly(index);
+  if (policy.exact()) return take_single(index);
   void**& top_pointer = top_of(index);
   if (top_pointer[-1] == nullptr) {
     classes[index].note_need();
-    if (lacks_front(index)) {
-      void* const single = take_exactly(index);
-      return single != nullptr ? single : (reclaim(), take_exactly(index));
+    if (lacks_front(index)) return take_single(index);
+    bool is_refilled = refill(index);
+    if (!is_refilled) {
+      reclaim();
+      is_refilled = refill(index);
     }
-    if (!refill(index) && !(reclaim(), refill(index))) return nullptr;
+    if (!is_refilled) return nullptr;
   }
   void* const block = *--top_pointer;
   if (policy.counting()) classes[index].allocated.add(1);
   detail::mark_allocated(block, detail::size_of(index));
   tick();
+  return block;
+}
+
+// Takes one block straight from a slab, at the second try with the memory that reclaim() brings.
+void* heap::take_single(size_class index) noexcept {
+  void* block = take_exactly(index);
+  if (block == nullptr) {
+    reclaim();
+    block = take_exactly(index);
+  }
   return block;
 }
 

@@ -6,13 +6,13 @@
 //   batch      blocks of other heaps that this heap's thread freed
 //   inbox      slabs of this heap with blocks that other threads freed
 //
-// Invariant: each block of each slab of the heap is in exactly one place: with
-// the program, in a magazine (front or depot), in the remote batch of some heap, among
-// the remote frees of its slab, or free in its slab.
+// Invariant: each block of each slab of the heap is in exactly one place: with the program, in a magazine (front or
+// depot), in the remote batch of some heap, among the remote frees of its slab, in the quarantine of a hardened heap,
+// or free in its slab. A thread that moves blocks between these holds them for a moment.
 //
 // Other threads than the owner only use the inbox, the atomics, and large blocks, which the lock of the space guards. A
-// visitor acts for an owner that sleeps: visit() says how.
-// The owner is the heap's thread, or the thread that has set `state` to tending.
+// visitor acts for an owner that sleeps: visit() says how. The owner is the heap's thread, or the thread that has set
+// `state` to tending.
 // List links: they belong to the registry's list of heaps without an owner.
 #pragma once
 
@@ -94,8 +94,9 @@ struct class_state {
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
   std::uint16_t capacity = 0;         ///< of the front: first_capacity_of or capacity_of the class
-  std::uint8_t fills =
-      0;  ///< recent fills of the front, or for the class while it shares blocks; at most fills_to_full
+  /// Recent fills of the front; while the class shares blocks, fills of the other class on its behalf. At most
+  /// fills_to_full.
+  std::uint8_t fills = 0;
   std::uint8_t returns = 0;        ///< how often the class needed blocks after it gave some up
   bool has_gaps = false;           ///< a visitor has put null into entries of the front
   bool has_given_up = false;       ///< the class has given up blocks since it last needed some
@@ -106,10 +107,6 @@ struct class_state {
   std::size_t front_count() const noexcept { return capacity / 4; }
   /// Returns true if the class often needed blocks again that it had given up; its front magazine then has full size.
   bool is_lively() const noexcept { return returns >= 2; }
-  /// Returns the bytes of blocks that the front magazine can hold.
-  std::size_t front_bytes(size_class index) const noexcept {
-    return front == nullptr ? 0 : capacity * detail::size_of(index);
-  }
   void note_need() noexcept {
     returns = static_cast<std::uint8_t>(returns + (has_given_up && returns < 2));
     has_given_up = false;
@@ -205,8 +202,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> visited_tops{0};                   ///< a hash of all `top` at the last visit
   std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
-  std::atomic<bool> was_visited_asleep{false};   ///< nothing is left to do before the owner's next slow call
-  std::atomic<bool> were_fronts_emptied{false};  ///< and nothing has changed `top` since
+  std::atomic<bool> was_visited_asleep{false};   ///< the last visit finished, and no slow call came since
+  std::atomic<bool> were_fronts_emptied{false};  ///< the front magazines were emptied, and no `top` has changed since
   /// Free bytes at the last visit since the thread ended. Only the thread that acts for the heap uses it.
   std::uint64_t visited_free_bytes = 0;
 
@@ -216,8 +213,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   heap(pages::space& space_, std::uint32_t number_) noexcept;
 
-  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Other
-  /// threads must not use the heap yet.
+  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. The owner
+  /// calls it before the first block of the heap, and keeps visitors out (owning) if the heap is in the registry.
   void add_trait(heap_trait added) noexcept;
 
   /// Makes malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
@@ -310,6 +307,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void**& top_of(size_class index) noexcept { return policy.closed() ? classes[index].closed_top : top[index]; }
   bool refill(size_class index) noexcept;
   void* take_exactly(size_class index) noexcept;
+  void* take_single(size_class index) noexcept;
   bool fill_from_slabs(size_class index) noexcept;
   pages::slab* new_slab(size_class index) noexcept;
   pages::slab* adopt_slab(size_class index) noexcept;

@@ -30,7 +30,7 @@ class inbox {
     } while (!head_.compare_exchange_weak(head, &first, std::memory_order_seq_cst, std::memory_order_relaxed));
   }
 
-  /// Empties the stack and returns its list. Only a thread that may act for the heap calls it.
+  /// Empties the stack and returns its list, whose nodes the caller must handle, or post again. Any thread may call it.
   node* take_all() noexcept {
     // acquire: pairs with post.
     node* const list = head_.exchange(nullptr, std::memory_order_acquire);

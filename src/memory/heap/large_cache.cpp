@@ -57,7 +57,7 @@ pages::slab* large_cache::take_spare(std::size_t units) noexcept {
   return nullptr;
 }
 
-pages::slab* large_cache::take_unused(slot& holder, bool must_empty, bool& is_empty) noexcept {
+pages::slab* large_cache::take_unused(slot& holder, bool must_empty, bool& is_unused) noexcept {
   // seq_cst: a visit on behalf of an owner that has just ended must not miss a run that was put in before (heap::retire
   // says why).
   word entry = holder.load(std::memory_order_seq_cst);
@@ -66,7 +66,7 @@ pages::slab* large_cache::take_unused(slot& holder, bool must_empty, bool& is_em
     // acquire: pairs with the release in put().
     if (holder.compare_exchange_weak(entry, must_leave ? 0 : entry | marked, std::memory_order_acquire,
                                      std::memory_order_relaxed)) {
-      is_empty = is_empty && must_leave;
+      is_unused = is_unused && must_leave;
       return must_leave ? run_in(entry) : nullptr;
     }
   }

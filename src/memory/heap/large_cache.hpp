@@ -79,15 +79,16 @@ class large_cache : large_runs {
     }
     const std::size_t bin = bin_of(run.units);
     if (!is_open(bin)) return false;
+    if (bin >= first_long_bin &&
+        (owners_[bin].load(std::memory_order_relaxed) != 0 || shared_[bin].load(std::memory_order_relaxed) != 0)) {
+      return false;  // two such runs are much memory; only two threads at the same moment may still put one each
+    }
     const word entry = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
     if (is_by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
       platform::note_release(&owners_[bin]);
       // release: a thread that takes the run out sees its description.
       owners_[bin].store(entry, std::memory_order_release);
       return true;
-    }
-    if (bin >= first_long_bin && is_by_owner) {
-      return false;  // two such runs are much memory
     }
     return put_anywhere(shared_[bin], entry) || (run.units <= max_spare_units && put_spare(entry));
   }
@@ -102,12 +103,12 @@ class large_cache : large_runs {
   bool visit(bool must_empty, pages::space& space, Give give) noexcept {
     for (std::uint64_t left = used_bins_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       const auto bin = static_cast<std::size_t>(std::countr_zero(left));
-      bool is_empty = true;
+      bool is_unused = true;
       const auto look_into = [&](slot& visited) {
-        if (pages::slab* const run = take_unused(visited, must_empty, is_empty)) give(*run);
+        if (pages::slab* const run = take_unused(visited, must_empty, is_unused)) give(*run);
       };
       for_each_slot(*this, bin, look_into);
-      if (is_empty) note_unused(bin, must_empty, space);
+      if (is_unused) note_unused(bin, must_empty, space);
     }
     return open_.load(std::memory_order_relaxed) != 0;
   }
@@ -137,7 +138,7 @@ class large_cache : large_runs {
   static constexpr std::size_t max_spare_units = 18;
   /// A program of many lengths has so much in its bins that spare slots would keep runs which it seldom asks for.
   static constexpr std::size_t spare_least = std::size_t{10} << 20;
-  /// Bins from here on keep one run of the owner's.
+  /// Bins from here on keep one run.
   static constexpr std::size_t first_long_bin = bin_of(64);
   static constexpr std::size_t max_bytes_of(std::size_t bin) noexcept;
 
@@ -168,13 +169,13 @@ class large_cache : large_runs {
   }
 
   void open_bin(std::size_t bin, pages::space& space) noexcept;
-  pages::slab* take_unused(slot& holder, bool must_empty, bool& is_empty) noexcept;
+  pages::slab* take_unused(slot& holder, bool must_empty, bool& is_unused) noexcept;
   void note_unused(std::size_t bin, bool must_empty, pages::space& space) noexcept;
 
   std::atomic<std::uint64_t> open_{0};       ///< bins that accept runs
   std::atomic<std::uint64_t> used_bins_{0};  ///< bins that were ever open
   std::atomic<std::uint64_t> unused_{0};     ///< bins that the last visit found empty
-  std::atomic<bool> has_refused_{false};     ///< a run found no slot that the spare ones might have been
+  std::atomic<bool> has_refused_{false};     ///< a run was dropped that a spare slot could have kept
   slot owners_[bin_count] = {};
   slot shared_[bin_count] = {};
   slot spares_[spare_count] = {};

@@ -14,7 +14,9 @@ found_block find_block(const char* entry, const void* address) noexcept {
     if (const pages::slab* const large = pages::page_map::large_around(address)) {
       base::fault_misaligned(entry, address, large->start, large->bytes);
     }
-    if (home != nullptr) base::fault_double_free(entry, address, home->bytes);
+    // The record of a block with a mapping of its own may describe another one by now.
+    const bool is_described = home != nullptr && (home->home != nullptr || home->start == address);
+    if (is_described) base::fault_double_free(entry, address, home->bytes);
     base::fault_foreign_pointer(entry, address);
   }
   const size_class index = class_in(key);

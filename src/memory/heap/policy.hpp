@@ -11,7 +11,7 @@ enum class heap_trait : std::uint8_t {
   shared = 1,            ///< many threads use it, under `heap::mutex`
   exact = 2,             ///< it has no magazines: the slab checks each free
   counting = 4,          ///< it counts every call
-  noting_sites = 8,      ///< it notes every caller; remote frees are sent one by one
+  noting_sites = 8,      ///< it notes every caller
   guarded = 16,          ///< the guard wraps every block (memory/guard/guard.hpp)
   strict = 32,           ///< only the owner may free its blocks
   hardened = 64,         ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
@@ -24,7 +24,6 @@ class heap_policy {
   bool shared() const noexcept { return has(bit(heap_trait::shared)); }
   bool exact() const noexcept { return has(bit(heap_trait::exact)); }
   bool counting() const noexcept { return has(bit(heap_trait::counting)); }
-  bool noting_sites() const noexcept { return has(bit(heap_trait::noting_sites)); }
   bool strict() const noexcept { return has(bit(heap_trait::strict)); }
   bool hardened() const noexcept { return has(bit(heap_trait::hardened)); }
   bool guarded_object() const noexcept { return has(bit(heap_trait::guarded_object)); }

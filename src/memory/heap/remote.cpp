@@ -241,6 +241,7 @@ void heap::collect() noexcept { take_in(taker::owner); }
 // Drops the whole inbox: its blocks have ended. No batch is in it, because it belongs to a heap object.
 void heap::discard_inbox() noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
+  posts.store(0, std::memory_order_relaxed);
   for (inbox::node *sent = remote_inbox.take_all(), *following = nullptr; sent != nullptr; sent = following) {
     following = sent->next_sent;
     TARN_CHECK(sent->batch_blocks == 0);

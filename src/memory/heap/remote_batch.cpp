@@ -36,14 +36,15 @@ std::size_t group_of(const heap* owner) noexcept {
 static_assert(groups_in_batch == std::size_t{1} << (64 - 60));
 
 // Returns the number of the owner's group, which it may just have got; groups_in_batch if others have all that it may
-// have.
-std::size_t find_group(owner_group* groups, heap& owner) noexcept {
-  std::size_t number = group_of(&owner);
-  if (groups[number].owner != nullptr && groups[number].owner != &owner) {
+// have, or if there is no owner: a second free let the block's slab go, which is reported when the block is sent.
+std::size_t find_group(owner_group* groups, heap* owner) noexcept {
+  if (owner == nullptr) return groups_in_batch;
+  std::size_t number = group_of(owner);
+  if (groups[number].owner != nullptr && groups[number].owner != owner) {
     number = (number + 1) % groups_in_batch;  // so that two owners always find a group each
   }
-  if (groups[number].owner == nullptr) groups[number].owner = &owner;
-  return groups[number].owner == &owner ? number : groups_in_batch;
+  if (groups[number].owner == nullptr) groups[number].owner = owner;
+  return groups[number].owner == owner ? number : groups_in_batch;
 }
 
 bool have_different_owners(const owner_group* groups) noexcept {
@@ -109,7 +110,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
     // Often many blocks in a row have one owner.
     std::uintptr_t key = pages::page_map::key_of_block(blocks[position]);
     heap* const owner = owner_in(key);
-    const std::size_t group = find_group(groups, *owner);
+    const std::size_t group = find_group(groups, owner);
     const std::size_t start = position;
     std::size_t bytes = 0;
     do {

@@ -44,6 +44,7 @@ size_class heap::class_to_fill(size_class requested_class) noexcept {
   const size_class shared_class = served.classes[last_step_of(requested_class)];
   if (shared_class == requested_class || !detail::is_empty(top[shared_class])) return shared_class;
   std::uint8_t& fills = classes[requested_class].fills;
+  // A class that has just given blocks up misses because of that, and not because its blocks are in demand.
   const bool is_counted = !classes[shared_class].has_given_up;
   if (!is_counted || fills < max_shared_fills) {
     fills = static_cast<std::uint8_t>(fills + is_counted);

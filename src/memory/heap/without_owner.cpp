@@ -61,7 +61,8 @@ bool heap::start_tending() noexcept {
   return true;
 }
 
-// Only the pages of empty slabs have gone to the space. Those of the others wait for a visitor, which this may start.
+// Makes the heap idle again. Slabs with blocks in use keep the pages of their free blocks; if these are many more than
+// at the last visit, this asks the helper for another one.
 void heap::end_tending() noexcept {
   const std::uint64_t bytes = free_bytes();
   const bool must_visit = bytes >= visited_free_bytes + min_freed_without_owner;
@@ -217,7 +218,7 @@ platform::mutex& heap::visit_lock() noexcept {
   return lock;
 }
 
-// Two threads that visit at once exclude each other, and neither waits.
+// Two callers take turns. If the helper visits the heap meanwhile, this visit is left out.
 std::size_t heap::visit_now() noexcept {
   std::size_t purged_bytes = 0;
   if (space != &central() || policy.shared() || policy.exact()) return purged_bytes;
@@ -273,7 +274,7 @@ void heap::note_waiting(std::size_t bytes) noexcept {
   const std::uint64_t now = platform::now_ms();
   if (slow_calls_seen.exchange(calls, std::memory_order_relaxed) != calls) {
     slow_calls_seen_ms.store(now, std::memory_order_relaxed);
-  } else if (now - slow_calls_seen_ms.load(std::memory_order_relaxed) >= asleep_ms) {
+  } else if (now >= slow_calls_seen_ms.load(std::memory_order_relaxed) + asleep_ms) {  // another sender's may be later
     reclaim_for_owner();
   }
 }

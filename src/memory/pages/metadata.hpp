@@ -1,5 +1,6 @@
-// Allocates memory for the allocator's own records (heaps, magazines, segments, leaves of the page map). The memory
-// is never given back, so a stale pointer to a record always meets a record.
+// Allocates memory for the allocator's own records (heaps, magazines, segments, leaves of the page map). Its addresses
+// stay for good, so a stale pointer to a record always meets a record. Pages of unused records may go back to the
+// system, and then read as zero.
 //
 // The records lie in regions of their own, apart from everything that a program writes. A region is inaccessible
 // address space between guards, at a random distance from all else; it becomes writable upwards as it is needed. The

@@ -118,8 +118,10 @@ bool space::retains(std::size_t bytes) const noexcept {
 }
 
 bool space::may_purge_later() noexcept {
-  const hold guard(mutex_);
-  return retains(little_retained);
+  if (!mutex_.try_lock()) return true;  // a thread uses the space now
+  const bool is_worth_waiting = retains(little_retained);
+  mutex_.unlock();
+  return is_worth_waiting;
 }
 
 bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
@@ -198,6 +200,8 @@ void space::reset_after_fork() noexcept {
 
 void space::end_lost_purges() noexcept { generation.fetch_add(1, std::memory_order_relaxed); }
 
+// It opens the lock without a generation, so release_all() does not wait for it. Only the owner of a space calls both,
+// and the central space is never released.
 std::size_t space::purge_all() noexcept {
   const hold guard(mutex_);
   policy_.forget_refusals();

@@ -76,10 +76,10 @@ struct alignas(64) remote_frees : inbox_node {
 
   /// Returns whether all `blocks` blocks wait, and nobody else uses the slab. The caller took it out of an inbox.
   bool all_wait(std::size_t word_count, std::size_t blocks) const noexcept {
-    // A sender that found a word empty and has not announced it yet will touch the slab once more. Nobody takes a word
-    // before it is announced, so a word has at most one such sender. A collector that has not taken all of its words
-    // yet took their announcements before, and a word that it has yet to take is not announced again. So if every
-    // word is announced, there is neither; and the count is exact, as no word is taken from then on.
+    // Two threads may still use the slab. Each of them leaves the bit of a word in `waiting_` unset meanwhile:
+    //   a sender between steps 1 and 2     it found the word empty, and nobody takes a word before its bit is set
+    //   a collector between steps 5 and 6  it took the bit, and no sender finds the word empty until it takes the word
+    // So if all bits are set, there is neither, and the count is exact, because no word is taken from then on.
     // acquire: the senders' accesses to the slab are complete.
     const std::uint64_t every_word = ~std::uint64_t{0} >> (64 - word_count);
     return waiting_.load(std::memory_order_acquire) == every_word && remote_count(word_count) == blocks;

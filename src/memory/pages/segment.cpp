@@ -11,7 +11,8 @@ namespace tarn::pages {
 namespace {
 
 constexpr std::size_t min_record_units = 16;
-/// The record of a destroyed segment keeps fewer pages than this. If there are many free ones, it keeps none.
+/// The record of a destroyed segment keeps its pages if it has at most so many, otherwise the first one. If there are
+/// many free records, it keeps none.
 constexpr std::size_t max_cached_pages = 16;
 constexpr std::size_t max_cached_records = 256;
 constexpr std::size_t record_sizes = std::bit_width(max_units / min_record_units);
@@ -211,7 +212,7 @@ void segment::reset() noexcept {
   page_map::retire(start, units);
   detail::mark_allocated(start, bytes());
   std::size_t unit = 0;
-  while (unit < units) {  // units that were in use become fresh
+  while (unit < units) {  // units that were in use become recently freed
     const std::size_t used_end = free.next_gap(unit);
     if (used_end >= units) break;
     const std::size_t end = free.next_member(used_end);

@@ -15,14 +15,15 @@ class space;
 struct segment_record;
 
 /// The lock of its space guards it. Invariant: exactly one of these is true for every unit:
-///   in use                       in none of the sets
-///   free, reads as zero          free
-///   free, given back lately      free and fresh
-///   free, given back a while ago free and stale
-///   free, locked                 free and refused
+///   in use                    in none of the sets
+///   free, reads as zero       in `free` only
+///   free, freed lately        in `free` and `recently_freed`
+///   free, freed a while ago   in `free` and `stale`
+///   free, locked              in `free` and `refused`
+///   its pages are going back  in `lent` only
 /// and longest_run == free.longest_run(). List links: they belong to a list of the run index.
 struct alignas(alignof(slab)) segment : base::list_links<segment> {
-  segment_record* record;  ///< of which this is the memory
+  segment_record* record;  ///< the record whose memory holds this segment
   char* start;
   std::size_t units;
   std::size_t free_units;
@@ -50,7 +51,7 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   }
 
   /// Takes the first run of `count` free units whose address is a multiple of `alignment` (first fit); null if there
-  /// is none. The slab of the run has start, home, units and zeroed set, and is not in the page map yet.
+  /// is none. The slab of the run has start, home, units and is_zeroed set, and is not in the page map yet.
   slab* take(std::size_t count, std::size_t alignment) noexcept;
   /// Takes `count` more units right behind a run of this segment. Returns false if they are not all free there.
   bool extend(slab& run, std::size_t count) noexcept;

@@ -139,7 +139,7 @@ inline constexpr wide_start_table wide_starts;
 /// Only the owner of the slab writes it, except for remote_frees. Invariant:
 ///   free_blocks == number of set bits in free[0, words)  (a large block: 0 words)
 ///   no bit is set in a word below `hint`, none beyond `capacity`
-///   page map entry of every unit → this slab
+///   page map entry of every unit (a large block: of the first one) → this slab
 struct slab : remote_frees, base::list_links<slab> {
   char* start;
   segment* home;      ///< null: the block has a mapping of its own

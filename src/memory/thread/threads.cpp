@@ -165,12 +165,17 @@ heaps::heap* start() noexcept {
   if (heap == nullptr) return process;
   const base::options& options = base::current_options();
   heap->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
-  if (options.stats != base::stats_mode::off && !heap->policy.counting()) heap->add_trait(heaps::heap_trait::counting);
-  if (options.sample_guards == 1 && !heap->policy.closed()) {
-    heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+  {
+    const heaps::owning hold(*heap);
+    if (options.stats != base::stats_mode::off && !heap->policy.counting()) {
+      heap->add_trait(heaps::heap_trait::counting);
+    }
+    if (options.sample_guards == 1 && !heap->policy.closed()) {
+      heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+    }
+    // The first thread is the only one of most programs. Only the drop-in's malloc looks up classes in the heap.
+    if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) heap->share_blocks();
   }
-  // The first thread is the only one of most programs. Only the drop-in's malloc looks up classes in the heap.
-  if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) heap->share_blocks();
   detail::local = heap;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, heap) != 0) {
     detail::local = process;

@@ -4,6 +4,7 @@
 //@ last tarn: free each block once; TARN_GUARD=1 shows where it was allocated and freed before
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "../cases.h"
@@ -166,6 +167,21 @@ CASE(double_free_calloc) { free_twice(calloc(4, 256)); }
 // A block of 256 MiB is freed twice: its address space has gone back to the system.
 //@ stderr tarn: free({p}): double free of a block of 268435456 bytes
 CASE(double_free_huge) { free_twice(malloc(256 << 20)); }
+
+// A block of 256 MiB is freed twice, and another block of that kind was allocated meanwhile: what is known of the first
+// one has gone.
+//@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+//@ last tarn: free a block with the allocator that it came from; memory of the stack or a static object is
+//@ more never freed
+CASE(double_free_huge_before_another) {
+  void* p = malloc(256 << 20);
+  note_pointer("p", p);
+  free(p);
+  CHECK(mmap(p, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
+  void* other = hidden(malloc(300 << 20));
+  CHECK(other != NULL && other != p);
+  free(hidden(p));
+}
 
 // A block is freed twice by a thread that is not its owner, among many other blocks.
 //@ stderr tarn: free({p}): double free of a block of 64 bytes

@@ -184,6 +184,18 @@ TEST_F(large_cache, two_visits_without_use_empty_it) {
   EXPECT_EQ(central_bytes(), 0u);
 }
 
+// The space grants the bytes of one run for such a bin.
+TEST_F(large_cache, a_bin_of_long_runs_keeps_one_of_any_thread) {
+  heap& tested = start();
+  pair(tested, 8_MiB);
+  for (const bool is_owner_first : {true, false}) {
+    void* const blocks[] = {take(tested, 8_MiB), take(tested, 8_MiB)};
+    tested.deallocate_large(pages::page_map::slab_of(blocks[0]), is_owner_first);
+    tested.deallocate_large(pages::page_map::slab_of(blocks[1]), !is_owner_first);
+    EXPECT_EQ(tested.large.count().runs, 1u) << is_owner_first;
+  }
+}
+
 TEST_F(large_cache, a_shut_bin_accepts_nothing) {
   heap& tested = start();
   void* const block = take(tested, 1_MiB);

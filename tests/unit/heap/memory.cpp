@@ -28,6 +28,18 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
   expect_in_use(tested, 0);
 }
 
+// Such a heap keeps the last slab of a class, too, which must serve another class before memory is refused.
+TEST_F(heap_test, a_heap_without_magazines_reclaims_before_memory_is_refused) {
+  heap& tested = make(pages::unit_bytes);
+  tested.add_trait(heaps::heap_trait::exact);
+  for (const std::size_t bytes : {64, 1'000, 64}) {
+    const size_class index = class_of(bytes);
+    void* const block = tested.allocate(index);
+    ASSERT_NE(block, nullptr) << bytes;
+    tested.deallocate(block, index);
+  }
+}
+
 TEST_F(heap_test, what_waits_in_the_inbox_serves_before_memory_is_refused) {
   heap& owner = make(2_MiB);
   heap& sender = make();

@@ -54,6 +54,18 @@ TEST_F(release_test, a_class_that_has_decayed_is_released_too) {
   ASSERT_NO_FATAL_FAILURE(live.add(allocate(tested, class_of(64)), 64));
 }
 
+// The count of posts decides whether the helper that purges is worth its start.
+TEST_F(release_test, posts_of_other_threads_are_forgotten) {
+  heap& tested = make();
+  heap& sender = make();
+  for (int round = 0; round < 3; ++round) {
+    give(sender, allocate(tested, class_of(64)));
+    ASSERT_EQ(tested.posts.load(), 1u) << "frees of a heap object's blocks do not wait";
+    tested.release();
+    EXPECT_EQ(tested.posts.load(), 0u);
+  }
+}
+
 TEST_F(release_test, a_flushed_heap_is_released_too) {
   heap& tested = make();
   live_blocks live;
