@@ -3,6 +3,7 @@
 
 #include <tarn/spin_mutex.hpp>
 
+#include "platform/helper_locks.hpp"
 #include "platform/lock_rank.hpp"
 #include "platform/platform.hpp"
 #include "platform/race_detector.hpp"
@@ -21,7 +22,11 @@ class mutex : public spin_mutex {
       held_locks::acquired(rank_);
     } else if (forking_.load(std::memory_order_relaxed) != thread_token()) {
       held_locks::acquired(rank_);
-      spin_mutex::lock();
+      if (helper_locks::must_announce(rank_)) {
+        helper_locks::lock(*this);
+      } else {
+        spin_mutex::lock();
+      }
     }
     note_acquire(this);
   }

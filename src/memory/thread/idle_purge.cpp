@@ -12,6 +12,7 @@
 #include "memory/heap/spaces.hpp"
 #include "memory/thread/fork.hpp"
 #include "platform/helper.hpp"
+#include "platform/helper_locks.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 /// After the system refused a helper, the next attempt waits this long.
 constexpr std::uint64_t pause_after_refusal_ms = 1000;
 /// A fork waits at most this long for the helper to leave the spaces; before_fork says why.
-constexpr int max_fork_waits_ms = 1000;
+constexpr std::uint64_t max_fork_wait_ms = 1000;
 /// An unload waits at most this long for the end of the helper. A signal handler may call exit() where it interrupted
 /// malloc, under a lock for which the helper waits.
 constexpr std::uint32_t max_end_wait_ms = 10'000;
@@ -76,7 +77,7 @@ bool visit_spaces() noexcept {
     // A fork waits for the end of this visit, and purging much memory takes long: one call gives back 64 MiB at most.
     while (!must_leave() && visited.purge(now, delay_ms)) {
     }
-    spaces_remain = visited.may_purge_later() || spaces_remain;
+    spaces_remain = must_leave() || visited.may_purge_later() || spaces_remain;
   });
   // A program whose memory use rises and falls needs the arrays again; while it falls, its spaces have memory to give
   // back. An owner at work always has some arrays, in its heap.
@@ -106,6 +107,7 @@ bool visit() noexcept {
 // sees the run, and the helper continues.
 void work() noexcept {
   stops_of_helper = stops_at_start;
+  platform::helper_locks::enter();
   const std::uint32_t interval_ms = base::current_options().purge_delay_ms / 4 + 10;
   visits_heaps.store(platform::prepare_barriers(), std::memory_order_relaxed);
   do {
@@ -114,6 +116,7 @@ void work() noexcept {
     } while (!is_stopped() && visit());
     is_running.store(false, std::memory_order_seq_cst);
   } while (!is_stopped() && visit() && !is_running.exchange(true, std::memory_order_seq_cst));
+  platform::helper_locks::leave();
 }
 
 // Starts a helper if none runs. Any thread calls it, perhaps in the middle of free(), so it takes no lock and
@@ -157,17 +160,26 @@ void stop_helper(std::uint32_t max_ms) noexcept {
   (void)platform::wait_for_helper_end(now < last_ms ? static_cast<std::uint32_t>(last_ms - now) : 0);
 }
 
-// The wait is bounded: a signal handler that forks may have interrupted malloc while its thread held the lock of a
-// space, and the helper may wait for that lock. The child then opens the locks that the helper held.
+// A signal handler that forks in a program of one thread may have interrupted malloc while the thread held a lock for
+// which the helper waits. Such a fork overtakes the helper (platform/helper_locks.hpp), and the child opens the locks
+// that the helper held. The wait is bounded for the case that the handler interrupted a lock which is taken under
+// others.
 void before_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
-  for (int wait = 0; wait < max_fork_waits_ms && is_visiting.load(std::memory_order_seq_cst); ++wait) {
+  if (!is_visiting.load(std::memory_order_seq_cst)) return;
+  const bool may_overtake = platform::is_only_thread();
+  const std::uint64_t last_ms = platform::now_ms() + max_fork_wait_ms;
+  do {
+    if (may_overtake && platform::helper_locks::overtake()) return;
     platform::sleep_ms(1);
-  }
+  } while (is_visiting.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms);
 }
-void after_fork_in_parent() noexcept { forks.fetch_sub(1, std::memory_order_relaxed); }
+void after_fork_in_parent() noexcept {
+  if (forks.fetch_sub(1, std::memory_order_relaxed) == 1) platform::helper_locks::end_overtaking();
+}
 void after_fork_in_child() noexcept {
   if (is_visiting.load(std::memory_order_relaxed)) open_locks_of_lost_helper();
+  platform::helper_locks::reset_after_fork();
   forks.store(0, std::memory_order_relaxed);
   is_visiting.store(false, std::memory_order_relaxed);
   is_running.store(false, std::memory_order_relaxed);

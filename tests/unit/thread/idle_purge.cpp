@@ -2,6 +2,7 @@
 #include "memory/thread/idle_purge.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/single_threaded.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +19,10 @@
 #include "memory/heap/registry.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/fake/platform.hpp"
+#include "platform/helper_locks.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
+#include "support/child.hpp"
 
 namespace {
 
@@ -298,6 +301,30 @@ TEST_F(idle_purge, a_child_goes_on_where_a_program_of_one_thread_forked_during_a
   EXPECT_TRUE(fake::run_helper());
   EXPECT_EQ(fork_in_a_purge::child_status, 0);
   EXPECT_TRUE(current().is_valid());
+}
+
+// A signal handler forks where it interrupted malloc, under a lock for which the helper waits: it cannot leave the
+// spaces before the handler returns.
+TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_its_thread) {
+  allocate_and_free(current(), 3, 5_MiB);
+  heaps::central().lock().lock();
+  std::thread helper([] { EXPECT_TRUE(fake::run_helper()); });
+  while (!platform::helper_locks::overtake()) sched_yield();
+  platform::helper_locks::end_overtaking();
+  __libc_single_threaded = 1;  // the C library does not count a helper
+  const std::uint64_t before = platform::now_ms();
+  EXPECT_EQ(support::in_child([] {
+              alarm(60);
+              heaps::central().lock().unlock();
+              allocate_and_free(current(), 3, 5_MiB);
+              return heaps::central().is_valid() ? 0 : 1;
+            }),
+            support::ending{});
+  EXPECT_LT(platform::now_ms() - before, 100U) << "the fork waited";
+  heaps::central().lock().unlock();
+  __libc_single_threaded = 0;
+  helper.join();
+  EXPECT_TRUE(heaps::central().is_valid());
 }
 
 }  // namespace
