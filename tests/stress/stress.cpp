@@ -221,15 +221,15 @@ void sleep_sometimes() {
       const std::size_t bytes = 32 + self.random() % 400;
       block = filled(tarn_malloc(bytes), bytes, self.random(), -1);
     }
-    std::thread([&] {
+    std::thread([&, owner = threads::own_heap()] {
       actor foreign(98, -1);
       for (header* block : blocks) {
         check(block);
         tarn_free(block);
       }
+      reclaimed.fetch_add(owner->reclaimed.slabs, std::memory_order_relaxed);  // until somebody takes the inbox in
       api::trim();
     }).join();
-    reclaimed.fetch_add(threads::own_heap()->reclaimed.slabs, std::memory_order_relaxed);
     std::this_thread::sleep_for(milliseconds(3));
   }
 }
