@@ -309,9 +309,8 @@ TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for
   allocate_and_free(current(), 3, 5_MiB);
   heaps::central().lock().lock();
   std::thread helper([] { EXPECT_TRUE(fake::run_helper()); });
-  while (!platform::helper_locks::overtake()) sched_yield();
-  platform::helper_locks::end_overtaking();
-  __libc_single_threaded = 1;  // the C library does not count a helper
+  while (!platform::helper_locks::overtake()) sched_yield();  // it stays blocked until the fork is over
+  __libc_single_threaded = 1;                                 // the C library does not count a helper
   const std::uint64_t before = platform::now_ms();
   EXPECT_EQ(support::in_child([] {
               alarm(60);
