@@ -1,6 +1,7 @@
 // Returns unneeded blocks of a heap to their slabs after a while, and slabs to the space at once when the program freed
 // much or memory is short.
 #include <algorithm>
+#include <utility>
 
 #include "base/options.hpp"
 #include "memory/heap/heap.hpp"
@@ -15,6 +16,8 @@ using namespace base::units;
 
 /// One decay gives at most this many batches to the slabs, so that no single call takes long.
 constexpr std::uint32_t max_decayed = 1024;
+/// And at most about this much memory of partly used slabs to the system.
+constexpr std::size_t max_purged_in_decay = 8_MiB;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
@@ -58,11 +61,29 @@ void heap::make_room(size_class requested_class, std::size_t units) noexcept {
   const bool has_grown = new_bytes >= min_growth + slab_bytes.get() / 32;
   if (has_grown || depot_bytes.get() > depot_budget(*this)) empty_depots();
   if (has_grown) {
-    new_bytes = 0;
+    const std::size_t grown_bytes = std::exchange(new_bytes, 0);
     if (!policy.hardened()) {  // its freed blocks wait
+      purge_idle_pages(requested_class, 2 * grown_bytes);
       drop_idle_fronts(requested_class);
     }
   }
+}
+
+// Gives pages back in which only free blocks of idle classes lie: those that have given their blocks up and needed none
+// since. A program whose sizes drift would otherwise keep all slabs in which one block is left.
+void heap::purge_idle_pages(size_class requested_class, std::size_t max_bytes) noexcept {
+  if (!space->purges()) return;
+  std::size_t purged = 0;
+  used_classes.for_each([&](size_class index) {
+    class_state& class_entry = classes[index];
+    const bool is_idle = index != requested_class && class_entry.front == nullptr && class_entry.has_given_up;
+    if (!is_idle || !class_entry.may_have_idle_pages || purged >= max_bytes) return;
+    for (pages::slab* source = class_entry.available.front(); source != nullptr; source = source->next) {
+      if (purged >= max_bytes) return;
+      purged += source->purge_free_pages();
+    }
+    class_entry.may_have_idle_pages = false;
+  });
 }
 
 // Gives the blocks of front magazines to their slabs, and empty slabs to the space: those of classes that were not used
@@ -107,6 +128,7 @@ bool heap::decay() noexcept {
     pages::slab* const next_slab = class_entry.available.front();
     if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) lose(next_slab, true);
   });
+  if (!policy.hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay);
   return left != 0;
 }
 

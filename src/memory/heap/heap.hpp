@@ -97,9 +97,11 @@ struct class_state {
   /// Recent fills of the front; while the class shares blocks, fills of the other class on its behalf. At most
   /// fills_to_full.
   std::uint8_t fills = 0;
-  std::uint8_t returns = 0;        ///< how often the class needed blocks after it gave some up
-  bool has_gaps = false;           ///< a visitor has put null into entries of the front
-  bool has_given_up = false;       ///< the class has given up blocks since it last needed some
+  std::uint8_t returns = 0;   ///< how often the class needed blocks after it gave some up
+  bool has_gaps = false;      ///< a visitor has put null into entries of the front
+  bool has_given_up = false;  ///< the class has given up blocks since it last needed some
+  bool may_have_idle_pages =
+      false;                       ///< its slabs have got blocks since purge_idle_pages() last finished with the class
   owner_counter allocated, freed;  ///< calls; only counting heaps keep them
 
   /// Returns the start of the front magazine; the entry before it is null.
@@ -388,6 +390,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void note_run(const pages::slab& run) noexcept;
   void make_room(size_class requested_class, std::size_t units) noexcept;
   void drop_idle_fronts(size_class requested_class) noexcept;
+  void purge_idle_pages(size_class requested_class, std::size_t max_bytes) noexcept;
   void shrink() noexcept;
   /// Forgets the history of the heap's use, for another owner.
   void forget_waves() noexcept {

@@ -70,6 +70,8 @@ class space {
   /// Gives memory that has been free for longer than `delay_ms` back to the system, a bounded amount in one call;
   /// reserved memory stays. Returns true if more is due now. Cheap when nothing is due.
   bool purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept;
+  /// Returns true if free memory of this space goes back to the system by itself.
+  bool purges() const noexcept { return options_.purge != purging::never; }
   /// Returns true if purge() will later have enough free memory to give back that it should be called again.
   bool may_purge_later() noexcept;
   /// Sets a function that a thread calls, without a lock, when it frees a run and leaves much free memory behind:

@@ -206,5 +206,19 @@ TEST_F(idle_test, the_registry_says_null_without_memory) {
   start();
 }
 
+// A program whose sizes drift leaves a few blocks in each slab of the sizes before.
+TEST_F(idle_test, pages_of_idle_classes_go_back_while_the_heap_grows) {
+  heap& tested = start();
+  const std::vector<void*> blocks = allocate_many(tested, class_of(1_KiB), 8_KiB);
+  for (std::size_t number = 0; number < blocks.size(); ++number) {
+    if (number % 64 != 0) give(tested, blocks[number]);
+  }
+  const std::uint64_t before = platform::purged().bytes;
+  const std::vector<void*> others = allocate_many(tested, class_of(256), 16_MiB / 256);
+  EXPECT_GE(platform::purged().bytes - before, 6_MiB);
+  for (std::size_t number = 0; number < blocks.size(); number += 64) give(tested, blocks[number]);
+  for (void* const block : others) give(tested, block);
+}
+
 }  // namespace
 }  // namespace heap_tests
