@@ -44,6 +44,10 @@ void clear_fresh(pages::slab& home, void* const* blocks, std::size_t count) noex
   home.cleared = static_cast<std::uint16_t>(end);
 }
 
+std::uintptr_t unit_of(const void* block) noexcept {
+  return reinterpret_cast<std::uintptr_t>(block) >> detail::unit_shift;
+}
+
 }  // namespace
 
 constinit magazine shut{};
@@ -262,8 +266,20 @@ void heap::spill(size_class index) noexcept {
   if (space == &central()) note_retained(free_bytes());
 }
 
+// Blocks that were freed one after the other often lie in one unit. Then their slab is looked up, and its list and the
+// counters are changed, only once.
 void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
-  for (std::size_t position = 0; position < count; ++position) give_to_slab(blocks[position], true);
+  void** const end = blocks + count;
+  while (blocks != end) {
+    const std::uintptr_t unit = unit_of(*blocks);
+    pages::slab* const home = pages::page_map::slab_of(*blocks);
+    const bool was_full = home->full();
+    void** const first = blocks;
+    do {
+      home->give(*blocks);
+    } while (++blocks != end && unit_of(*blocks) == unit);
+    settle(*home, static_cast<std::size_t>(blocks - first), was_full, true);
+  }
   flushes.add(1);
 }
 
@@ -279,7 +295,7 @@ void heap::give_to_slab(void* block, bool keeps_one) noexcept {
 // Accounts for `count` blocks of `home` that have become free.
 void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   base::list<pages::slab>& available = classes[home.index].available;
-  taken_bytes.subtract(count * detail::size_of(home.index));
+  taken_bytes.subtract(count * pages::shapes.classes[home.index].block_bytes);
   if (was_full) available.push_back(&home);
   if (home.empty() && !(keeps_one && available.front() == available.last())) lose(&home, true);
 }
