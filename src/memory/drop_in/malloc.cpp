@@ -283,6 +283,7 @@ void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t diffe
   if (heaps::free_to_batch(*detail::local, block, difference)) [[likely]] {
     return;
   }
+  if (block == nullptr) return;  // C programs often free null
   if (guard::samples::contain(block)) [[unlikely]] {
     return guard::samples::deallocate("free", block, site);
   }
