@@ -336,7 +336,9 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept 
   return make_zeroed(count, element_bytes, __builtin_return_address(0));
 }
 
-TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+// Some programs allocate by realloc only, such as interpreters with an allocation function of their own.
+TARN_EXPORT_FAST void* realloc(void* block, std::size_t bytes) noexcept {
+  if (block == nullptr) return drop_in::allocate(bytes, drop_in::allocate_slow);
   return resize(block, bytes, __builtin_return_address(0));
 }
 
