@@ -24,13 +24,12 @@
 namespace {
 
 using namespace tarn::io;
+using io_test::small;
 using io_test::texts_of;
 using condition = journal_line::condition;
 using io_test::fake::call;
 using io_test::fake::kind;
 using io_test::fake::verdict;
-
-constexpr journal_options small{.bytes = 16 * 1024, .chunk = 1024, .lanes = 4};
 
 TEST(journal, lines_come_back_in_order_with_their_numbers) {
   const io_test::folder folder;

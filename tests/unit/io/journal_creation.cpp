@@ -18,6 +18,7 @@
 namespace {
 
 using namespace tarn::io;
+using io_test::fake::verdict;
 
 TEST(journal_creation, gives_back_what_it_had_of_a_full_disk) {
   const io_test::folder folder;

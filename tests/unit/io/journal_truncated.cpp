@@ -21,6 +21,7 @@
 namespace {
 
 using namespace tarn::io;
+using io_test::small;
 using io_test::texts_of;
 
 constexpr journal_options truncated_options{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
