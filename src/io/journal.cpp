@@ -131,9 +131,9 @@ struct journal::state {
   unsigned forks_then = 0;
   std::atomic<bool> reported_drops{false};
   std::unique_ptr<journal_file> own_file;
-  std::uint64_t earlier_truncations = 0;  // of files that reopen() has closed
-  std::atomic<journal_file*> file;        // the address of own_file, for threads that have a lane
-  std::atomic<std::uint32_t> chunk_bytes;
+  std::uint64_t earlier_truncations = 0;   // of files that reopen() has closed
+  std::atomic<journal_file*> file;         // the address of own_file, for threads that have a lane
+  std::atomic<std::uint32_t> chunk_bytes;  // of that file, or of the one before while reopen() runs
   // The first lanes are for all appends; their number is a power of two. The others are for signal handlers that
   // interrupted an append. Such a handler must not wait until a lane is free, because the threads that have them may
   // be in such handlers, too, which wait for its own.
@@ -157,10 +157,11 @@ struct journal::state {
   static bool try_to_enter(lane& tried) noexcept;
   static void leave(lane& left) noexcept;
   void turn(lane& own_lane, journal_file& target) noexcept;
-  std::size_t longest_line() const noexcept {
-    return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
+  static std::size_t longest_line_of(std::uint32_t chunk) noexcept {
+    return chunk - sizeof(chunk_header) - sizeof(line_header);
   }
-  [[noreturn]] void fail_long(std::size_t size) const;
+  std::size_t longest_line() const noexcept { return longest_line_of(chunk_bytes.load(std::memory_order_acquire)); }
+  [[noreturn]] void fail_long(std::size_t size, std::size_t longest) const;
 };
 
 journal::state::state(std::string path_, const journal_options& options_)
@@ -275,9 +276,9 @@ void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
   store_word(own_lane.begin, number);  // 3. a chunk without a line
 }
 
-void journal::state::fail_long(std::size_t size) const {
+void journal::state::fail_long(std::size_t size, std::size_t longest) const {
   throw std::length_error(path + ": a line of " + std::to_string(size) + " bytes; the longest is " +
-                          std::to_string(longest_line()));
+                          std::to_string(longest));
 }
 
 journal::journal(std::string path, journal_options options)
@@ -286,7 +287,10 @@ journal::journal(std::string path, journal_options options)
 journal::~journal() = default;
 
 std::uint64_t journal::append(std::string_view text) {
-  if (text.size() > state_->longest_line()) state_->fail_long(text.size());
+  // A line that is too long needs no lane. reopen() may change the file afterwards, so turn() tests the size again.
+  if (const std::size_t longest = state_->longest_line(); text.size() > longest) {
+    state_->fail_long(text.size(), longest);
+  }
   entry line(*this);
   if (line.is_dropped()) [[unlikely]] {
     return 0;
@@ -359,9 +363,12 @@ void journal::entry::begin_again() noexcept {
 }
 
 void journal::entry::turn(std::size_t size) {
-  if (size > owner.longest_line()) owner.fail_long(size);
+  // The chunk must be of the file whose limit was tested: reopen() may change the file at any moment.
+  journal_file& target = owner.current();
+  const std::size_t longest = state::longest_line_of(target.chunk_bytes());
+  if (size > longest) owner.fail_long(size, longest);
   store_word(own_lane->write_position, 0);
-  owner.turn(*own_lane, owner.current());
+  owner.turn(*own_lane, target);
   begin_again();
 }
 
@@ -412,9 +419,10 @@ bool journal::reopen() {
   }
   shared_state.skip_lines(next->continues().next_line);
   if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
-  shared_state.chunk_bytes.store(next->chunk_bytes(), std::memory_order_relaxed);
   // release: a thread that sees the file's address sees its content.
   shared_state.file.store(next.get(), std::memory_order_release);
+  // release: a thread that has seen longest_line() grow finds the file that has room for such a line.
+  shared_state.chunk_bytes.store(next->chunk_bytes(), std::memory_order_release);
   for (lane& writer_lane : shared_state.lanes) {
     // When this thread is in the lane, every thread that entered it earlier has left. A thread that enters later sees
     // the new file, because the exchanges of one lane have an order. An idle lane drops the old file here.

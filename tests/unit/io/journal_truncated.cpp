@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
@@ -309,6 +310,46 @@ TEST(journal_reopened, changes_nothing_where_it_fails) {
   std::filesystem::remove(path);
   { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
   EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is a journal of 4 chunks, and this one needs 16");
+}
+
+// A fault stops the append between its test of the size and the new chunk; meanwhile the file changes.
+TEST(journal_reopened, keeps_a_line_whole_that_only_the_old_file_has_room_for) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  const auto child = support::in_child([&] {
+    { journal smaller(folder.path("smaller"), {.bytes = 64 * 1024, .chunk = 1024, .lanes = 1}); }
+    journal log(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+    const std::string line(3000, 'x');
+    log.append(line);
+    std::atomic<bool> is_stopped{false};
+    std::thread reopening([&] {
+      is_stopped.wait(false);
+      log.reopen();
+    });
+    const std::thread::id appending = std::this_thread::get_id();
+    const io_test::fake::scoped_hook hook([&](const io_test::fake::call&) {
+      if (std::this_thread::get_id() == appending && !is_stopped) {
+        is_stopped = true;
+        is_stopped.notify_one();
+        while (log.longest_line() != 968) std::this_thread::yield();
+      }
+      return io_test::fake::verdict{};
+    });
+    log.append_with([&](char* buffer, std::size_t room) {
+      if (is_stopped) {
+        std::memset(buffer, 'x', std::min(room, line.size()));
+      } else {
+        std::filesystem::resize_file(path, 0);
+        std::filesystem::rename(path, folder.path("log.1"));
+        std::filesystem::rename(folder.path("smaller"), path);
+      }
+      return line.size();
+    });
+    reopening.join();
+    log.append("after");
+    return texts_of(folder.path("log.1")) == lines{line} && texts_of(path) == lines{"after"} ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
 }
 
 TEST(journal_reopened, loses_no_line_while_threads_append) {
