@@ -56,6 +56,16 @@ std::string content_of(const char* path) {
   return content;
 }
 
+// Makes a system call until no signal interrupts it.
+template <class Call>
+files::outcome repeated(Call system_call) noexcept {
+  files::outcome result;
+  do {
+    result = system_call();
+  } while (result == -EINTR);
+  return result;
+}
+
 // Returns the process that locked the file, as the kernel lists it; 0 where it does not.
 pid_t holder_of_lock(int descriptor) {
   struct stat status;
@@ -139,24 +149,35 @@ journal_file::journal_file(std::string path, const journal_options& options, cut
   if (path.find('\0') != std::string::npos) {
     throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
   }
-  bool is_new = true;
-  files::outcome opened = open_descriptor(path, O_RDWR | O_CREAT | O_EXCL, options.mode);
-  while (opened < 0) {
-    is_new = false;
-    opened = open_descriptor(path, O_RDWR | O_CREAT, options.mode);
-    if (opened < 0 && opened != -EINTR) {
-      throw error(static_cast<int>(-opened), path, "cannot be opened to read and write");
-    }
-  }
+  bool is_new = false;
   try {
-    target_ = file::borrow(descriptor_, std::move(path));
-    open(options, if_truncated, is_new);
+    for (;;) {
+      is_new = open_or_create(path, options.mode);
+      target_ = file::borrow(descriptor_, path);
+      struct stat status;
+      lock(status, is_new);
+      // Another process may have created the file, found no room, and removed it: nobody would find lines in it.
+      if (status.st_nlink != 0 || has_its_path()) {
+        open(options, if_truncated, is_new, status);
+        return;
+      }
+      close();
+    }
   } catch (...) {
-    // Nobody else has a new file: it is locked, or was never complete. A child that was forked meanwhile leaves it.
-    if (is_new && descriptor_ >= 0) files::remove(target_.name().c_str());
+    // Only a file of this process is removed; another one may have its name. A child that was forked meanwhile leaves
+    // it.
+    if (is_new && descriptor_ >= 0 && has_its_path()) files::remove(target_.name().c_str());
     close();
     throw;
   }
+}
+
+// Returns true if it created the file.
+bool journal_file::open_or_create(const std::string& path, unsigned mode) {
+  if (open_descriptor(path, O_RDWR | O_CREAT | O_EXCL, mode) >= 0) return true;
+  const files::outcome opened = repeated([&] { return open_descriptor(path, O_RDWR | O_CREAT, mode); });
+  if (opened < 0) throw error(static_cast<int>(-opened), path, "cannot be opened to read and write");
+  return false;
 }
 
 journal_file::~journal_file() { close(); }
@@ -195,9 +216,12 @@ void journal_file::close_descriptor() noexcept {
   descriptor_ = -1;
 }
 
-void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new) {
-  const files::outcome lock_result = files::lock(target_.descriptor());
+// Also reads the status. Clears `is_new` if another process had the file between its creation and this lock: it is then
+// that process's, which may have appended lines and ended since.
+void journal_file::lock(struct stat& status, bool& is_new) {
+  const files::outcome lock_result = repeated([&] { return files::lock(target_.descriptor()); });
   if (lock_result == -EWOULDBLOCK) {
+    is_new = false;
     throw error(EWOULDBLOCK, target_.name(), reason_of_lock(target_.descriptor()), error::nowhere,
                 error::ending::without_reason);
   }
@@ -207,10 +231,14 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
                     ? "cannot be locked: put it on a file system that supports flock(2)"
                     : "cannot be locked");
   }
-  struct stat status;
   if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
     throw error(static_cast<int>(-status_result), target_.name(), "has a status that cannot be read");
   }
+  is_new = is_new && status.st_size == 0;
+}
+
+void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new,
+                        const struct stat& status) {
   // Reading a pipe could last for ever.
   if (!S_ISREG(status.st_mode)) {
     throw error(EINVAL, target_.name(), "is not a journal", error::nowhere, error::ending::without_reason);
@@ -223,8 +251,7 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
   }
   const char* const defect = wrong_with(header_);
   if (defect != nullptr) {
-    if (!S_ISREG(status.st_mode) || !is_all_zeros())
-      throw error(EINVAL, target_.name(), defect, error::nowhere, error::ending::without_reason);
+    if (!is_all_zeros()) throw error(EINVAL, target_.name(), defect, error::nowhere, error::ending::without_reason);
     create(options);
   }
   chunk_bytes_ = header_.chunk_bytes;

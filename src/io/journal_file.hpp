@@ -91,7 +91,9 @@ class journal_file {
 
  private:
   platform::files::outcome open_descriptor(const std::string& path, int flags, unsigned mode) noexcept;
-  void open(const journal_options& options, cut_off_file if_truncated, bool is_new);
+  bool open_or_create(const std::string& path, unsigned mode);
+  void lock(struct stat& status, bool& is_new);
+  void open(const journal_options& options, cut_off_file if_truncated, bool is_new, const struct stat& status);
   void close() noexcept;
   void close_descriptor() noexcept;
   bool is_all_zeros();

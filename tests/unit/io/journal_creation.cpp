@@ -10,7 +10,10 @@
 #include <ctime>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "unit/io/io_fixture.hpp"
 #include "unit/io/journal_fixture.hpp"
@@ -18,6 +21,7 @@
 namespace {
 
 using namespace tarn::io;
+using io_test::small;
 using io_test::fake::verdict;
 
 TEST(journal_creation, gives_back_what_it_had_of_a_full_disk) {
@@ -32,6 +36,82 @@ TEST(journal_creation, gives_back_what_it_had_of_a_full_disk) {
   }
   EXPECT_FALSE(std::filesystem::exists(path)) << "a creation that failed leaves no file";
   EXPECT_EQ(journal(path, {.bytes = 1 << 20}).append("there is room again"), 1u);
+}
+
+/// Calls `action` once, when the next journal has opened its file and is about to lock it.
+template <class Action>
+auto before_the_lock(Action action) {
+  return [action, is_done = false](const io_test::fake::call& system_call) mutable {
+    if (system_call.kind == io_test::fake::kind::lock && !std::exchange(is_done, true)) action();
+    return verdict{};
+  };
+}
+
+TEST(journal_creation, leaves_the_file_to_another_process_that_locked_it_first) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  std::optional<journal> other_journal;
+  {
+    const io_test::fake::scoped_hook hook(before_the_lock([&] { other_journal.emplace(path, small); }));
+    EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, small); }),
+              path + ": is open in this process, as another journal: close that one first");
+  }
+  other_journal->append("still in its file");
+  ASSERT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(io_test::texts_of(path), (std::vector<std::string>{"still in its file"}));
+}
+
+TEST(journal_creation, goes_on_behind_another_process_that_had_the_file_first) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  const io_test::fake::scoped_hook hook(before_the_lock([&] { journal(path, small).append("first"); }));
+  EXPECT_EQ(journal(path, small).append("second"), 2u);
+  EXPECT_EQ(io_test::texts_of(path), (std::vector<std::string>{"first", "second"}));
+}
+
+TEST(journal_creation, that_fails_keeps_the_journal_that_another_process_put_into_the_file) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  {
+    bool is_alone = true;
+    const io_test::fake::scoped_hook hook([&](const io_test::fake::call& system_call) {
+      if (system_call.kind == io_test::fake::kind::lock && is_alone) {
+        is_alone = false;
+        journal(path, small).append("first");
+        is_alone = true;
+      }
+      return system_call.kind == io_test::fake::kind::map && is_alone ? verdict{.error = ENOMEM} : verdict{};
+    });
+    EXPECT_THROW(journal(path, small), error);
+  }
+  ASSERT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(io_test::texts_of(path), (std::vector<std::string>{"first"}));
+}
+
+TEST(journal_creation, that_fails_keeps_a_file_that_has_its_name_meanwhile) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  {
+    const io_test::fake::scoped_hook hook([&](const io_test::fake::call& system_call) {
+      if (system_call.kind != io_test::fake::kind::allocate) return verdict{};
+      std::filesystem::rename(path, folder.path("log.1"));
+      folder.file("log", "another program's");
+      return verdict{.error = ENOSPC};
+    });
+    EXPECT_THROW(journal(path, small), error);
+  }
+  EXPECT_EQ(io_test::content(path), "another program's");
+}
+
+// Another process may have created the file, found no room, and removed it meanwhile.
+TEST(journal_creation, does_not_append_to_a_file_that_was_removed) {
+  const io_test::folder folder;
+  const std::string path = folder.file("log", "");
+  const io_test::fake::scoped_hook hook(before_the_lock([&] { std::filesystem::remove(path); }));
+  journal log(path, small);
+  log.append("in a file with a name");
+  ASSERT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(io_test::texts_of(path), (std::vector<std::string>{"in a file with a name"}));
 }
 
 TEST(journal_creation, of_64_mib_takes_ten_milliseconds) {
