@@ -265,7 +265,8 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
                       " bytes that was cut off (read its lines by tarn journal, and open another path)",
                   static_cast<std::uint64_t>(status.st_size), error::ending::without_reason);
     }
-    if (const files::outcome allocate_result = files::allocate(target_.descriptor(), bytes_); allocate_result < 0) {
+    const files::outcome allocate_result = repeated([&] { return files::allocate(target_.descriptor(), bytes_); });
+    if (allocate_result < 0) {
       throw error(static_cast<int>(-allocate_result), target_.name(),
                   "was cut, and cannot be extended to its " + std::to_string(bytes_) + " bytes: free disk space");
     }
@@ -308,18 +309,23 @@ void journal_file::create(const journal_options& options) {
   header_.check = check_of(header_);
   // Allocates all pages on the disk now, so that a full disk is an error here and not at an append.
   const files::outcome allocate_result =
-      files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk);
+      repeated([&] { return files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk); });
   if (allocate_result < 0) {
     files::cut(target_.descriptor(), 0);  // undoes the partial allocation; the file had no lines
     throw error(static_cast<int>(-allocate_result), target_.name(),
                 "has no room for a journal of " + std::to_string(header_.chunks * options.chunk) + " bytes");
   }
   // Writes the header in one call, so that the death of the process cannot leave half of it.
-  const std::string_view bytes_of_header(reinterpret_cast<const char*>(&header_), sizeof header_);
   if (const files::outcome seek_result = files::seek(target_.descriptor(), 0, SEEK_SET); seek_result != 0) {
     throw error(static_cast<int>(-seek_result), target_.name(), "cannot be written at its start");
   }
-  target_.write_some({&bytes_of_header, 1});
+  std::string_view unwritten(reinterpret_cast<const char*>(&header_), sizeof header_);
+  try {
+    while (!unwritten.empty()) unwritten.remove_prefix(target_.write_some({&unwritten, 1}));
+  } catch (...) {
+    files::cut(target_.descriptor(), 0);  // a part of a header would be no journal
+    throw;
+  }
 }
 
 void journal_file::map(const journal_options& options) {
@@ -440,12 +446,13 @@ int journal_file::try_to_restore() noexcept {
   // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
   // Allocates the pages even if the file is long enough, because it may have holes, and the disk may be full.
-  if (const files::outcome allocate_result = files::extend(target_.descriptor(), bytes_); allocate_result < 0) {
-    return static_cast<int>(-allocate_result);
-  }
+  const files::outcome extend_result = repeated([&] { return files::extend(target_.descriptor(), bytes_); });
+  if (extend_result < 0) return static_cast<int>(-extend_result);
   if (!has_header) {
-    const files::outcome write_result = files::write_at(target_.descriptor(), &header_, sizeof header_, 0);
+    const files::outcome write_result =
+        repeated([&] { return files::write_at(target_.descriptor(), &header_, sizeof header_, 0); });
     if (write_result < 0) return static_cast<int>(-write_result);
+    if (static_cast<std::size_t>(write_result) < sizeof header_) return EIO;
   }
   if (looks_complete || restorations() > 2) return 0;
   base::text_buffer<1024> message;
@@ -493,10 +500,7 @@ bool journal_file::has_its_path() const noexcept {
 }
 
 void journal_file::sync() {
-  files::outcome sync_result;
-  do {
-    sync_result = files::sync_map(start_, bytes_);
-  } while (sync_result == -EINTR);
+  files::outcome sync_result = repeated([&] { return files::sync_map(start_, bytes_); });
   if (sync_result >= 0 && detached() != 0) sync_result = -detached();
   if (sync_result < 0)
     throw error(static_cast<int>(-sync_result), target_.name(), "may not be on the disk: sync failed");

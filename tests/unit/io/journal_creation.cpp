@@ -114,6 +114,36 @@ TEST(journal_creation, does_not_append_to_a_file_that_was_removed) {
   EXPECT_EQ(io_test::texts_of(path), (std::vector<std::string>{"in a file with a name"}));
 }
 
+TEST(journal_creation, repeats_the_calls_that_a_signal_interrupts) {
+  const io_test::folder folder;
+  const io_test::fake::scoped_hook hook([last = io_test::fake::kind::sync](
+                                            const io_test::fake::call& system_call) mutable {
+    const bool can_wait =
+        system_call.kind == io_test::fake::kind::open || system_call.kind == io_test::fake::kind::lock ||
+        system_call.kind == io_test::fake::kind::allocate || system_call.kind == io_test::fake::kind::write ||
+        system_call.kind == io_test::fake::kind::sync_map;
+    return can_wait && std::exchange(last, system_call.kind) != system_call.kind ? verdict{.error = EINTR} : verdict{};
+  });
+  journal log(folder.path("log"), small);
+  EXPECT_EQ(log.append("line"), 1u);
+  log.sync();
+}
+
+// A disk may be full after the first bytes of the header.
+TEST(journal_creation, fails_where_the_header_is_only_written_in_part) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  {
+    const io_test::fake::scoped_hook hook([is_begun = false](const io_test::fake::call& system_call) mutable {
+      if (system_call.kind != io_test::fake::kind::write) return verdict{};
+      return std::exchange(is_begun, true) ? verdict{.error = ENOSPC} : verdict{.limit = 8};
+    });
+    EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, small); }),
+              path + ": cannot be written at offset 8: No space left on device");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(journal_creation, of_64_mib_takes_ten_milliseconds) {
   const io_test::folder folder;
   struct statfs file_system;

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/child.hpp"
@@ -204,6 +205,26 @@ TEST(journal_truncated, goes_on_in_memory_on_a_full_disk_and_is_reopened) {
   EXPECT_EQ(child, (support::ending{.error = "tarn: journal " + path +
                                              ": was truncated and cannot be restored (No space left on device): new "
                                              "lines are in no file until journal::reopen() succeeds\n"}));
+}
+
+TEST(journal_truncated, is_restored_though_signals_interrupt_it) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, truncated_options);
+    const io_test::fake::scoped_hook hook(
+        [last = io_test::fake::kind::sync](const io_test::fake::call& system_call) mutable {
+          const bool can_wait =
+              system_call.kind == io_test::fake::kind::extend || system_call.kind == io_test::fake::kind::write_at;
+          return can_wait && std::exchange(last, system_call.kind) != system_call.kind
+                     ? io_test::fake::verdict{.error = EINTR}
+                     : io_test::fake::verdict{};
+        });
+    std::filesystem::resize_file(path, 0);
+    log.append("kept");
+    return texts_of(path) == lines{"kept"} ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
 }
 
 // Other processes fill a file system of 1 MiB after the truncation. The test needs the right to mount.
