@@ -148,6 +148,7 @@ struct journal::state {
   journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
   bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
   void check_process() const;
+  std::unique_ptr<journal_file> open_file(journal_file::cut_off_file if_truncated) const;
   void skip_lines(std::uint64_t min_line) noexcept;
   /// Returns null if the lane that this thread prefers is taken.
   lane* enter_preferred();
@@ -274,6 +275,18 @@ void journal::state::turn(lane& own_lane, journal_file& target) noexcept {
   std::memcpy(own_lane.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number,
               sizeof head - sizeof number);
   store_word(own_lane.begin, number);  // 3. a chunk without a line
+}
+
+// Opens the file that the path names now. Throws if it has too few chunks for the lanes.
+std::unique_ptr<journal_file> journal::state::open_file(journal_file::cut_off_file if_truncated) const {
+  auto opened = std::make_unique<journal_file>(path, options, if_truncated);
+  if (opened->chunks() / 2 < lanes.size()) {
+    throw error(EINVAL, path,
+                "is a journal of " + std::to_string(opened->chunks()) + " chunks, and this one needs " +
+                    std::to_string(2 * lanes.size()),
+                error::nowhere, error::ending::without_reason);
+  }
+  return opened;
 }
 
 void journal::state::fail_long(std::size_t size, std::size_t longest) const {
@@ -407,15 +420,17 @@ bool journal::reopen() {
   journal_file& before = *shared_state.own_file;
   const bool is_same_file = before.has_its_path();
   if (is_same_file && before.detached() == 0) return false;
-  if (is_same_file) before.unlock();
-  auto next = std::make_unique<journal_file>(
-      shared_state.path, shared_state.options,
-      is_same_file ? journal_file::cut_off_file::is_extended : journal_file::cut_off_file::is_refused);
-  if (next->chunks() / 2 < shared_state.lanes.size()) {
-    throw error(EINVAL, shared_state.path,
-                "is a journal of " + std::to_string(next->chunks()) + " chunks, and this one needs " +
-                    std::to_string(2 * shared_state.lanes.size()),
-                error::nowhere, error::ending::without_reason);
+  std::unique_ptr<journal_file> next;
+  if (is_same_file) {
+    before.unlock();
+    try {
+      next = shared_state.open_file(journal_file::cut_off_file::is_extended);
+    } catch (...) {
+      before.lock_again();  // the journal stays this process's, and a later attempt may succeed
+      throw;
+    }
+  } else {
+    next = shared_state.open_file(journal_file::cut_off_file::is_refused);
   }
   shared_state.skip_lines(next->continues().next_line);
   if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);

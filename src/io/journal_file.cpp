@@ -506,12 +506,10 @@ void journal_file::sync() {
     throw error(static_cast<int>(-sync_result), target_.name(), "may not be on the disk: sync failed");
 }
 
-void journal_file::unlock() noexcept {
-  {
-    const change_section section;
-    close_descriptor();
-  }
-  target_ = file::borrow(-1, target_.name());
+void journal_file::unlock() noexcept { ::flock(target_.descriptor(), LOCK_UN); }
+
+void journal_file::lock_again() noexcept {
+  static_cast<void>(repeated([&] { return files::lock(target_.descriptor()); }));
 }
 
 }  // namespace tarn::io

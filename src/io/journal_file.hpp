@@ -82,8 +82,11 @@ class journal_file {
   /// Returns true if the path still leads to this file, and not to a new one.
   bool has_its_path() const noexcept;
   void sync();
-  /// Releases the lock of the file, so that another process may open it.
+  /// Releases the lock of the file, so that it can be opened once more. The file stays known: has_its_path() still
+  /// tells.
   void unlock() noexcept;
+  /// Takes the released lock again, unless another process has it.
+  void lock_again() noexcept;
   /// The handlers of a fork. The child lets go of every inherited file.
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;

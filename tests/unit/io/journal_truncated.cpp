@@ -227,6 +227,39 @@ TEST(journal_truncated, is_restored_though_signals_interrupt_it) {
   EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
 }
 
+TEST(journal_truncated, is_reopened_by_a_later_attempt_where_the_first_one_fails) {
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, truncated_options);
+    {
+      const io_test::fake::scoped_hook hook([](const io_test::fake::call& system_call) {
+        const bool needs_room =
+            system_call.kind == io_test::fake::kind::extend || system_call.kind == io_test::fake::kind::allocate;
+        return needs_room ? io_test::fake::verdict{.error = ENOSPC} : io_test::fake::verdict{};
+      });
+      std::filesystem::resize_file(path, 4096);  // keeps the header
+      log.append("nowhere");
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        if (io_test::thrown<error>([&] { log.reopen(); }) !=
+            path + ": was cut, and cannot be extended to its 69632 bytes: free disk space: No space left on device") {
+          return 1 + attempt;
+        }
+      }
+      if (io_test::thrown<error>([&] { journal second_journal(path, truncated_options); }) !=
+          path + ": is open in this process, as another journal: close that one first") {
+        return 3;
+      }
+    }
+    if (!log.reopen()) return 4;
+    log.append("there is room again");
+    return texts_of(path) == lines{"there is room again"} ? 0 : 5;
+  });
+  EXPECT_EQ(child, (support::ending{.error = "tarn: journal " + path +
+                                             ": was truncated and cannot be restored (No space left on device): new "
+                                             "lines are in no file until journal::reopen() succeeds\n"}));
+}
+
 // Other processes fill a file system of 1 MiB after the truncation. The test needs the right to mount.
 TEST(journal_truncated, goes_on_on_a_file_system_that_is_full) {
   const io_test::folder folder;
