@@ -219,14 +219,16 @@ class application_inside {
   // -- processes (processes.cpp)
   struct process {
     unsigned number = 0;
-    pid_t id = 0;            ///< 0: no process at present
-    int channel = -1;        ///< the parent's end; a child has no channels to its siblings
-    bool has_begun = false;  ///< its workers have started, or those of a predecessor have
-    bool has_done = false;   ///< it has returned
-    unsigned deaths = 0;     ///< in a row, each soon after the fork
+    pid_t id = 0;                      ///< 0: no process at present
+    int channel = -1;                  ///< the parent's end; a child has no channels to its siblings
+    bool has_begun = false;            ///< its workers have started, or those of a predecessor have
+    bool has_done = false;             ///< it has returned
+    bool has_reported_return = false;  ///< the running process has said that it returns
+    unsigned deaths = 0;               ///< in a row, each soon after the fork
     clock::time_point born, next_start;
   };
-  static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w';
+  static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w',
+                        workers_returned = 'd';
 
   int run_processes();
   bool give_birth(process& child);
@@ -236,7 +238,7 @@ class application_inside {
   void hear_parent();
   void hear_child(process& child);
   void look_after(process& child);
-  void bury(process& child, int status);
+  void bury(process& child, std::optional<int> status);
   void next_stage_of_processes();
   void kill_processes();
   int ms_to_birth() const noexcept;

@@ -2,9 +2,9 @@
 // without a copy. Each has its own workers, and one that dies is replaced.
 //
 // Parent and child communicate over a pair of sockets, with one byte for each message. The parent sends reload, stop
-// and hurry; the child reports that its workers run. When the channel closes, the parent is gone, which also means a
-// stop. Signals are not suitable: those of a terminal or a service manager reach the whole group at once, and a
-// second stop signal has another meaning.
+// and hurry; the child reports that its workers run, and that all have returned. When the channel closes, the parent is
+// gone, which also means a stop. Signals are not suitable: those of a terminal or a service manager reach the whole
+// group at once, and a second stop signal has another meaning.
 #include "sync/application_inside.hpp"
 
 #include <sys/socket.h>
@@ -91,8 +91,11 @@ void application_inside::look_after(process& child) {
   if (child.id != 0) {
     hear_child(child);
     int status = 0;
-    if (waitpid(child.id, &status, WNOHANG) != 0) {  // on an error, somebody else has waited for it
+    const pid_t reaped = waitpid(child.id, &status, WNOHANG);
+    if (reaped > 0) {
       bury(child, status);
+    } else if (reaped < 0) {  // something else in the program has waited for it
+      bury(child, std::nullopt);
     }
   }
   const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !has_start_failed_;
@@ -128,40 +131,46 @@ bool application_inside::give_birth(process& child) {
   }
   child.id = id;
   child.channel = ends[0];
+  child.has_reported_return = false;
   child.born = clock::now();
   return true;
 }
 
 void application_inside::hear_child(process& child) {
   char word = 0;
-  const ssize_t count = child.channel >= 0 ? recv(child.channel, &word, 1, 0) : -1;
-  if (count == 1 && word == workers_run) {
-    child.has_begun = true;
-  } else if (count == 0) {  // the child is ending; the signal says when
-    close_channel(child.channel);
+  ssize_t count;
+  while (child.channel >= 0 && (count = recv(child.channel, &word, 1, 0)) >= 0) {
+    if (count == 0) close_channel(child.channel);  // the child is ending; the signal says when
+    child.has_begun = child.has_begun || word == workers_run;
+    child.has_reported_return = child.has_reported_return || word == workers_returned;
   }
 }
 
-void application_inside::bury(process& child, int status) {
+// Without a status, only the child's own report can say that it has done its work.
+void application_inside::bury(process& child, std::optional<int> status) {
   const pid_t id = std::exchange(child.id, 0);
-  hear_child(child);  // its last message may be the first one read
+  hear_child(child);  // its last messages may not have been read
   close_channel(child.channel);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(application_end::stopped)) {
+  const std::optional<int> exit_status =
+      status && WIFEXITED(*status) ? std::optional(WEXITSTATUS(*status)) : std::nullopt;
+  if (status ? exit_status == static_cast<int>(application_end::stopped) : child.has_reported_return) {
     child.has_done = true;
     return;
   }
-  const bool was_stopped = WIFEXITED(status) && WEXITSTATUS(status) == stopped_alone;
+  const bool was_stopped = exit_status == stopped_alone;
   const bool is_over = stage() != stop_stage::working;
   if (is_over && (was_stopped || process_killed_)) return;
   line message;
   begin(message, child).append("process ").decimal(static_cast<std::uint64_t>(id));
   if (was_stopped) {
     message.append(" was stopped");
-  } else if (WIFSIGNALED(status)) {
-    message.append(" was ended by signal ").decimal(static_cast<unsigned>(WTERMSIG(status))).append(" (");
-    message.append(strsignal(WTERMSIG(status))).append(")");
+  } else if (!status) {
+    message.append(" ended with an unknown status (something else in this program waited for it)");
+  } else if (exit_status) {
+    message.append(" ended with status ").decimal(static_cast<unsigned>(*exit_status));
   } else {
-    message.append(" ended with status ").decimal(static_cast<unsigned>(WEXITSTATUS(status)));
+    message.append(" was ended by signal ").decimal(static_cast<unsigned>(WTERMSIG(*status))).append(" (");
+    message.append(strsignal(WTERMSIG(*status))).append(")");
   }
   if (is_over) {
     process_failed_ = true;
@@ -270,8 +279,10 @@ void application_inside::live_as(unsigned number, int channel) {
     result = run_workers();
   }
   std::fflush(nullptr);
-  const bool is_alone = result == static_cast<int>(application_end::stopped) && stage() != stop_stage::working;
-  _exit(is_alone && !is_parent_stopping_ ? stopped_alone : result);
+  const bool has_returned = result == static_cast<int>(application_end::stopped);
+  if (has_returned && stage() != stop_stage::working && !is_parent_stopping_) _exit(stopped_alone);
+  if (has_returned) tell(parent_, workers_returned);
+  _exit(result);
 }
 
 // Handles signals that reach the whole group: only a stop applies to this process, and only once.

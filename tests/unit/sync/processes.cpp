@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
 #include <chrono>
@@ -217,6 +218,53 @@ TEST(processes, stop_when_the_parent_dies) {
     EXPECT_THAT(outcome.error,
                 testing::HasSubstr("process " + std::string(number) + ": the parent is gone: stopping\n"));
   }
+}
+
+// The parent does not learn how a process ended if a library waits for all children. Here a callback does.
+void wait_for_a_child(shared_counts& counts) {
+  ++counts.reloads;
+  siginfo_t information;
+  waitid(P_ALL, 0, &information, WEXITED);
+}
+
+TEST(processes, one_that_dies_is_replaced_where_a_library_has_waited_for_it) {
+  shared_counts& counts = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(in_processes(1));
+              const pid_t parent = getpid();
+              app.on_reload([&] { wait_for_a_child(counts); });
+              app.on_work([&](worker& me) {
+                if (counts.births++ == 0) {
+                  kill(parent, SIGHUP);
+                  wait_until([&] { return counts.reloads == 1; });
+                  kill(getpid(), SIGKILL);
+                }
+                kill(parent, SIGTERM);
+                wait_for_the_stop(me);
+              });
+              const int result = app.run();
+              return counts.births == 2 ? result : 100;
+            })),
+            expected_ending(0,
+                            "process 0 of 1: process N ended with an unknown status (something else in this program "
+                            "waited for it), and starts again in 10 ms\n"));
+}
+
+TEST(processes, one_that_returns_is_not_replaced_where_a_library_has_waited_for_it) {
+  shared_counts& counts = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(in_processes(1));
+              const pid_t parent = getpid();
+              app.on_reload([&] { wait_for_a_child(counts); });
+              app.on_work([&](worker&) {
+                ++counts.births;
+                kill(parent, SIGHUP);
+                wait_until([&] { return counts.reloads == 1; });
+              });
+              const int result = app.run();
+              return counts.births == 1 ? result : 100;
+            }),
+            quiet(0));
 }
 
 // --- Reloads --------------------------------------------------------------------------------------------------------
