@@ -56,8 +56,12 @@ void application_inside::watch() {
   watchdog_number_ = platform::thread_number();
   while (!has_callback_returned_.load(std::memory_order_acquire)) {
     take_requests(ms_to_deadline());
-    if (is_parent() && stage() != stop_stage::working) {  // before the stop it would fork, which only run() does
-      for (process& child : processes_) look_after(child);
+    for (process& child : processes_) {
+      if (stage() != stop_stage::working) {
+        look_after(child);
+      } else {
+        hear_child(child);  // look_after() would fork, which only run() does
+      }
     }
     advance();
   }

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -265,6 +267,41 @@ TEST(processes, one_that_returns_is_not_replaced_where_a_library_has_waited_for_
               return counts.births == 1 ? result : 100;
             }),
             quiet(0));
+}
+
+// A channel that nobody reads would wake the watchdog of the callback again and again.
+TEST(processes, one_that_dies_during_a_callback_is_noticed_once) {
+  shared_counts& counts = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(in_processes(1));
+              const pid_t parent = getpid();
+              const auto open_descriptors = [] {
+                const std::filesystem::directory_iterator listed("/proc/self/fd");
+                return std::distance(begin(listed), end(listed));
+              };
+              bool is_closed = false;
+              app.on_reload([&] {
+                const auto before = open_descriptors();
+                ++counts.reloads;
+                const auto limit = std::chrono::steady_clock::now() + 5s;
+                wait_until([&] {
+                  is_closed = open_descriptors() < before;
+                  return is_closed || std::chrono::steady_clock::now() > limit;
+                });
+              });
+              app.on_work([&](worker& me) {
+                if (counts.births++ == 0) {
+                  kill(parent, SIGHUP);
+                  wait_until([&] { return counts.reloads == 1; });
+                  _exit(7);
+                }
+                kill(parent, SIGTERM);
+                wait_for_the_stop(me);
+              });
+              const int result = app.run();
+              return is_closed ? result : 100;
+            })),
+            expected_ending(0, "process 0 of 1: process N ended with status 7, and starts again in 10 ms\n"));
 }
 
 // --- Reloads --------------------------------------------------------------------------------------------------------
