@@ -222,26 +222,26 @@ class application_inside {
     pid_t id = 0;                      ///< 0: no process at present
     int channel = -1;                  ///< the parent's end; a child has no channels to its siblings
     bool has_begun = false;            ///< its workers have started, or those of a predecessor have
-    bool has_done = false;             ///< it has returned
+    bool has_returned = false;         ///< it has returned
     bool has_reported_return = false;  ///< the running process has said that it returns
     unsigned deaths = 0;               ///< in a row, each soon after the fork
-    clock::time_point born, next_start;
+    clock::time_point started, next_start;
   };
   static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w',
                         workers_returned = 'd';
 
   int run_processes();
-  bool give_birth(process& child);
-  [[noreturn]] void live_as(unsigned number, int channel);
+  bool fork_child(process& child);
+  [[noreturn]] void run_child(unsigned number, int channel);
   bool is_child() const noexcept { return own_number_.has_value(); }
   void take_signal_of_child(int number);
   void hear_parent();
   void hear_child(process& child);
-  void look_after(process& child);
-  void bury(process& child, std::optional<int> status);
+  void reap_or_start(process& child);
+  void note_exit(process& child, std::optional<int> status);
   void next_stage_of_processes();
   void kill_processes();
-  int ms_to_birth() const noexcept;
+  int ms_to_next_start() const noexcept;
   bool any_process_left() const noexcept;
   line& begin(line& message, const process& child) const noexcept;
   static void tell(int channel, char message) noexcept;

@@ -60,7 +60,7 @@ int application_inside::run_processes() {
   for (unsigned number = 0; number < options_.processes; ++number) processes_[number].number = number;
   bool is_ready = false;
   for (;;) {
-    for (process& child : processes_) look_after(child);
+    for (process& child : processes_) reap_or_start(child);
     if (!is_ready &&
         std::all_of(processes_.begin(), processes_.end(), [](const process& child) { return child.has_begun; })) {
       is_ready = true;
@@ -73,7 +73,7 @@ int application_inside::run_processes() {
       continue;  // requests during the callback woke only the watchdog, so check again
     }
     if (!any_process_left()) break;
-    take_requests(beat(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline()));
+    take_requests(beat(stage() == stop_stage::working ? ms_to_next_start() : ms_to_deadline()));
   }
   return static_cast<int>(has_start_failed_ ? application_end::not_started
                           : process_killed_ ? application_end::without_workers
@@ -83,30 +83,30 @@ int application_inside::run_processes() {
 
 bool application_inside::any_process_left() const noexcept {
   return std::any_of(processes_.begin(), processes_.end(), [this](const process& child) {
-    return child.id != 0 || (!child.has_done && stage() == stop_stage::working);
+    return child.id != 0 || (!child.has_returned && stage() == stop_stage::working);
   });
 }
 
-void application_inside::look_after(process& child) {
+void application_inside::reap_or_start(process& child) {
   if (child.id != 0) {
     hear_child(child);
     int status = 0;
     const pid_t reaped = waitpid(child.id, &status, WNOHANG);
     if (reaped > 0) {
-      bury(child, status);
+      note_exit(child, status);
     } else if (reaped < 0) {  // something else in the program has waited for it
-      bury(child, std::nullopt);
+      note_exit(child, std::nullopt);
     }
   }
-  const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !has_start_failed_;
-  if (is_wanted && clock::now() >= child.next_start && !give_birth(child)) {
+  const bool is_wanted = child.id == 0 && !child.has_returned && stage() == stop_stage::working && !has_start_failed_;
+  if (is_wanted && clock::now() >= child.next_start && !fork_child(child)) {
     has_start_failed_ = has_start_failed_ || !child.has_begun;
     child.next_start = clock::now() + soon;
   }
 }
 
 // Returns false, after a message, when the process cannot be forked.
-bool application_inside::give_birth(process& child) {
+bool application_inside::fork_child(process& child) {
   const auto fail = [&](std::string_view reason) {
     line message;
     begin(message, child).append("cannot be forked: ").append(reason);
@@ -121,7 +121,7 @@ bool application_inside::give_birth(process& child) {
   const pid_t id = fork();
   if (id == 0) {
     close(ends[0]);
-    live_as(child.number, ends[1]);
+    run_child(child.number, ends[1]);
   }
   const int saved_errno = errno;
   close(ends[1]);
@@ -132,7 +132,7 @@ bool application_inside::give_birth(process& child) {
   child.id = id;
   child.channel = ends[0];
   child.has_reported_return = false;
-  child.born = clock::now();
+  child.started = clock::now();
   return true;
 }
 
@@ -147,14 +147,14 @@ void application_inside::hear_child(process& child) {
 }
 
 // Without a status, only the child's own report can say that it has done its work.
-void application_inside::bury(process& child, std::optional<int> status) {
+void application_inside::note_exit(process& child, std::optional<int> status) {
   const pid_t id = std::exchange(child.id, 0);
   hear_child(child);  // its last messages may not have been read
   close_channel(child.channel);
   const std::optional<int> exit_status =
       status && WIFEXITED(*status) ? std::optional(WEXITSTATUS(*status)) : std::nullopt;
   if (status ? exit_status == static_cast<int>(application_end::stopped) : child.has_reported_return) {
-    child.has_done = true;
+    child.has_returned = true;
     return;
   }
   const bool was_stopped = exit_status == stopped_alone;
@@ -178,7 +178,7 @@ void application_inside::bury(process& child, std::optional<int> status) {
     has_start_failed_ = true;
     message.append(" before its workers ran: not started");
   } else {
-    child.deaths = was_stopped || clock::now() - child.born >= soon ? 1 : child.deaths + 1;
+    child.deaths = was_stopped || clock::now() - child.started >= soon ? 1 : child.deaths + 1;
     const auto pause = first_pause * (1u << std::min(child.deaths - 1, max_doublings));
     child.next_start = clock::now() + pause;
     message.append(", and starts again in ").decimal(static_cast<std::uint64_t>(pause.count())).append(" ms");
@@ -216,10 +216,10 @@ void application_inside::kill_processes() {
 }
 
 // Returns the time until the next process is due to start; -1: none.
-int application_inside::ms_to_birth() const noexcept {
+int application_inside::ms_to_next_start() const noexcept {
   clock::time_point next = clock::time_point::max();
   for (const process& child : processes_) {
-    if (child.id == 0 && !child.has_done) next = std::min(next, child.next_start);
+    if (child.id == 0 && !child.has_returned) next = std::min(next, child.next_start);
   }
   return next == clock::time_point::max() ? -1 : ms_to(next);
 }
@@ -254,7 +254,7 @@ void application_inside::add_channels(std::vector<pollfd>& descriptors) const {
 // --- The child ------------------------------------------------------------------------------------------------------
 
 // Does not return to main(), because the parent must destroy the objects there.
-void application_inside::live_as(unsigned number, int channel) {
+void application_inside::run_child(unsigned number, int channel) {
   for (process& child : processes_) {
     close_channel(child.channel);  // otherwise a sibling would not notice the parent's end
   }

@@ -58,9 +58,9 @@ void application_inside::watch() {
     take_requests(ms_to_deadline());
     for (process& child : processes_) {
       if (stage() != stop_stage::working) {
-        look_after(child);
+        reap_or_start(child);
       } else {
-        hear_child(child);  // look_after() would fork, which only run() does
+        hear_child(child);  // reap_or_start() would fork, which only run() does
       }
     }
     advance();
