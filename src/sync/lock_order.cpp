@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "platform/fork_section.hpp"
@@ -51,24 +52,37 @@ static_assert(std::is_trivially_destructible_v<held_locks>);
 /// Runs at the end of a thread and reports a lock that the thread still holds, because nothing can release it any more.
 /// Handles in thread_local objects are destroyed by then, because the thread registered this task when it made the
 /// first of them. In the main thread, static handles still exist.
-struct leaving : thread_end_task {
-  static void look(thread_end_task*) noexcept {
+struct held_lock_check : thread_end_task {
+  static void run(thread_end_task*) noexcept {
     if (thread_locks.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
       sync::fault_held_for_ever(thread_locks.locks[0].site);
     }
   }
-  bool is_arranged;
+  bool is_registered;
 };
-constinit thread_local leaving last_look{{nullptr, leaving::look}, false};
+constinit thread_local held_lock_check check_at_end{{nullptr, held_lock_check::run}, false};
+
+/// Says that the checker itself runs, until it is destroyed. A destructor that the checker's allocations run may nest
+/// one inside another.
+class busy_section {
+ public:
+  busy_section() noexcept : was_busy_(std::exchange(thread_locks.is_busy, true)) {}
+  ~busy_section() { thread_locks.is_busy = was_busy_; }
+  busy_section(const busy_section&) = delete;
+  busy_section& operator=(const busy_section&) = delete;
+
+ private:
+  bool was_busy_;
+};
 
 }  // namespace
 
 /// The graph of lock orders. Ids are never reused, so an edge to a destroyed lock is harmless.
 class lock_order {
  public:
-  static lock_order& the() {
-    static lock_order* const instance = new lock_order;  // never destroyed, because locks may be static, too
-    return *instance;
+  static lock_order& instance() {
+    static lock_order* const graph = new lock_order;  // never destroyed, because locks may be static, too
+    return *graph;
   }
 
   void note(const held_lock& earlier, lock_watch& next, const lock_site& site) {
@@ -125,9 +139,9 @@ class lock_order {
   // Registers at load, because a fork that has already begun ignores handlers that are registered later. It also makes
   // the graph, because a fork handler must not allocate: a signal handler may fork inside malloc.
   [[gnu::constructor]] static void register_fork_handlers() noexcept {
-    the();
-    pthread_atfork([] { the().before_fork(); }, [] { the().after_fork_in_parent(); },
-                   [] { the().after_fork_in_child(); });
+    instance();
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
+                   [] { instance().after_fork_in_child(); });
   }
 
   void before_fork() noexcept {
@@ -154,7 +168,7 @@ class lock_order {
     if (!nodes_[held_id].after.try_emplace(wanted_id, lock_pair{earlier.site, site}).second) return;
     nodes_[wanted_id].before.insert(held_id);
     if (std::vector<lock_pair> way = path(wanted_id, held_id); !way.empty()) {
-      fault_lock_order({earlier.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
+      sync::fault_lock_order({earlier.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
     }
   }
 
@@ -194,9 +208,8 @@ lock_watch::~lock_watch() {
     sync::fault_destroyed_while_awaited(object_.load(std::memory_order_relaxed), name_);
   }
   if (id_ != 0) {
-    thread_locks.is_busy = true;
-    lock_order::the().forget(*this);
-    thread_locks.is_busy = false;
+    const busy_section section;
+    lock_order::instance().forget(*this);
   }
 }
 
@@ -208,14 +221,13 @@ void lock_watch::before(const void* object, const std::source_location& location
   for (std::size_t index = 0; index < thread_locks.count; ++index) {
     lock_order::check(thread_locks.locks[index], *this, site);
   }
-  thread_locks.is_busy = true;
+  const busy_section section;
   try {
     for (std::size_t index = 0; index < thread_locks.count; ++index) {
-      lock_order::the().note(thread_locks.locks[index], *this, site);
+      lock_order::instance().note(thread_locks.locks[index], *this, site);
     }
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  thread_locks.is_busy = false;
 }
 
 void lock_watch::acquired_at_once(const void* object, const std::source_location& location) noexcept {
@@ -232,7 +244,7 @@ void lock_watch::acquired(const void* object, const std::source_location& locati
     ++thread_locks.unseen;
     return;
   }
-  if (!last_look.is_arranged) last_look.is_arranged = at_thread_end(last_look);
+  if (!check_at_end.is_registered) check_at_end.is_registered = at_thread_end(check_at_end);
   thread_locks.locks[thread_locks.count++] = held_lock{this, {object, name_, level_, location}};
 }
 
@@ -251,26 +263,26 @@ void lock_watch::released(const void* object) noexcept {
 }
 
 void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) {
-  thread_locks.is_busy = true;
+  const busy_section section;
   try {
-    lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
+    lock_order::instance().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  thread_locks.is_busy = false;
 }
 
 void lock_watch::acquired_in_coroutine(const void* coroutine, const void* object,
                                        const std::source_location& location) noexcept {
-  thread_locks.is_busy = true;
+  const busy_section section;
   try {
-    lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
+    lock_order::instance().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
   } catch (const std::bad_alloc&) {
   }
-  thread_locks.is_busy = false;
 }
 
 void lock_watch::left_coroutine() noexcept {
-  if (coroutine_ != nullptr) lock_order::the().leave_coroutine(*this);
+  if (coroutine_ == nullptr) return;
+  const busy_section section;
+  lock_order::instance().leave_coroutine(*this);
 }
 
 void check_nothing_is_held(const void* waiting_object, const std::source_location& location) noexcept {
