@@ -32,6 +32,8 @@ enum class application_end : int {
                        ///< because the data they use must not be destroyed. Processes are killed
 };
 
+/// Runs a server from its initialiser over its workers and reloads to a stop within a deadline.
+///
 /// tarn::application server({.name = "server", .workers = 4});        // the first thing in main()
 /// server.on_initialise([] { settings.build(load()); table.publish(load_routes()); });
 /// server.on_work([](tarn::worker& me) { while (!me.stopping()) { … } });

@@ -215,8 +215,8 @@ class arena : public std::pmr::memory_resource {
   char* end_;
   std::uintptr_t base_;
   detail::arena_chunk* current_ = nullptr;  ///< holds top_; the full chunks follow it, newest first
-  detail::arena_chunk* single_block_chunks_ =
-      nullptr;                                     ///< chunks of one block each that were too large to become current
+  /// Chunks of one block each that were too large to become current.
+  detail::arena_chunk* single_block_chunks_ = nullptr;
   detail::arena_chunk* spare_ = nullptr;           ///< empty chunks, in a binary heap with the largest on top
   detail::arena_finaliser* finalisers_ = nullptr;  ///< newest first
   detail::arena_record* marks_ = nullptr;          ///< newest first

@@ -36,8 +36,8 @@ class heap : public std::pmr::memory_resource {
   /// Throws std::bad_alloc when there is no memory for `initial`.
   explicit heap(const heap_options& options);
   /// Releases everything and gives it back to the system, except for about 6 KiB of records, which serve the next heap
-  /// objects of the process. The heap must not be current(): a scoped_current that ends
-  /// after its heap, or would make an ended heap current again, is a fault.
+  /// objects of the process. The heap must not be current(): a scoped_current that ends after its heap, or would make
+  /// an ended heap current again, is a fault.
   ~heap() override;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;

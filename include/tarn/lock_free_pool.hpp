@@ -258,8 +258,8 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   /// Makes a thread wait after a failure, longer each time, so that some thread finishes: a bare loop is slower than
   /// a lock.
   static void back_off(unsigned& failures) noexcept {
-    constexpr unsigned longest = 8;
-    for (unsigned spin = 1u << std::min(failures++, longest); spin != 0; --spin) {
+    constexpr unsigned max_doublings = 8;
+    for (unsigned spin = 1u << std::min(failures++, max_doublings); spin != 0; --spin) {
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #elif defined(__aarch64__)

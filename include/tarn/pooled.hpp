@@ -13,11 +13,9 @@ namespace tarn {
 ///
 ///   struct order : tarn::pooled<order> { … };
 ///
-/// `new order` takes a block from the current heap, and `delete` frees it; any
-/// thread may delete. Arrays, derived classes (with a virtual destructor when deleted
-/// through the base), over-aligned types and the nothrow forms work as usual. Errors:
-/// `new` throws std::bad_alloc. Cost: inline, about 1 ns for the pair; the object has
-/// no overhead.
+/// `new order` takes a block from the current heap, and `delete` frees it; any thread may delete. Arrays, derived
+/// classes (with a virtual destructor when deleted through the base), over-aligned types and the nothrow forms work as
+/// usual. Errors: `new` throws std::bad_alloc. Cost: inline, about 1 ns for the pair; the object has no overhead.
 template <class T>
 struct pooled {
   // clang-format off

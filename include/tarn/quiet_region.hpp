@@ -43,14 +43,14 @@ enum class noise_kind : std::uint8_t {
 /// form that `addr2line` takes.
 struct noise {
   /// Most frames of a stack that are kept.
-  static constexpr std::size_t deepest = 24;
-  /// Kind of the violation.
+  static constexpr std::size_t max_frames = 24;
+  /// Says which kind of call broke the rule.
   noise_kind kind;
   const char* name;  ///< "write", "futex", "malloc"
-  /// Number of frames.
+  /// Frames that are valid: the first ones of `frames`.
   std::size_t depth;
-  /// Return addresses, innermost first; `depth` of them are valid.
-  const void* frames[deepest];
+  /// Return addresses, innermost first.
+  const void* frames[max_frames];
 
   /// Returns the valid frames.
   std::span<const void* const> stack() const noexcept { return {frames, depth}; }

@@ -39,6 +39,8 @@ class built_mark {
 
 }  // namespace detail
 
+/// Holds a T that the initialiser builds once, and that nobody can change afterwards.
+///
 /// tarn::read_only<config> settings;                       // a global, say
 /// settings.build(load_config());                          // by the initialiser, once
 /// const tarn::working from_here_on;                       // and now the workers

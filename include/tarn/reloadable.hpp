@@ -56,9 +56,8 @@ class publish_refused : public std::runtime_error {
 
 /// Keeps one version of a reloadable while it lives, so that a whole request sees the same data. A thread may have
 /// any number of snapshots, also of one object. A thread's first snapshot, and each one beside 16 others, takes the
-/// writers' lock for a moment. A snapshot may be destroyed in
-/// another thread, also after its own thread has ended. It blocks nobody: a version that is read for long only
-/// occupies memory, and the number of such versions is bounded.
+/// writers' lock for a moment. A snapshot may be destroyed in another thread, also after its own thread has ended. It
+/// blocks nobody: a version that is read for long only occupies memory, and the number of such versions is bounded.
 template <class T>
 class [[nodiscard("the version may end with the snapshot: give it a name")]] snapshot {
  public:
@@ -105,6 +104,8 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
   detail::reader_slot* slot_;
 };
 
+/// Holds data that is read without a lock, and replaced as a whole at any time.
+///
 /// tarn::reloadable<routes> table(load_routes());
 /// const auto now = table.snapshot();                    // one version for the whole request
 /// table.with([](const routes& r) { return r.size(); });

@@ -34,6 +34,8 @@ auto call_if(bool is_wanted, Function&& function, T&... values) {
 }
 }  // namespace detail
 
+/// Holds a T that is reachable only under its lock.
+///
 /// tarn::shared<std::map<int, session>> sessions;
 /// sessions.with([](auto& all) { all[7].hits += 1; });          // the lock is held while the function runs
 /// auto held = sessions.lock();                                 // the same for a scope
@@ -269,13 +271,14 @@ class TARN_CAPABILITY("shared") shared {
     waiters_.wake(value_);  // other threads see the changes so far from here on
     watch_.released(this);
     watch_.before(this, location);
-    const retaken keep{*this, location};
+    const acquisition_note noted{*this, location};
     return waiters_.wait(mutex_, value_, holds, deadline);
   }
-  struct retaken {
+  /// Notes at its end that the wait has taken the lock again, also when it throws.
+  struct acquisition_note {
     const shared& locked;
     const std::source_location& location;
-    ~retaken() { locked.watch_.acquired(&locked, location); }
+    ~acquisition_note() { locked.watch_.acquired(&locked, location); }
   };
 
   mutable Mutex mutex_;

@@ -8,12 +8,14 @@
 
 namespace tarn {
 
+/// Wraps any pointer or smart pointer, so that only one thread may use it.
+///
 /// tarn::thread_checked<connection*> peer(&mine);
 /// peer->send();                                    // by the thread that made the handle, or a copy of it
 ///
-/// Wraps any pointer or smart pointer. It may be copied and moved as before, but only the thread that made the first
-/// one may use it. Use by another thread is a named fault in builds with TARN_CHECKS, and the message names both
-/// threads. Cost: a load and a comparison in these builds; in others it is exactly the pointer.
+/// Threads: it may be copied and moved as before, but only the thread that made the first one may use it. Errors: use
+/// by another thread is a named fault in builds with TARN_CHECKS, and the message names both threads. Cost: a load and
+/// a comparison in these builds; in others it is exactly the pointer.
 template <class Pointer>
 class thread_checked {
  public:

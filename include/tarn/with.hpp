@@ -248,10 +248,12 @@ class locked_range {
 
 }  // namespace detail
 
+/// Calls `function` with the values of two to five `shared` objects while all of them are locked, and returns its
+/// result, under the same rules as shared::with:
+///
 /// tarn::with(a, b, [](auto& x, const auto& y) { … });
 ///
-/// Calls `function` with the values of two to five `shared` objects while all of them are locked, and returns its
-/// result, under the same rules as shared::with. A const object (std::as_const) is locked for reading. It cannot
+/// A const object (std::as_const) is locked for reading. It cannot
 /// deadlock, whatever the order of the arguments here and elsewhere: it never waits for a lock while it holds another
 /// one. An object given twice is a named fault. Any thread may call it. Cost: a few ns more than taking the locks one
 /// after another.

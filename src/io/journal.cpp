@@ -89,7 +89,7 @@ unsigned own_lane() noexcept {
 }
 
 // The lanes for signal handlers, as a multiple of the others. A thread that is interrupted inside an append so many
-// times, by handlers that append inside each other, still finds a lane.
+// times, by handlers that append inside each other, still finds a lane, if half of the chunks suffice for all lanes.
 constexpr std::uint64_t nested_appends = 3;
 
 // Attempts of a signal handler to find a lane: the threads that have them may leave them meanwhile.
@@ -128,7 +128,7 @@ struct alignas(128) journal::lane {
 struct journal::state {
   std::string path;
   journal_options options;
-  unsigned forks_then = 0;
+  unsigned forks_at_open = 0;
   std::atomic<bool> reported_drops{false};
   std::unique_ptr<journal_file> own_file;
   std::uint64_t earlier_truncations = 0;   // of files that reopen() has closed
@@ -146,7 +146,7 @@ struct journal::state {
 
   /// Returns the current file, which stays as long as the calling thread is in a lane.
   journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
-  bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_then; }
+  bool is_inherited() const noexcept { return forks.load(std::memory_order_relaxed) != forks_at_open; }
   void check_process() const;
   std::unique_ptr<journal_file> open_file(journal_file::cut_off_file if_truncated) const;
   void skip_lines(std::uint64_t min_line) noexcept;
@@ -167,7 +167,7 @@ struct journal::state {
 
 journal::state::state(std::string path_, const journal_options& options_)
     : path(std::move(path_)), options(options_), own_file(std::make_unique<journal_file>(path, options)) {
-  forks_then = forks.load(std::memory_order_relaxed);
+  forks_at_open = forks.load(std::memory_order_relaxed);
   const std::uint64_t chunks = own_file->chunks();
   const std::uint64_t for_all = std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, chunks / 4));
   lanes = std::vector<lane>(std::min(for_all * (1 + nested_appends), chunks / 2));
@@ -402,8 +402,8 @@ std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   const bool is_counted = target.restorations() != own_lane->restorations;
   if (is_counted || load_word(own_lane->begin) != own_lane->number) [[unlikely]] {
     if (!is_counted) target.restore();
-    store_word(own_lane->write_position,
-               0);  // it may be in a part of the file that is left, and must not be there twice
+    // The line may be in a part of the file that is left, and must not be there twice.
+    store_word(own_lane->write_position, 0);
     owner.turn(*own_lane, target);
     begin_again();
     return 0;

@@ -293,7 +293,7 @@ bool journal_file::is_all_zeros() {
 }
 
 void journal_file::create(const journal_options& options) {
-  if (!std::has_single_bit(options.chunk) || options.chunk < min_chunk || options.chunk > largest_chunk) {
+  if (!std::has_single_bit(options.chunk) || options.chunk < min_chunk_bytes || options.chunk > max_chunk_bytes) {
     throw std::invalid_argument(target_.name() + ": journal_options::chunk is " + std::to_string(options.chunk) +
                                 ", not a power of two from 1024 to 2^30");
   }
@@ -362,7 +362,11 @@ void journal_file::recover() {
     if (!is_chunk_of(head, slot, chunks_, key_)) continue;
     highest = std::max(highest, head.number);
     last_session = std::max(last_session, head.session);
-    if (head.first > newest_first_line) newest_first_line = head.first, newest_slot = slot, newest_number = head.number;
+    if (head.first > newest_first_line) {
+      newest_first_line = head.first;
+      newest_slot = slot;
+      newest_number = head.number;
+    }
   }
   next_chunk_.store(highest + 1, std::memory_order_relaxed);
   session_ = static_cast<std::uint32_t>(last_session + 1);

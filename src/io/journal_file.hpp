@@ -127,8 +127,8 @@ class journal_file {
   alignas(128) std::atomic<unsigned> restorations_{0};  // read by each append
   std::atomic<int> detached_{0};
   std::atomic<bool> is_restoring_{false};
-  unsigned futile_restorations_ =
-      0;  // faults since the last restoration of a file that looked complete; `is_restoring_` guards it
+  // Faults since the last restoration of a file that looked complete; `is_restoring_` guards it.
+  unsigned futile_restorations_ = 0;
 };
 
 }  // namespace tarn::io

@@ -30,8 +30,8 @@ namespace tarn::io::journal_format {
 inline constexpr std::size_t header_bytes = 4096;
 inline constexpr std::uint32_t version = 1;
 inline constexpr char magic[8] = {'t', 'a', 'r', 'n', 'j', 'r', 'n', 'l'};
-inline constexpr std::uint32_t min_chunk = 1024;
-inline constexpr std::uint32_t largest_chunk = 1u << 30;
+inline constexpr std::uint32_t min_chunk_bytes = 1024;
+inline constexpr std::uint32_t max_chunk_bytes = 1u << 30;
 inline constexpr std::uint64_t min_chunks = 4;
 inline constexpr std::uint64_t max_chunks = 1u << 24;
 

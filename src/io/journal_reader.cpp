@@ -16,7 +16,7 @@ const char* journal_format::wrong_with(const header& first) noexcept {
   if (std::memcmp(first.magic, magic, sizeof magic) != 0) return "is not a journal";
   if (first.check != check_of(first)) return "is a journal whose header is damaged";
   if (first.version != version) return "is a journal of another version";
-  if (first.chunk_bytes < min_chunk || first.chunk_bytes > largest_chunk || first.chunk_bytes % 8 != 0 ||
+  if (first.chunk_bytes < min_chunk_bytes || first.chunk_bytes > max_chunk_bytes || first.chunk_bytes % 8 != 0 ||
       first.chunks < min_chunks || first.chunks > max_chunks) {
     return "is a journal of an impossible size";
   }
@@ -56,7 +56,8 @@ struct journal_reader::walk {
   void chunk(const std::string& chunk, const chunk_header& head) {
     chunk_walk line_walk(chunk.data(), chunk.size());
     std::uint64_t number = head.first;
-    placed last{head.session, 0, {}};  // a damaged line, which has no time of its own, comes after who was before
+    // A damaged line has no tick; it keeps that of the line before, so that it is sorted behind it.
+    placed last{head.session, 0, {}};
     for (; line_walk.next(); ++number) {
       const line_header& line = line_walk.line();
       const bool is_true = !line_walk.is_torn() && line.check == check_of(line_walk.text(), line_walk.bytes(),

@@ -35,7 +35,7 @@ void take_stack(noise& violation, const void* caller) noexcept {
         target.is_ours = target.is_ours && address != target.caller;
         if (target.is_ours) return _URC_NO_REASON;
         target.violation.frames[target.violation.depth++] = address;
-        return target.violation.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
+        return target.violation.depth == noise::max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &now);
   if (violation.depth == 0) violation.frames[violation.depth++] = caller;  // nothing there can be unwound

@@ -16,7 +16,7 @@ namespace tarn::detail {
 /// ways to raise it.
 void append_descriptor_error(base::text& message, int error) noexcept;
 
-/// Appends only what it adds.
+/// Appends only the limit and the ways to raise it; nothing for other errnos.
 void append_descriptor_cure(base::text& message, int error) noexcept;
 
 /// Says which system call failed to make a descriptor, and why. Throws std::bad_alloc.
@@ -25,7 +25,7 @@ std::string text_of_missing(std::string_view call, int error);
 /// Owns a descriptor and closes it. One that could not be opened has the number -1 and the reason.
 class owned_descriptor {
  public:
-  /// Nothing to open.
+  /// Makes an object without a descriptor.
   owned_descriptor() noexcept = default;
   /// `call` names the system call that returned `opened`, for messages.
   owned_descriptor(const char* call, int opened) noexcept

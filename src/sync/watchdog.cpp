@@ -46,7 +46,7 @@ class application_inside::watchdog {
 
 std::optional<std::string> application_inside::run_watched(const char* callback,
                                                            const std::function<void()>& function) {
-  const watchdog over_it(*this, callback);
+  const watchdog active_watchdog(*this, callback);
   return text_of_exception(function);
 }
 

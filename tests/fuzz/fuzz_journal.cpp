@@ -56,7 +56,7 @@ std::string make_file(const std::uint8_t* bytes, std::size_t count) {
   auto first = read_struct<header>(file, 0);
   std::memcpy(first.magic, magic, sizeof magic);
   first.version = version;
-  first.chunk_bytes = min_chunk << first.chunk_bytes % 3;
+  first.chunk_bytes = min_chunk_bytes << first.chunk_bytes % 3;
   first.chunks = min_chunks + first.chunks % 8;
   first.check = check_of(first);
   put(file, 0, first);

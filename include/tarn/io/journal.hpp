@@ -22,7 +22,7 @@ struct journal_options {
   std::uint32_t chunk = 64 * 1024;
   /// Threads that can be inside append() at the same moment without waiting for each other; rounded down to a power
   /// of two, and to a quarter of the chunks. For signal handlers that interrupt an append there are three times as many
-  /// again, as far as half of the chunks suffice.
+  /// again, but all lanes together are at most half of the chunks.
   unsigned lanes = 16;
   unsigned mode = 0644;  ///< mode of a new file, less the umask
   /// Bytes to prefault when the journal is opened, at about 1 ms for each MiB of a new file. Lines beyond them cost
@@ -62,7 +62,8 @@ class journal {
   ///
   /// A signal handler may call it, also one that interrupted an append. Returns 0 only there: when interrupted appends
   /// have all lanes, the line is dropped, counted in dropped_lines(), and the first is reported on standard error.
-  /// That cannot happen while at most three handlers that append interrupt each other in a thread.
+  /// That cannot happen while at most three handlers that append interrupt each other in a thread, unless half of the
+  /// chunks are too few for so many lanes.
   std::uint64_t append(std::string_view line);
 
   /// Formats the line directly into the journal: `fill(char* place, std::size_t room)` writes up to `room` bytes and

@@ -15,7 +15,7 @@ namespace {
 using namespace base::units;
 
 constexpr std::size_t default_first_bytes = TARN_SMALL ? 256 : 4_KiB;
-constexpr std::size_t largest_chunk = PTRDIFF_MAX / 4;
+constexpr std::size_t max_chunk_bytes = PTRDIFF_MAX / 4;
 
 std::uint32_t shift_for(std::size_t blocks) noexcept {
   return static_cast<std::uint32_t>(std::bit_width(std::clamp(blocks, std::size_t{1}, std::size_t{1} << 20) - 1));
@@ -53,7 +53,7 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   if (guarded != nullptr) return false;
   const std::size_t blocks = std::size_t{1} << (first_shift + seen_chunks);
   if (seen_chunks == max_chunks || first_shift + seen_chunks > 30 ||
-      blocks > largest_chunk / (block_bytes + sizeof(std::uint32_t)) ||
+      blocks > max_chunk_bytes / (block_bytes + sizeof(std::uint32_t)) ||
       (options.limit != 0 && blocks_in(seen_chunks) >= options.limit)) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   }
