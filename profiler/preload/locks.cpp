@@ -199,9 +199,9 @@ void begin_locks_anew() noexcept {
   for (std::atomic<std::uint16_t>& threads : waiting) threads.store(0, std::memory_order_relaxed);
 }
 
-acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until,
+acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit,
                          bool is_busy) noexcept
-    : address_(lock), caller_(caller), type_(type), can_block_(until == wait_limit::endless) {
+    : address_(lock), caller_(caller), type_(type), can_block_(limit == wait_limit::endless) {
   entry guard;
   if (!guard) return;
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);

@@ -77,7 +77,7 @@ class acquisition {
   // An acquisition that gives up in time is no part of a deadlock.
   enum class wait_limit : std::uint8_t { endless, timed };
   // `is_busy`: a thread that would have passed has found the lock held.
-  acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit until = wait_limit::timed,
+  acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit = wait_limit::timed,
               bool is_busy = false) noexcept;
 
   // These note the begin of a wait, and its end with or without success, except for a wait for a condition.

@@ -42,8 +42,8 @@ bool is_free_for_sure(const volatile void*) noexcept { return false; }
 // Tries the lock, and then waits by `wait`, the function that the program called.
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::noinline]] int acquire_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
-                                      Wait wait, acquisition::wait_limit until, bool is_busy) {
-  acquisition current(lock, type, caller, until, is_busy);
+                                      Wait wait, acquisition::wait_limit limit, bool is_busy) {
+  acquisition current(lock, type, caller, limit, is_busy);
   int result = is_busy ? 0 : attempt(lock);
   if (is_busy || Result::is_busy(result)) {
     take_step();  // a wait is a system call, and a lock that is free is none
@@ -58,7 +58,7 @@ template <class Result, class Lock, class Try, class Wait>
 
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::always_inline]] inline int acquire(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
-                                          Wait wait, acquisition::wait_limit until) {
+                                          Wait wait, acquisition::wait_limit limit) {
   thread* const self = passing_thread(lock, caller);
   if (self != nullptr) [[likely]] {
     const int result = is_free_for_sure(lock) ? wait(lock) : attempt(lock);
@@ -71,7 +71,7 @@ template <class Result, class Lock, class Try, class Wait>
     if (self != nullptr) self->samples_of_locks.skip_many();
     return wait(lock);
   }
-  return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, until, self != nullptr);
+  return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, limit, self != nullptr);
 }
 
 template <class Result, class Lock, class Try>
@@ -154,17 +154,17 @@ TARN_NEXT_FUNCTION(cnd_destroy)
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                      \
     return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##name()); \
   }
-#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                         \
-  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                                  \
-    return acquire<result>(                                                                              \
-        lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(),                         \
-        [&](type* argument) { return next_##name()(argument, until); }, acquisition::wait_limit::timed); \
+#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                            \
+  TARN_EXPORT int name(type* lock, const timespec* deadline) __VA_ARGS__ {                                  \
+    return acquire<result>(                                                                                 \
+        lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(),                            \
+        [&](type* argument) { return next_##name()(argument, deadline); }, acquisition::wait_limit::timed); \
   }
-#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                             \
-  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {                           \
-    return acquire<posix>(                                                                                      \
-        lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(),                                \
-        [&](type* argument) { return next_##name()(argument, clock, until); }, acquisition::wait_limit::timed); \
+#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                                \
+  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* deadline) noexcept {                           \
+    return acquire<posix>(                                                                                         \
+        lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(),                                   \
+        [&](type* argument) { return next_##name()(argument, clock, deadline); }, acquisition::wait_limit::timed); \
   }
 #define TARN_UNLOCK(name, type, ...)                                                              \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                  \
@@ -232,18 +232,18 @@ TARN_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mu
   if (!records(lock_kind)) return next_pthread_cond_wait()(condition, mutex);
   return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return next_pthread_cond_wait()(condition, mutex); });
 }
-TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* deadline) {
   take_step();
-  if (!records(lock_kind)) return next_pthread_cond_timedwait()(condition, mutex, until);
+  if (!records(lock_kind)) return next_pthread_cond_timedwait()(condition, mutex, deadline);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
-                         [&] { return next_pthread_cond_timedwait()(condition, mutex, until); });
+                         [&] { return next_pthread_cond_timedwait()(condition, mutex, deadline); });
 }
 TARN_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
-                                       const timespec* until) {
+                                       const timespec* deadline) {
   take_step();
-  if (!records(lock_kind)) return next_pthread_cond_clockwait()(condition, mutex, clock, until);
+  if (!records(lock_kind)) return next_pthread_cond_clockwait()(condition, mutex, clock, deadline);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
-                         [&] { return next_pthread_cond_clockwait()(condition, mutex, clock, until); });
+                         [&] { return next_pthread_cond_clockwait()(condition, mutex, clock, deadline); });
 }
 TARN_DESTROY(pthread_cond_destroy, pthread_cond_t)
 TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
@@ -251,10 +251,11 @@ TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
   if (!records(lock_kind)) return next_cnd_wait()(condition, mutex);
   return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_wait()(condition, mutex); });
 }
-TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
   take_step();
-  if (!records(lock_kind)) return next_cnd_timedwait()(condition, mutex, until);
-  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_timedwait()(condition, mutex, until); });
+  if (!records(lock_kind)) return next_cnd_timedwait()(condition, mutex, deadline);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(),
+                       [&] { return next_cnd_timedwait()(condition, mutex, deadline); });
 }
 TARN_EXPORT void cnd_destroy(cnd_t* condition) {
   if (records(lock_kind)) ends(condition);
