@@ -3,14 +3,14 @@
 // A signal handler may fork where it interrupted malloc. If the helper waits for a lock that the interrupted call
 // holds, it waits until the handler has returned, so the fork must not wait for the helper. It may overtake the helper
 // instead, because a thread that waits for one of these locks is not in the middle of a change: the locks that are
-// taken under others (page_map and so on) are left out. The two exclude each other with Dekker's algorithm, so all
-// operations are sequentially consistent:
+// taken under a space's lock (page_map and so on) are left out. The two exclude each other with Dekker's algorithm, so
+// all operations are sequentially consistent:
 //
 //   the helper                        a thread that forks
-//   1 is_blocked = true               5 ++overtaking
-//   2 takes the lock                  6 reads `is_blocked`, and forks if it is true
-//   3 is_blocked = false
-//   4 reads `overtaking`, and unlocks
+//   1 is_blocked_ = true              5 ++overtaking_
+//   2 takes the lock                  6 reads `is_blocked_`, and forks if it is true
+//   3 is_blocked_ = false
+//   4 reads `overtaking_`, and unlocks
 //     and waits if it is not 0
 //
 // With any weaker order 6 may read the value of 1 while 4 misses 5, and the child would find the lock held by a thread

@@ -178,8 +178,8 @@ CASE(double_free_huge_before_another) {
   note_pointer("p", p);
   free(p);
   CHECK(mmap(p, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
-  void* other = hidden(malloc(300 << 20));
-  CHECK(other != NULL && other != p);
+  void* second = hidden(malloc(300 << 20));
+  CHECK(second != NULL && second != p);
   free(hidden(p));
 }
 
