@@ -48,8 +48,6 @@ constexpr std::array nodes = {
     container{"std::__detail::_Hash_node<", allocated_kind::table, "std::unordered_map or set"},
     container{"std::_List_node<", allocated_kind::list, "std::list"},
 };
-constexpr std::array growing = {"_M_realloc_insert", "_M_realloc_append", "_M_default_append", "_M_range_insert",
-                                "_M_fill_insert",    "_M_mutate",         "_M_reallocate_map"};
 
 std::string shortened_type(std::string_view type) {
   std::string text(type);
@@ -305,8 +303,7 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     // A copying constructor's frame is above the frame that allocates.
     if (allocation.kind == allocated_kind::text)
       allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
-    for (const char* const name_part : growing)
-      allocation.has_grown = allocation.has_grown || name.find(name_part) != std::string_view::npos;
+    allocation.has_grown = allocation.has_grown || grows_container(name);
   }
   allocation.element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
   // If all frames are the library's, the innermost is as good as any.
@@ -339,6 +336,13 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   allocation.type = type_in(allocation.source);
   if (!allocation.type.empty()) allocation.kind = allocated_kind::object;
   if (allocation.source.find("alloc(") != std::string::npos) allocation.kind = allocated_kind::c_block;
+}
+
+std::string container_key(const allocation_info& allocation, const std::vector<code_location>& frames) {
+  if (!is_container(allocation.kind) || allocation.type.empty() || allocation.frame >= frames.size()) return {};
+  const code_location& function = frames[allocation.frame];
+  if (function.function.empty()) return {};
+  return function.module + '\n' + function.function + '\n' + function.file + '\n' + allocation.type;
 }
 
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {

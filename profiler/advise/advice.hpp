@@ -46,6 +46,10 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
 // `make_unique` in that line.
 void read_source(allocation_info& allocation, const std::vector<code_location>& frames, std::uint64_t recorded);
 
+// Returns a text that is equal for the buffers of one container: those of one type in one function, at any of its
+// lines. Empty if the site allocates for no container, or its type or function is not known.
+std::string container_key(const allocation_info& allocation, const std::vector<code_location>& frames);
+
 struct advice {
   std::string text;  // the change to make
   std::string code;  // the line to write, or the command to run; may be empty

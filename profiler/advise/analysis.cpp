@@ -235,18 +235,38 @@ std::vector<caller> analysis::callers_of(const site& site) {
   return callers;
 }
 
-site_view analysis::view(const site& site) {
-  site_view view;
-  view.facts = site;
-  std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+std::size_t analysis::skipped_frames(const site& site) {
   const format::site_facts& stack = recording_.sites[site.number];
   std::size_t skipped = 0;
   for (std::size_t index = 0; index < deciding().frame_of(site.number); ++index)
     skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
-  view.allocation = allocation_at(frames, skipped);
+  return skipped;
+}
+
+const std::set<std::string>& analysis::escaping_containers() {
+  if (escaping_containers_) return *escaping_containers_;
+  escaping_containers_.emplace();
+  for (const site& site : grouped_sites()) {
+    if (escapes_->verdict_of(site) != escape_verdict::escapes) continue;
+    const std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+    const allocation_info allocation = allocation_at(frames, skipped_frames(site));
+    if (allocation.has_grown) escaping_containers_->insert(container_key(allocation, frames));
+  }
+  escaping_containers_->erase(std::string());
+  return *escaping_containers_;
+}
+
+site_view analysis::view(const site& site) {
+  site_view view;
+  view.facts = site;
+  std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+  view.allocation = allocation_at(frames, skipped_frames(site));
   read_source(view.allocation, frames, recording_.program.started);
   if (!escapes_) escapes_.emplace(recording_, deciding(), symbols_);
   view.allocation.escape = escapes_->verdict_of(site);
+  if (view.allocation.escape == escape_verdict::unknown && view.allocation.has_grown &&
+      escaping_containers().contains(container_key(view.allocation, frames)))
+    view.allocation.escape = escape_verdict::escapes;
   set_growth(view.facts, view.allocation);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   view.grown = predictor_.growth_of(view.facts);

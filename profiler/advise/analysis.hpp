@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -158,6 +159,10 @@ class analysis {
   void correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results);
   const deciding_frames& deciding();
   std::vector<caller> callers_of(const site& site);
+  // Returns how many of the site's functions, inlined ones included, only allocate for their callers.
+  std::size_t skipped_frames(const site& site);
+  // Returns the keys of the containers of which a buffer outlives the function that grows them. Needs `escapes_`.
+  const std::set<std::string>& escaping_containers();
 
   format::recording recording_;
   std::string bytes_;
@@ -170,6 +175,7 @@ class analysis {
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
   std::optional<deciding_frames> deciding_frames_;
   std::optional<escapes> escapes_;
+  std::optional<std::set<std::string>> escaping_containers_;
   std::optional<std::vector<site>> grouped_sites_;
   std::optional<memory_findings> memory_;
   std::optional<cpu_findings> cpu_;

@@ -66,6 +66,24 @@ class Record(FolderTest):
         temporaries = self.site(report, "make_temporaries")
         self.assertIn("hoist", [remedy["name"] for remedy in temporaries["predicted"]["remedies"]])
 
+    def test_a_container_that_a_function_returns_is_not_to_be_kept_in_it_whichever_line_grows_it(self):
+        # The excerpts of the recording are from its start and from some later times.
+        self.record(PATHS.returned, "50000")
+        names = {"returned": set(), "inlined": set(), "confined": set()}
+        lines = {function: set() for function in names}
+        for site in self.report()["sites"]:
+            if not site["stack"] or site["type"] != "std::vector<long>":
+                continue
+            frame = site["stack"][site["frame_index"]]
+            for function in (name for name in names if re.search(rf"\b{name}\b", frame["function"])):
+                lines[function].add(frame["line"])
+                names[function].update(remedy["name"] for remedy in site["predicted"]["remedies"])
+        self.assertEqual([len(lines[function]) for function in names], [2, 2, 2], lines)
+        self.assertIn("hoist", names["confined"])
+        for function in ("returned", "inlined"):
+            self.assertIn("pooled", names[function])
+            self.assertEqual({"hoist", "recycle"} & names[function], set(), function)
+
     def check_sites(self, report):
         temporaries = self.site(report, "make_temporaries")
         self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),
@@ -391,5 +409,5 @@ class Record(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "fixed", "close-malloc",
+    main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed", "close-malloc",
          "close-new", "zeroed-new")

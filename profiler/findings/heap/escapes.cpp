@@ -24,6 +24,17 @@ bool is_in_both(const std::vector<code_location>& allocation, std::size_t index,
                                                });
 }
 
+// Returns the functions on the innermost frames of a free, up to the first frame that does more than to free or grow.
+std::vector<code_location> innermost_functions(const format::site_facts& release, symbols& symbols) {
+  std::vector<code_location> functions;
+  for (const std::uint64_t frame : release.frames) {
+    const std::vector<code_location>& locations = symbols.resolve(release.image, frame);
+    functions.insert(functions.end(), locations.begin(), locations.end());
+    if (!std::all_of(locations.begin(), locations.end(), is_wrapper)) break;
+  }
+  return functions;
+}
+
 // Returns whether the deciding function had ended before the free; nothing if that cannot be known.
 std::optional<bool> has_escaped(const format::site_facts& allocation, const format::site_facts& release,
                                 std::size_t frame, symbols& symbols) {
@@ -31,6 +42,8 @@ std::optional<bool> has_escaped(const format::site_facts& allocation, const form
   if (image != release.image || inner.empty() || release.frames.empty()) return {};
   // The outermost frames of a stack of this length may be missing.
   if (std::max(inner.size(), release.frames.size()) >= format::max_frames) return {};
+  // The container lives on, so that this free does not tell where it ends.
+  if (is_outgrown(innermost_functions(release, symbols))) return {};
   const auto common = std::mismatch(inner.rbegin(), inner.rend(), release.frames.rbegin(), release.frames.rend());
   const auto first_outer = static_cast<std::size_t>(std::distance(common.first, inner.rend()));  // or divergent
   if (frame >= first_outer) return false;

@@ -12,7 +12,7 @@
 namespace tarn::analyse {
 
 enum class escape_verdict {
-  unknown,   // no excerpt shows a block with the stack of its free
+  unknown,   // no excerpt shows a block with the stack of its free, or containers outgrew all of them
   confined,  // the deciding function, or what it calls, frees the blocks
   escapes,   // it had ended when some of the blocks were freed: it returns or keeps them
 };

@@ -24,7 +24,7 @@ constexpr int max_unnamed_frames = 2;
 bool is_library(std::string_view name) {
   const bool is_of_rust = name.starts_with("core::") || name.starts_with("alloc::");
   return (is_of_rust && without_arguments(std::string(name)) == name) || name.starts_with("std::") ||
-         name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
+         name.starts_with("__gnu_cxx::") || name.starts_with("operator new") || name.starts_with("operator delete");
 }
 
 // Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
@@ -72,6 +72,21 @@ bool is_wrapper(const code_location& location) {
   return is_library(qualified(location.function)) || is_runtime_module(location.module) ||
          location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
          allocates_for_others(location.function);
+}
+
+bool grows_container(std::string_view function) {
+  constexpr std::array parts = {"_M_realloc_insert", "_M_realloc_append", "_M_default_append", "_M_range_insert",
+                                "_M_fill_insert",    "_M_mutate",         "_M_reallocate_map"};
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* part) { return function.find(part) != std::string_view::npos; });
+}
+
+bool is_outgrown(const std::vector<code_location>& functions) {
+  for (const code_location& location : functions) {
+    if (!is_wrapper(location)) return false;
+    if (grows_container(location.function)) return true;
+  }
+  return false;
 }
 
 deciding_frames::deciding_frames(const format::recording& recording, const std::vector<site>& sites, symbols& symbols,

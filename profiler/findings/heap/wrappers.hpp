@@ -16,6 +16,12 @@ namespace tarn::analyse {
 
 // Returns whether a function only allocates for its callers, judged by its name, its file or its module.
 bool is_wrapper(const code_location& location);
+// Returns whether a function of the standard library gives a container a larger buffer and frees the old one, judged by
+// its name.
+bool grows_container(std::string_view function);
+// Returns whether a container freed the block because it had outgrown it. `functions` are those on the stack of the
+// free, the innermost first.
+bool is_outgrown(const std::vector<code_location>& functions);
 // Returns whether the file is a source of Rust's standard library.
 bool is_of_rusts_library(std::string_view file);
 // Returns whether the source is in a language in which no remedy of Tarn can be written. Only debug information tells

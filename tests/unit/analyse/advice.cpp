@@ -141,6 +141,19 @@ TEST(advice, a_block_that_outlives_its_function_is_not_kept_there) {
   EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation)) << "the copy itself may not be needed";
 }
 
+TEST(advice, buffers_of_one_container_have_one_key) {
+  const auto key = [](const char* grown, const char* function) {
+    const std::vector<code_location> frames = stack({grown, function});
+    return container_key(allocation_at(frames), frames);
+  };
+  const char* const vector = "std::vector<int, x>::_M_realloc_append<int>(int&&)";
+  EXPECT_FALSE(key(vector, "f()").empty());
+  EXPECT_EQ(key(vector, "f()"), key("std::vector<int, x>::_M_default_append(unsigned long)", "f()"));
+  EXPECT_NE(key(vector, "f()"), key(vector, "g()"));
+  EXPECT_NE(key(vector, "f()"), key("std::vector<char, x>::_M_realloc_append<char>(char&&)", "f()"));
+  EXPECT_EQ(key("operator new(unsigned long)", "f()"), "") << "no container";
+}
+
 TEST(advice, a_copied_string_is_viewed) {
   const allocation_info allocation = allocation_at(
       stack({"void " + std::string(text_name) + "::_M_construct<char*>(char*, char*, std::forward_iterator_tag)",

@@ -34,6 +34,22 @@ TEST(wrappers, the_language_passes_on) {
   EXPECT_TRUE(passes("basic_json::basic_json(int)", "/home/program", "/usr/include/nlohmann/json.hpp"));
 }
 
+TEST(wrappers, a_container_outgrows_a_block_only_in_its_own_functions) {
+  const auto named = [](const char* function) {
+    code_location location;
+    location.function = function;
+    location.module = "/home/program";
+    return location;
+  };
+  const code_location release = named("operator delete(void*)"), own = named("split(int)"),
+                      growth = named("void std::vector<long>::_M_realloc_insert<long>(long*, long&&)"),
+                      destructor = named("std::vector<long>::~vector()");
+  EXPECT_TRUE(is_outgrown({release, growth, own}));
+  EXPECT_FALSE(is_outgrown({release, destructor, own}));
+  EXPECT_FALSE(is_outgrown({release, destructor, own, growth})) << "an element that itself owns memory";
+  EXPECT_FALSE(is_outgrown({}));
+}
+
 // Sites without a name: their functions decide, except where many callers come together.
 TEST(wrappers, a_nameless_function_of_many_callers_is_passed) {
   format::recording recording = recording_of({{.blocks = 10}, {.blocks = 10}, {.blocks = 10}});
