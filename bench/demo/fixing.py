@@ -117,8 +117,8 @@ def print_sites(sites):
         low, high = site["saved_share"]
         location = f"{os.path.basename(site['file'])}:{site['line']}"
         outcome = f"measured {percent(site['measured_share'])} %" if site["patch"] else f"no patch: {site['problem']}"
-        bound = " or more" if site["at_least"] else ""
-        print(f"   {location:<18}{site['remedy']:<9}predicted {percent(low)} to {percent(high)} %{bound}, {outcome}")
+        covered = " in the allocator alone" if site["at_least"] else ""
+        print(f"   {location:<18}{site['remedy']:<9}predicted {percent(low)} to {percent(high)} %{covered}, {outcome}")
     print()
     lines = [line for site in sites if site["patch"] for line in site["patch"].splitlines()]
     for line in lines[:MAX_DIFF_LINES]:

@@ -54,7 +54,7 @@ struct site_view {
   analyse::growth grown;  // of the buffers that the site grows, if it does
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
-  // The best guess of an offer saves 0.1 % of the processor time, or that time is unknown. If the offer also saves
+  // The middle of an offer's range saves 0.1 % of the processor time, or that time is unknown. If the offer also saves
   // costs that no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;           // one line; empty if there is nothing to gain

@@ -83,10 +83,14 @@ std::string place_of(const attempt& attempt) {
   return fmt::format("{}:{}", analyse::file_name(location.file), location.line);
 }
 
+std::string_view covered_by(const fix::proposal& proposal) {
+  return proposal.saves_more ? allocator_alone : std::string_view();
+}
+
 std::string message_of(const analyse::analysis& analysis, const attempt& attempt) {
   return fmt::format("{}: {}\n\n{}.\n\nPredicted: {}, from a recording of {}.\n",
                      analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.verdict.text,
-                     gain_text(analysis, attempt.proposal.saved_ns, attempt.proposal.saves_more),
+                     gain_text(analysis, attempt.proposal.saved_ns, covered_by(attempt.proposal)),
                      analyse::file_name(analysis.recorded().program.arguments.front()));
 }
 
@@ -243,7 +247,7 @@ void print_attempts(const analyse::analysis& analysis, const std::vector<attempt
   for (const attempt& attempt : attempts) {
     const fix::proposal& proposal = attempt.proposal;
     fmt::print("{}. {} {}  {}\n", ++number, paint.strong(place_of(attempt)), proposal.remedy,
-               gain_text(analysis, proposal.saved_ns, proposal.saves_more));
+               gain_text(analysis, proposal.saved_ns, covered_by(proposal)));
     if (attempt.problem.empty()) {
       fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrapped(attempt.verdict.text, 12));
     } else {

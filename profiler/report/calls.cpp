@@ -45,7 +45,7 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
   print_stack(analysis, site.site);
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (saving.not_predicted.empty()) {
-    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more), site.remedy);
+    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more ? calls_alone : ""), site.remedy);
   } else {
     fmt::print("   → {}\n     what it saves is not predicted: {}\n", site.remedy, saving.not_predicted);
   }

@@ -94,7 +94,8 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
 }
 
 void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
-  const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.saves_more);
+  const std::string gain =
+      gain_text(analysis, offer.predicted.saved_ns, offer.predicted.saves_more ? allocator_alone : "");
   fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
   if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
   if (!offer.suggestion.risk.empty()) {
@@ -262,7 +263,10 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      count_text(verdict.remedies, "site"),
-                     style.good(gain_text(analysis, verdict.saved_ns, verdict.is_at_least)));
+                     style.good(gain_text(analysis, verdict.saved_ns,
+                                          !verdict.is_at_least     ? ""
+                                          : verdict.source == heap ? allocator_alone
+                                                                   : calls_alone)));
 }
 
 // Returns true for a recording that was cut before its first event.
@@ -287,11 +291,11 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
   for (const analyse::verdict& verdict : verdicts) {
     std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    fmt::print("{} {}\n", style.bold(title), verdict_text(analysis, verdict, style));
+    fmt::print("{}\n", wrapped(style.bold(title) + ' ' + verdict_text(analysis, verdict, style), 3));
   }
   if (analysis.drop_in_is_worth_it()) {
     fmt::print("Without a change to the program: tarn run {}.\n",
-               gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
+               gain_text(analysis, analysis.whole().drop_in_saves_ns));
   }
   if (analysis.whole().is_too_short) {
     fmt::print("{} all of its CPU time may be that of the recording.\n",

@@ -42,19 +42,21 @@ struct unit {
 constexpr unit of_processor = {" % of CPU", " %"};
 constexpr unit of_run = {" ms of CPU time", ""};
 
-// Puts one figure first, and its range behind it: "about 4 % of CPU (2–7 %)".
-std::string guess_text(const analyse::range& range, const unit& unit_text, std::string_view suffix) {
+// Puts the middle of a range first, and the range behind it: "about 4 % of CPU (2–7 %)". `covered` names the part of
+// the program that the range covers.
+std::string guess_text(const analyse::range& range, const unit& unit_text, std::string_view covered) {
+  const std::string part = covered.empty() ? "" : fmt::format(" {}", covered);
   if (std::max(std::fabs(range.low), std::fabs(range.high)) < 0.005)
-    return fmt::format("less than 0.01{}{}", unit_text.single, suffix);
+    return fmt::format("less than 0.01{}{}", unit_text.single, part);
   const range_figures figures = figures_of(range.low, range.high);
-  if (figures.low == figures.high) return fmt::format("{}{}{}", figures.low, unit_text.single, suffix);
-  return fmt::format("about {}{}{} ({}{}{}{})", figures.middle, unit_text.single, suffix, figures.low,
-                     range.low < 0 ? " to " : "–", figures.high, unit_text.range);
+  if (figures.low == figures.high) return fmt::format("{}{}{}", figures.low, unit_text.single, part);
+  return fmt::format("about {}{} ({}{}{}{}{})", figures.middle, unit_text.single, figures.low,
+                     range.low < 0 ? " to " : "–", figures.high, unit_text.range, part);
 }
 
-std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {
-  if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, suffix);
-  return guess_text(ns * 1e-6, of_run, suffix);
+std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered) {
+  if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, covered);
+  return guess_text(ns * 1e-6, of_run, covered);
 }
 
 }  // namespace
@@ -117,9 +119,13 @@ std::string change_text(const analyse::analysis& before, const analyse::range& n
   return before.knows_processor_time() ? guess_text(before.ratio(ns) * 100, of_processor, "") : cost_text(before, ns);
 }
 
-std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more) {
-  const char* const verb = ns.low > 0 ? "saves " : ns.middle() > 0 ? "may save " : "no gain expected: ";
-  return verb + cost_in_text(analysis, ns, saves_more ? " or more" : "");
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered) {
+  const std::string text = cost_in_text(analysis, ns, covered);
+  const bool is_bound = !covered.empty() && !text.starts_with("less");
+  const char* const verb = ns.low > 0        ? (is_bound ? "saves at least " : "saves ")
+                           : ns.middle() > 0 ? "may save "
+                                             : "no gain expected: ";
+  return verb + text;
 }
 
 std::string cut(std::string text, std::size_t columns) {

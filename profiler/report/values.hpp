@@ -29,10 +29,12 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
 // Formats the cost or the saving of a change, as a share of the processor time of the program before it. A cost may be
 // more than all of that time.
 std::string change_text(const analyse::analysis& before, const analyse::range& ns);
-// Formats the saving of a remedy: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves
-// costs that no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle
-// does.
-std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool saves_more);
+// The part of a program that a predicted saving covers, if the remedy also saves work elsewhere.
+constexpr std::string_view allocator_alone = "in the allocator alone", calls_alone = "by these calls alone";
+// Formats the saving of a remedy: "saves about 4 % of CPU (2–7 %)"; "may save …" if the range reaches to 0 or below;
+// "no gain expected: …" if its middle does. If the prediction covers only a part of the saving, `covered` names it:
+// "saves at least about 4 % of CPU (2–7 % in the allocator alone)".
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered = {});
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
 std::string location_text(const analyse::code_location& frame, std::size_t columns);
 // Formats the function alone, without arguments.

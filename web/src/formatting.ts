@@ -56,10 +56,10 @@ export function format_range([low, high]: Range): string {
   return low_text === high_text ? low_text : `${low_text} to ${high_text}`;
 }
 
-// Returns one figure and then its range: "about 4 % of CPU (2–7 %)".
-export function format_guess(range: Range, unit: string, end: string): string {
+// Returns the middle of a range and then the range: "about 4 % of CPU (2–7 %)". `covered` says what the range covers.
+export function format_guess(range: Range, unit: string, end: string, covered = ''): string {
   const [figure, ends] = guess_parts(range, unit, end);
-  return ends ? `${figure} (${ends})` : figure;
+  return ends ? `${figure} (${ends}${covered})` : `${figure}${covered}`;
 }
 
 // Returns the same in two parts; the second is empty if the range has a single value.

@@ -17,7 +17,9 @@ export interface View {
   timed: (ns: Range | number) => Range;     // a cost in that unit
   format_cost: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
   cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
-  format_gain: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
+  // "saves about 4 % of CPU (2–7 %)"; if it is only a bound, "saves at least … (2–7 % in the allocator alone)", where
+  // `covered` names what is covered.
+  format_gain: (remedy: Gain, covered?: string) => string;
   wait_share: (ns: number) => string;       // a share of waiting time, such as "12 % of one thread", for the whole run
 }
 
@@ -48,7 +50,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     return [Math.min(100, (100 * low) / certain), Math.min(100, 100 * end)];
   };
   const ends = is_share ? ' %' : '';
-  const format_cost = (ns: Range | number, suffix = '') => format_guess(timed(ns), ` ${unit}${suffix}`, ends);
+  const format_cost = (ns: Range | number, covered = '') => format_guess(timed(ns), ` ${unit}`, ends, covered);
   return {
     data,
     names: whole?.names ?? new Names(data),
@@ -57,10 +59,11 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     timed,
     format_cost,
     cost_parts: (ns) => guess_parts(timed(ns), ` ${unit}`, ends),
-    format_gain: ({saved_ns, at_least}) => {
+    format_gain: ({saved_ns, at_least}, covered = 'in the allocator alone') => {
       const [low, high] = saved_ns;
-      const verb = low > 0 ? 'saves' : low + high > 0 ? 'may save' : 'no gain expected:';
-      return `${verb} ${format_cost(saved_ns, at_least ? ' or more' : '')}`;
+      const text = format_cost(saved_ns, at_least ? ` ${covered}` : '');
+      const verb = low > 0 ? (at_least ? 'saves at least' : 'saves') : low + high > 0 ? 'may save' : 'no gain expected:';
+      return `${verb} ${text}`;
     },
     // Several threads wait at once: their sum is no share.
     wait_share: (ns) => (wall_s <= 0 ? '' : ns / 1e9 > wall_s ? `as ${format_number(ns / 1e9 / wall_s)} threads that wait all the time` : `${format_number(ns / 1e7 / wall_s)} % of one thread`),

@@ -11,6 +11,7 @@ import {cut, format_bytes, format_count, format_duration, format_error, format_e
 interface Best {
   saved: Range;  // ns
   at_least?: boolean;
+  covered?: string;  // what the prediction covers, if it is not only the allocator
   waited?: string;  // only for a lock, whose waits take time but no processor
   is_unknown?: boolean;
   location: JSX.Element;
@@ -60,7 +61,7 @@ function best_remedies(view: View): Best[] {
   (data.syscalls ?? []).forEach((call, index) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.node_of(call.stack);
-    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
+    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, covered: 'by these calls alone', is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => rank(view, a) - rank(view, b) || middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -163,7 +164,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((candidate) => timed(candidate.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread && !inversion.is_deadlock).length;
-  const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.format_gain({saved_ns: candidate.saved, at_least: candidate.at_least}));
+  const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.format_gain({saved_ns: candidate.saved, at_least: candidate.at_least}, candidate.covered));
   const drop_in = heap.drop_in_saves_ns;
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
   const missing_text = 'not recorded';
@@ -234,7 +235,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           <p>
             {counting_text}{' '}
             {has_heap && `Costs are computed with the prices of memory on ${data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. `}
-            The first figure is the best guess; the range in brackets is expected to contain the true value.
+            The first figure is the middle of the range in brackets, which is expected to contain the true value.
             {view.unit === 'CPU-ms' && ' CPU-ms: milliseconds of processor time, of all threads together in the whole run.'}
           </p>
           {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} {data.recorder.dropped === 1 ? 'is' : 'are'} missing: the recorder had no room.</p>}
