@@ -91,10 +91,19 @@ void print_calls_summary(analyse::analysis& analysis) {
                count == 1 ? "1 system call has" : fmt::format("{} have", count_text(count, "system call")),
                count == 1 ? "" : "up to ", duration_text(findings.unfinished.front().nanoseconds));
   if (findings.calls == 0) return;
-  fmt::print("{} at {}, {} in the kernel and waiting there\n", estimated(findings.calls, findings.error, "system call"),
-             count_text(findings.sites.size(), "site"), duration_text(findings.nanoseconds));
+  std::uint64_t deliberate_ns = 0;
+  for (const call_site& site : findings.sites)
+    deliberate_ns += site.category == analyse::call_category::waits ? site.nanoseconds : 0;
+  const std::string deliberate =
+      deliberate_ns == 0 ? ""
+                         : fmt::format(", and {} waiting on purpose (epoll_wait, sleep)", duration_text(deliberate_ns));
+  fmt::print("{} at {}: {} in them{}{}\n", estimated(findings.calls, findings.error, "system call"),
+             count_text(findings.sites.size(), "site"),
+             duration_text(findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns)), deliberate,
+             summed_text(analysis.recorded()));
   if (!findings.has_remedy()) {
-    fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
+    fmt::print(
+        "No remedy for system calls: none that costs enough is small, repeated, one of a batch, or of memory.\n");
   }
 }
 

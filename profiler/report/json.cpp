@@ -136,7 +136,8 @@ json json_of_verdicts(analyse::analysis& analysis) {
                         {"remedies", verdict.remedies},
                         {"saved_ns", json_of(verdict.saved_ns)},
                         {"at_least", verdict.is_at_least},
-                        {"waited_ns", verdict.waited_ns}});
+                        {"waited_ns", verdict.waited_ns},
+                        {"text", verdict_text(analysis, verdict, false)}});
   }
   return verdicts;
 }

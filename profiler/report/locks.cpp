@@ -144,19 +144,42 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
           {"stack", json_of_stack(analysis, site.site)}};
 }
 
+// Returns the locks that were acquired most often, without condition variables; null if there are none.
+const lock_group* most_taken(const analyse::lock_findings& findings) {
+  const lock_group* most = nullptr;
+  for (const lock_group& group : findings.groups) {
+    if (group.category == analyse::lock_category::condition) continue;
+    if (most == nullptr || group.sums[format::acquisitions] > most->sums[format::acquisitions]) most = &group;
+  }
+  return most;
+}
+
 void print_locks_summary(analyse::analysis& analysis) {
   const analyse::lock_findings& findings = analysis.locks();
   if (findings.groups.empty()) return;
   std::uint64_t locks = 0;
   for (const lock_group& group : findings.groups)
     locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
-  fmt::print("{}, acquired {}; {} after a wait, {} in all{}\n", count_text(locks, "lock"),
-             estimated(findings.acquisitions, findings.error, "time"), count_text(findings.contended, "time"),
-             duration_text(findings.wait_nanoseconds),
+  const bool has_waited = findings.contended != 0 || findings.wait_nanoseconds != 0;
+  fmt::print("{}, acquired {}; {}{}{}\n", count_text(locks, "lock"),
+             estimated(findings.acquisitions, findings.error, "time"),
+             !has_waited               ? "none after a wait"
+             : findings.contended == 0 ? "waited " + duration_text(findings.wait_nanoseconds)
+                                       : fmt::format("{} after a wait: {}", count_text(findings.contended, "time"),
+                                                     duration_text(findings.wait_nanoseconds)),
+             has_waited ? summed_text(analysis.recorded()) : "",
              findings.still_waiting == 0
                  ? ""
                  : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
-  if (!findings.has_remedy()) fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
+  if (findings.has_remedy()) return;
+  std::string most;
+  if (const lock_group* const group = most_taken(findings)) {
+    const std::vector<analyse::code_location> stack = analysis.stack(group->first_site);
+    most = fmt::format("; the most taken {}: {}", analyse::name(group->type),
+                       estimated(group->sums[format::acquisitions], group->error, "time"));
+    if (!stack.empty()) most += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
+  }
+  fmt::print("No remedy for locks: threads waited {}{}.\n", duration_text(findings.wait_nanoseconds), most);
 }
 
 void print_locks(analyse::analysis& analysis, std::size_t top) {

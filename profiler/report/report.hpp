@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiler/advise/analysis.hpp"
+#include "profiler/advise/verdict.hpp"
 #include "profiler/format/part.hpp"
 
 namespace tarn::command {
@@ -30,6 +31,9 @@ struct report_request {
 
   bool wants(const analyse::site& site) const { return !only || site.category == *only; }
 };
+
+// Returns the sentences of a verdict. `names_site` adds where threads wait longest for a lock.
+std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& verdict, bool names_site);
 
 // Replays the excerpts of the most expensive of `sites` (half a second), and says so if that is impossible.
 void replay_dearest(analyse::analysis& analysis, const std::vector<analyse::site>& sites);

@@ -226,6 +226,16 @@ void print_program(analyse::analysis& analysis, const paint& style) {
   fmt::print("{}{}; {}\n", end_text(recording), times, count_text(count_of_threads(recording), "thread"));
 }
 
+// Says how much of the run no thread ran at all, if that is most of it: the shares below leave that time out.
+void print_idle_time(const format::recording& recording) {
+  const double cpu_s = seconds(recording.end.user_us + recording.end.system_us),
+               wall_s = seconds(recording.end.wall_us);
+  if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
+  fmt::print("No thread was on a CPU for {}{:.0f} % of the run{}. Shares of CPU are of the {:.2f} s.\n",
+             count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+             recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Waiting", cpu_s);
+}
+
 void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
@@ -237,7 +247,9 @@ void print_heap_summary(analyse::analysis& analysis) {
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
 }
 
-std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& verdict, const paint& style) {
+}  // namespace
+
+std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& verdict, bool names_site) {
   using enum analyse::judged_source;
   if (verdict.judged == analyse::judgement::unpredicted) {
     return fmt::format("What the remedies of the {} below save is not predicted.", verdict.source == locks   ? "locks"
@@ -257,17 +269,20 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
       unfinished = fmt::format("{} still waited at the end. ", count_text(verdict.still_waiting, "thread"));
     }
     const std::string waiters = verdict.waiters == 0 ? "Threads" : count_text(verdict.waiters, "thread");
-    return fmt::format("{}{}{} waited {} for them{}{}.", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
-                       duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
-                       stack.empty() ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32));
+    return fmt::format(
+        "{}{}{} waited {} for them{}{}.", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
+        duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
+        stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32));
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      count_text(verdict.remedies, "site"),
-                     style.good(gain_text(analysis, verdict.saved_ns,
-                                          !verdict.is_at_least     ? ""
-                                          : verdict.source == heap ? allocator_alone
-                                                                   : calls_alone)));
+                     gain_text(analysis, verdict.saved_ns,
+                               !verdict.is_at_least     ? ""
+                               : verdict.source == heap ? allocator_alone
+                                                        : calls_alone));
 }
+
+namespace {
 
 // Returns true for a recording that was cut before its first event.
 bool has_lost_all(const format::recording& recording) {
@@ -275,13 +290,20 @@ bool has_lost_all(const format::recording& recording) {
          recording.acquisitions.empty() && recording.calls.empty() && recording.cpu.cells.empty();
 }
 
-// Returns what to say where no source has a remedy.
-const char* nothing_text(analyse::analysis& analysis, bool is_complete) {
+// Returns what to say where no source has a remedy: which were recorded, and the next step.
+std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
+  const format::recording& recording = analysis.recorded();
+  std::vector<std::string> sources;
+  for (const char* const source : {"heap", "locks", "system calls"}) {
+    if (recording.program.has_source(source)) sources.emplace_back(source);
+  }
+  std::string text = "No remedy found for ";
+  for (std::size_t index = 0; index < sources.size(); ++index)
+    text += (index == 0 ? "" : index + 1 == sources.size() ? " or " : ", ") + sources[index];
   const analyse::time_findings& time = analysis.time();
-  const bool knows_waits = time.unplaced_ns != 0 || !time.waits.empty();
-  if (knows_waits) return "No remedy found; see Waiting.";
-  if (!is_complete || analysis.locks().wait_nanoseconds != 0) return "Nothing to gain in what was recorded.";
-  return "Nothing to gain: this program does not wait for what was recorded.";
+  if (time.unplaced_ns != 0 || !time.waits.empty()) return text + "; see Waiting.";
+  if (!recording.cpu.cells.empty()) return text + "; see CPU.";
+  return text + (is_complete ? ". Next: tarn record --cpu shows where the CPU time goes." : " in what was recorded.");
 }
 
 // Prints first whether anything is worth doing, a line for each source with a remedy, the largest gain first. That
@@ -291,14 +313,14 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
   for (const analyse::verdict& verdict : verdicts) {
     std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    fmt::print("{}\n", wrapped(style.bold(title) + ' ' + verdict_text(analysis, verdict, style), 3));
+    fmt::print("{}\n", wrapped(style.bold(title) + ' ' + verdict_text(analysis, verdict, true), 3));
   }
   if (analysis.drop_in_is_worth_it()) {
-    fmt::print("Without a change to the program: tarn run {}.\n",
+    fmt::print("{} a change to the program: tarn run {}.\n", verdicts.empty() ? "Without" : "Or instead, without",
                gain_text(analysis, analysis.whole().drop_in_saves_ns));
   }
   if (analysis.whole().is_too_short) {
-    fmt::print("{} all of its CPU time may be that of the recording.\n",
+    fmt::print("{} all of its CPU time may be that of the recording.\nRecord more work, or give --cpu-seconds.\n",
                style.bold("Too short to tell what a remedy saves:"));
   } else if (has_records && verdicts.empty() && !analysis.drop_in_is_worth_it()) {
     fmt::print("{}\n", style.bold(nothing_text(analysis, is_complete)));
@@ -331,9 +353,11 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
                            });
   if (has_lost_all(analysis.recorded())) {
     fmt::print("{}\n", style.bold("No events could be read, so there is nothing to judge."));
+    fmt::print("Record again; keep tarn record running until the program ends.\n");
     return;
   }
   const bool is_complete = unrecorded.empty() && analysis.recorded().damage.empty() && analysis.recorded().has_ended;
+  print_idle_time(analysis.recorded());
   print_verdict(analysis, has_records, is_complete, style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);

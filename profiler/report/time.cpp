@@ -37,8 +37,10 @@ void print_time_summary(analyse::analysis& analysis) {
   const thread_times& whole = findings.whole;
   if (whole.threads == 0) return;
   const auto text = [&](format::cpu_counter part) { return duration_text(whole.sums[part]); };
-  fmt::print("Time of {}: {} running, {} runnable, {} waiting.\n", count_text(whole.threads, "thread"),
-             text(format::running_ns), text(format::runnable_ns), text(format::waiting_ns));
+  const bool has_run = analysis.whole().wall_ns > 0;
+  fmt::print("Time of {}{}: {} running, {} runnable, {} waiting.\n", count_text(whole.threads, "thread"),
+             has_run ? " in a run of " + duration_text(analysis.whole().wall_ns) : "", text(format::running_ns),
+             text(format::runnable_ns), text(format::waiting_ns));
   if (has_unknown_time(whole)) {
     fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel had no room to say it.\n",
                text(format::unknown_ns), 100 * time_share(whole, format::unknown_ns));

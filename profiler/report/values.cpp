@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
@@ -147,6 +148,15 @@ std::string location_text(const analyse::code_location& frame, std::size_t colum
 
 std::string function_text(const analyse::code_location& frame, std::size_t columns) {
   return cut(short_function(frame.function), columns);
+}
+
+std::string summed_text(const format::recording& recording) {
+  const std::size_t threads = count_of_threads(recording);
+  const bool is_whole = recording.has_ended && recording.part == format::interval{};
+  return (threads > 1                ? fmt::format(", summed over {}", count_text(threads, "thread"))
+          : threads == 1 && is_whole ? ","
+                                     : "") +
+         (is_whole ? " in a run of " + duration_text(recording.end.wall_us * 1000) : "");
 }
 
 std::string command_line_of(const format::recording& recording) {

@@ -43,6 +43,8 @@ std::string cut(std::string text, std::size_t columns);
 // Breaks a text at spaces, so that no line has more than text_width columns with `indent` spaces before it. The first
 // line is not indented.
 std::string wrapped(std::string_view text, std::size_t indent);
+// Returns what times that threads spent at the same time add up to: ", summed over 4 threads in a run of 3.3 s".
+std::string summed_text(const format::recording& recording);
 // Formats the path of a program and its arguments as they were given.
 std::string command_line_of(const format::recording& recording);
 

@@ -170,16 +170,21 @@ class Report(ReportTest):
 
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
         mostly_heap = ["--cpu-seconds", "0.001"]  # seconds: as if the program did little else
-        total_line = self.report(*mostly_heap).splitlines()[2]
+
+        def verdict_in(text):
+            return re.search(r"^Worth doing: (?:.|\n   )*", text, re.M)[0]
+
+        total_line = verdict_in(self.report(*mostly_heap))
         self.assertRegex(total_line, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
         for choice in (["--top", "1"], ["--category", "kept"]):
-            self.assertEqual(self.report(*mostly_heap, *choice).splitlines()[2], total_line)
+            self.assertEqual(verdict_in(self.report(*mostly_heap, *choice)), total_line)
         report = self.json(*mostly_heap)
         (verdict,), remedies = report["verdicts"], report["heap"]["predicted"]["first_remedies"]
         self.assertEqual((verdict["source"], verdict["judgement"]), ("heap", "worth doing"))
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
         self.assertIn(f"first remedy of {remedies['sites']} site", total_line)
-        self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNothing to gain")
+        self.assertEqual("Worth doing: heap. " + verdict["text"], re.sub(r"\n +", " ", total_line))
+        self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNo remedy found for heap. Next: tarn record --cpu ")
 
     def test_without_a_name_it_is_the_file_that_record_writes(self):
         folder = self.folder / "default"

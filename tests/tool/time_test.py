@@ -87,7 +87,7 @@ class Time(FolderTest):
             self.assertLess(self.lifetime(first), wall_ns)
             self.assertGreater(self.lifetime(first), 0.95 * wall_ns - START_NS)
         text = self.tarn("report", "--quick", "rec")
-        self.assertRegex(text, r"\nTime of 2 threads: .* running, .* runnable, .* waiting\.\n")
+        self.assertRegex(text, r"\nTime of 2 threads in a run of [\d.]+ s: .* running, .* runnable, .* waiting\.\n")
         self.assertRegex(text, r"\nTime +running +runnable +waiting\n")
         self.assertRegex(text, r"\n +[\d.]+ s +\d+ % +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %  truth\n")
         self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at (?:own_)?times.[ch]pp:\d+ ")
