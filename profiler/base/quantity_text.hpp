@@ -18,10 +18,15 @@ inline std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-// Rounds an estimate to the digits that its relative error allows: all below 1 %, three below 5 %, two below 30 %.
+// Rounds an estimate to the digits that its relative error allows: four below 1 %, three below 5 %, two below 30 %. An
+// exact count keeps all.
 inline std::uint64_t rounded(std::uint64_t count, double error) {
-  if (error < 0.01) return count;
-  const std::uint64_t limit = error < 0.05 ? 1000 : error < 0.3 ? 100 : 10;
+  if (error == 0) return count;
+  const std::uint64_t limit = error < 0.001  ? 100'000
+                              : error < 0.01 ? 10'000
+                              : error < 0.05 ? 1000
+                              : error < 0.3  ? 100
+                                             : 10;
   std::uint64_t unit = 1;
   while (count / unit >= limit) unit *= 10;
   return (count + unit / 2) / unit * unit;

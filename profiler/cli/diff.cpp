@@ -163,12 +163,12 @@ std::string work_warning_of(const side& before, const side& after, const analyse
   const double ratio = work_ratio_of(before, difference);
   if (ratio <= max_ratio && ratio >= 1 / max_ratio) return {};
   std::string text =
-      fmt::format("the work differs: most places allocate {:.1f} times as often after the change", ratio);
+      fmt::format("another load: the median site allocates {:.1f} times as often after the change", ratio);
   const double cpu_before = before.analysis.whole().cpu_ns.middle(), cpu_after = after.analysis.whole().cpu_ns.middle();
   if (cpu_before > 0 && cpu_after > 0) {
     const double percent = 100 * (cpu_after / ratio / cpu_before - 1);
-    text += fmt::format(". For the same work the CPU time would be about {:.0f} % {}", std::fabs(percent),
-                        percent < 0 ? "less" : "more");
+    text += fmt::format(". Per allocation, CPU time {} by about {:.0f} %; how sure that is, is not known",
+                        percent < 0 ? "fell" : "rose", std::fabs(percent));
   }
   return text;
 }
@@ -203,7 +203,7 @@ void print_change(const analyse::analysis& before, const change& change, std::si
     fmt::print("   {}\n", style.bad("costs " + change_text(before, {-achieved.high, -achieved.low}) + " more"));
     return;
   }
-  fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
+  fmt::print("   {}\n", style.good(gain_text(before, achieved)));
   if (const analyse::offer* const offer = change.judged()) {
     const std::string replaced_remedy =
         change.taken_instead ? fmt::format(", instead of {},", analyse::name(change.before->first->predicted.remedy))
@@ -349,16 +349,16 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
         "CPU times are of one run each, less what recording took; the range allows for 10 % between runs.\n"
-        "For exact figures measure several runs without a recorder, and state their medians: --cpu-seconds.\n");
+        "To narrow it, measure several runs without a recorder, and state their medians: --cpu-seconds.\n");
   }
   if (std::any_of(difference.changes.begin(), difference.changes.end(),
                   [](const change& change) { return change.is_taken; })) {
     fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));
   }
   if (const std::string warning = warning_of(before, after, difference); !warning.empty())
-    fmt::print("{}.\n", style.bad("Mind: " + warning));
+    fmt::print("{}.\n", style.bad("note: " + warning));
   if (const std::string warning = work_warning_of(before, after, difference); !warning.empty())
-    fmt::print("{}.\n", wrapped(style.bad("Mind: " + warning), 3));
+    fmt::print("{}.\n", wrapped(style.bad("note: " + warning), 3));
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
   fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
   for (const side* const side : {&before, &after}) {

@@ -87,7 +87,8 @@ analyse::cost_model known_costs() {
   try {
     return machine_costs(false);
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: costs of the heap and savings are not known, and 0: {}\n", reason.what());
+    fmt::print(stderr, "tarn: costs of the heap and savings are written as 0, because they are unknown: {}\n",
+               reason.what());
     return {};
   }
 }

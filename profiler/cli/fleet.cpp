@@ -92,14 +92,19 @@ void add_fleet(CLI::App& application) {
   command->add_option("--before", request->before, "the earlier release of regressions")->type_name("VERSION");
   command->add_option("--after", request->after, "the later release")->type_name("VERSION");
   command->add_option("--top", request->top, "number of rows; default 20")->type_name("N");
-  command->add_option("--confidence", request->confidence, "of all intervals of regressions together; default 0.95")
+  command
+      ->add_option("--confidence", request->confidence,
+                   "probability that all intervals of regressions hold together: higher finds fewer; default 0.95")
       ->type_name("P")
       ->check(CLI::Range(0.5, 0.999999));
   command->add_flag("--json", request->as_json, "print JSON instead of a table");
   command->add_option("--html", request->page, "write all answers, with distributions over the hosts, as one HTML page")
       ->type_name("FILE")
       ->excludes("--json");
-  command->add_option("--memory", request->memory, "limit of the engine, such as 4GB")->type_name("SIZE");
+  command
+      ->add_option("--memory", request->memory,
+                   "memory that DuckDB or Spark may take, such as 4GB; more is needed for many hosts")
+      ->type_name("SIZE");
   command->add_option("--spark", request->spark, "run on Apache Spark instead of DuckDB, such as local[4]")
       ->type_name("MASTER");
   command->footer("docs/guide/fleet.md describes the queries. DuckDB is needed: pip install duckdb.");

@@ -314,7 +314,7 @@ bool gate(const gate_request& request) {
       places_to_mend = places_with_remedies(analysis);
       checks = analyse::check_limits(limits, places_to_mend, whole, requests);
     } catch (const failure& reason) {  // the limits are broken all the same
-      fmt::print(stderr, "tarn: {}; the remedies shown are those without prices\n", reason.what());
+      fmt::print(stderr, "tarn: {}; the remedies are shown without predicted savings\n", reason.what());
     }
   }
   if (request.as_json) {

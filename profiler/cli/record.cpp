@@ -280,7 +280,10 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
       fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
                  system_error_text(region.problem()));
     } else {
-      fmt::print(stderr, "tarn: nothing was recorded: the program did not load libtarn-record.so\n");
+      fmt::print(
+          stderr,
+          "tarn: nothing was recorded: the program did not load libtarn-record.so (static, set-uid, or it clears "
+          "LD_PRELOAD?): name the program itself, or use --follow\n");
     }
     return;
   }
@@ -482,7 +485,8 @@ recording_command command_in(const CLI::App& command) {
     return recording_command::no_command;
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() != 0 && option->get_name() != "--pid")
-      fail(exit_code::usage, "{} takes only --pid; {} is fixed from the start", arguments.front(), option->get_name());
+      fail(exit_code::usage, "{} uses the options of the running recording: leave out {}", arguments.front(),
+           option->get_name());
   }
   return arguments.front() == "start" ? recording_command::start : recording_command::stop;
 }
@@ -497,7 +501,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   const auto request = std::make_shared<record_request>();
   command->add_option("-o,--output", request->output, "recording to write; default tarn.rec")->type_name("FILE");
   command->add_flag("--heap", request->records_heap,
-                    "record allocations; without --heap, --locks and --syscalls, record all three");
+                    "record allocations; --heap, --locks and --syscalls record only these sources; default: all three");
   command->add_flag("--locks", request->records_locks,
                     "record mutexes, reader-writer and spin locks, condition variables");
   CLI::Option* const calls = command->add_flag("--syscalls", request->records_syscalls,
@@ -537,9 +541,10 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       "Exit code and signals are the program's own; 2 for a wrong command line, 126 if the program cannot\n"
       "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
   command
-      ->add_option("--pid", request->process,
-                   "record this running process until SIGINT, and leave it as it was; heap and locks, sampled; with "
-                   "start or stop: let its recording end, or begin the next file")
+      ->add_option(
+          "--pid", request->process,
+          "record this running process until SIGINT; then remove the hooks, while the library stays loaded without "
+          "effect; heap and locks, sampled; with start or stop: begin the next file, or end it")
       ->check(CLI::Range(1, std::numeric_limits<int>::max()))
       ->type_name("PID")
       ->excludes(full)

@@ -127,7 +127,7 @@ void add_report(CLI::App& application) {
           "by others), start-up (allocated before other threads start), kept (not freed)")
       ->type_name("NAME")
       ->check(CLI::IsMember(categories));
-  command->add_option("--source", request->sources, "show only these sources")
+  command->add_option("--source", request->sources, "show only these of the recorded sources; default: all of them")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false)  // else it would take FILE, too
@@ -148,7 +148,7 @@ void add_report(CLI::App& application) {
   command->add_flag("--stacks", request->separates_stacks, "show one site for each call stack, not for each function");
   command
       ->add_option("--cpu-seconds", request->cpu_seconds,
-                   "CPU seconds of the program in a run without tarn, for exact shares")
+                   "CPU seconds of the program in a run without tarn: narrows the ranges")
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->must_calibrate, "measure the cost model of this machine again");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");

@@ -72,7 +72,8 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
       try {
         child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
       } catch (const std::system_error& error) {
-        if (!has_said_failure_) fmt::print(stderr, "tarn: {}; neither may those of others be written\n", error.what());
+        if (!has_said_failure_)
+          fmt::print(stderr, "tarn: {}; files of further child processes may fail too\n", error.what());
         has_said_failure_ = true;
       }
     }

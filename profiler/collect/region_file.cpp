@@ -91,7 +91,9 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
     if (!is_own)
       fail(exit_code::io_error,
            "the process was recorded by another version of Tarn; use the tarn of that version, or restart the process");
-    fail(exit_code::usage, "the process was recorded before with --sample {}, index stays; use it again", before);
+    fail(exit_code::usage,
+         "the process keeps the --sample {} of its first recording: repeat with --sample {}, or restart it", before,
+         before);
   }
   set_sources(sources);
 }

@@ -193,10 +193,11 @@ class perfetto {
         pbf_writer track(message, packet::track);
         track.add_uint64(track::uuid, track_number);
         track.add_uint64(track::parent, track_of(owner));
-        track.add_string(track::name, source == sample_source::lock   ? "lock waits, in total"
-                                      : source == sample_source::call ? "system calls, in total"
-                                      : source == sample_source::cpu  ? "running, in total"
-                                                                      : "waiting, in total");
+        track.add_string(track::name, source == sample_source::lock ? "lock waits, sorted by length (not in time order)"
+                                      : source == sample_source::call
+                                          ? "system calls, sorted by length (not in time order)"
+                                      : source == sample_source::cpu ? "running, sorted by length (not in time order)"
+                                                                     : "waiting, sorted by length (not in time order)");
       });
       std::stable_sort(samples.begin(), samples.end(),
                        [&](const sample* a, const sample* b) { return a->sums[time] > b->sums[time]; });

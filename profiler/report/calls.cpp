@@ -26,7 +26,7 @@ std::string calls_text(const call_site& site, const std::string& noun) {
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
-  fmt::print("\n{}. {}: {}, {}by {}; {} in the kernel, ready to run or waiting, {} each\n", rank,
+  fmt::print("\n{}. {}: {}, {}by {}; {} in them (running, runnable or blocked), {} each\n", rank,
              analyse::name(site.category), calls_text(site, site.name + " call"),
              errors == 0 ? "" : grouped(errors) + " failed, ", count_text(site.threads, "thread"),
              duration_text(site.nanoseconds),
@@ -35,7 +35,7 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
     fmt::print("   {} asked for, {} given: {} a call\n",
                count_text(rounded(site.sums[call_counter::requested_bytes], site.error), "byte"),
                grouped(rounded(site.sums[call_counter::returned_bytes], site.error)),
-               grouped(site.sums[call_counter::requested_bytes] / calls));
+               count_text(site.sums[call_counter::requested_bytes] / calls, "byte"));
   }
   if (site.sums[call_counter::same_arguments] != 0) {
     fmt::print("   {} with the arguments of the one before\n",
@@ -97,13 +97,14 @@ void print_calls_summary(analyse::analysis& analysis) {
   const std::string deliberate =
       deliberate_ns == 0 ? ""
                          : fmt::format(", and {} waiting on purpose (epoll_wait, sleep)", duration_text(deliberate_ns));
-  fmt::print("{} at {}: {} in them{}{}\n", estimated(findings.calls, findings.error, "system call"),
-             count_text(findings.sites.size(), "site"),
-             duration_text(findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns)), deliberate,
-             summed_text(analysis.recorded()));
+  const std::string text =
+      fmt::format("{} at {}: {} in them{}{}", estimated(findings.calls, findings.error, "system call"),
+                  count_text(findings.sites.size(), "site"),
+                  duration_text(findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns)), deliberate,
+                  summed_text(analysis.recorded()));
+  fmt::print("{}\n", wrapped(text, 3));
   if (!findings.has_remedy()) {
-    fmt::print(
-        "No remedy for system calls: none that costs enough is small, repeated, one of a batch, or of memory.\n");
+    fmt::print("No remedy for system calls: none with 0.5 % of CPU fits a pattern (small, repeated, batch, memory).\n");
   }
 }
 
@@ -127,7 +128,9 @@ void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
   for (const call_site* const site : by_time(findings)) {
     const double share = all_ns == 0 ? 0 : static_cast<double>(site->nanoseconds) / all_ns;
     if (share < min_share || printed_sites == std::min(max_calls, top)) break;
-    if (printed_sites++ == 0) fmt::print("\nLongest system calls: {} in all, with waiting\n", duration_text(all_ns));
+    if (printed_sites++ == 0)
+      fmt::print("\nLongest system calls: {} in all, with waiting{}\n", duration_text(all_ns),
+                 summed_text(analysis.recorded()));
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
                                          site->name, calls_text(*site, "call"));
     const std::vector<analyse::code_location> stack = analysis.stack(site->site);

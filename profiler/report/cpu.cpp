@@ -46,7 +46,7 @@ void print_coverage(analyse::analysis& analysis) {
 void print_cpu_summary(analyse::analysis& analysis) {
   const cpu_findings& findings = analysis.cpu();
   if (findings.interval_ns == 0) return;
-  fmt::print("CPU: {}, {:.2f} s of processor time", count_text(findings.samples, "sample"),
+  fmt::print("CPU: {}, {:.2f} s of CPU time", count_text(findings.samples, "sample"),
              seconds_of(findings.samples, findings));
   if (findings.is_kernel_hidden) {
     fmt::print("; that in the kernel is not sampled (kernel.perf_event_paranoid)");
@@ -60,7 +60,7 @@ void print_cpu_summary(analyse::analysis& analysis) {
     fmt::print("{:.0f} % of their stacks are cut: the outermost callers are missing.\n",
                std::ceil(percent_of(findings.cut, findings)));
   }
-  if (findings.lost != 0) fmt::print("The kernel had no room for {}.\n", count_text(findings.lost, "more record"));
+  if (findings.lost != 0) fmt::print("The kernel dropped {}.\n", count_text(findings.lost, "more record"));
 }
 
 void print_cpu(analyse::analysis& analysis, std::size_t top) {

@@ -28,6 +28,8 @@ std::string threads_text(const format::recording& recording, const std::vector<s
   return text;
 }
 
+std::string count_are(std::size_t count) { return fmt::format("{} {}", count == 1 ? "is" : "are", count); }
+
 void print_inversion(analyse::analysis& analysis, const analyse::inversion& inversion, std::size_t rank) {
   const format::recording& recording = analysis.recorded();
   const std::size_t count = inversion.steps.size();
@@ -40,14 +42,14 @@ void print_inversion(analyse::analysis& analysis, const analyse::inversion& inve
              count == 2 ? fmt::format("two locks {} taken in both orders", verb)
                         : fmt::format("{} locks {} taken in a circle", count, verb),
              inversion.similar_cycles > 1
-                 ? fmt::format("; so are {} more, at the same places", inversion.similar_cycles - 1)
+                 ? fmt::format("; so {} more, at the same sites", count_are(inversion.similar_cycles - 1))
                  : "");
   for (std::size_t index = 0; index < count; ++index) {
     const analyse::order_step& step = inversion.steps[index];
-    fmt::print("   {}, by {}: {} is held, from\n", count_text(step.times, "time"),
-               threads_text(recording, step.threads), lock_text(recording, step.holds, index));
+    fmt::print("   {}, by {}: {} was acquired\n", count_text(step.times, "time"), threads_text(recording, step.threads),
+               lock_text(recording, step.holds, index));
     print_stack(analysis, step.held_site);
-    fmt::print("   and {} taken, at\n", lock_text(recording, step.takes, (index + 1) % count));
+    fmt::print("   and while it was held, {}\n", lock_text(recording, step.takes, (index + 1) % count));
     print_stack(analysis, step.taken_site);
   }
   fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");

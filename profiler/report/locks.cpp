@@ -35,13 +35,10 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
   print_stack(analysis, site.site);
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
-  fmt::print("   {} of it while thread {} held it, taken\n", duration_text(longest.nanoseconds),
-             analysis.recorded().threads[longest.holder].id);
-  if (longest.holder_site == site.site) {
-    fmt::print("   at the same place\n");
-  } else {
-    print_stack(analysis, longest.holder_site);
-  }
+  const bool is_same = longest.holder_site == site.site;
+  fmt::print("   {} of that, thread {} held the lock, which it acquired {}\n", duration_text(longest.nanoseconds),
+             analysis.recorded().threads[longest.holder].id, is_same ? "at the same site" : "elsewhere:");
+  if (!is_same) print_stack(analysis, longest.holder_site);
 }
 
 void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group) {
@@ -87,7 +84,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
   }
   fmt::print("   → {}\n", wrapped(group.remedy, 5));
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {
-    fmt::print("   {} at\n", group.read_mostly->is_known ? "replaced" : "perhaps replaced");
+    fmt::print("   {}\n", group.read_mostly->is_known ? "replaced:" : "perhaps replaced:");
     print_stack(analysis, group.read_mostly->replacing_site);
   }
 }
@@ -145,13 +142,13 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
 }
 
 // Returns the locks that were acquired most often, without condition variables; null if there are none.
-const lock_group* most_taken(const analyse::lock_findings& findings) {
-  const lock_group* most = nullptr;
+const lock_group* busiest_group(const analyse::lock_findings& findings) {
+  const lock_group* busiest = nullptr;
   for (const lock_group& group : findings.groups) {
     if (group.category == analyse::lock_category::condition) continue;
-    if (most == nullptr || group.sums[format::acquisitions] > most->sums[format::acquisitions]) most = &group;
+    if (busiest == nullptr || group.sums[format::acquisitions] > busiest->sums[format::acquisitions]) busiest = &group;
   }
-  return most;
+  return busiest;
 }
 
 void print_locks_summary(analyse::analysis& analysis) {
@@ -161,25 +158,28 @@ void print_locks_summary(analyse::analysis& analysis) {
   for (const lock_group& group : findings.groups)
     locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
   const bool has_waited = findings.contended != 0 || findings.wait_nanoseconds != 0;
-  fmt::print("{}, acquired {}; {}{}{}\n", count_text(locks, "lock"),
-             estimated(findings.acquisitions, findings.error, "time"),
-             !has_waited               ? "none after a wait"
-             : findings.contended == 0 ? "waited " + duration_text(findings.wait_nanoseconds)
-                                       : fmt::format("{} after a wait: {}", count_text(findings.contended, "time"),
-                                                     duration_text(findings.wait_nanoseconds)),
-             has_waited ? summed_text(analysis.recorded()) : "",
-             findings.still_waiting == 0
-                 ? ""
-                 : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
+  const std::string text = fmt::format(
+      "{}, acquired {}; {}{}{}", count_text(locks, "lock"), estimated(findings.acquisitions, findings.error, "time"),
+      !has_waited               ? "none after a wait"
+      : findings.contended == 0 ? "waited " + duration_text(findings.wait_nanoseconds)
+                                : fmt::format("{} after a wait: {}", count_text(findings.contended, "time"),
+                                              duration_text(findings.wait_nanoseconds)),
+      has_waited ? summed_text(analysis.recorded()) : "",
+      findings.still_waiting == 0
+          ? ""
+          : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
+  fmt::print("{}\n", wrapped(text, 3));
   if (findings.has_remedy()) return;
-  std::string most;
-  if (const lock_group* const group = most_taken(findings)) {
+  std::string busiest_text;
+  if (const lock_group* const group = busiest_group(findings)) {
     const std::vector<analyse::code_location> stack = analysis.stack(group->first_site);
-    most = fmt::format("; the most taken {}: {}", analyse::name(group->type),
-                       estimated(group->sums[format::acquisitions], group->error, "time"));
-    if (!stack.empty()) most += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
+    busiest_text = fmt::format("; the most taken {}: {}", analyse::name(group->type),
+                               estimated(group->sums[format::acquisitions], group->error, "time"));
+    if (!stack.empty()) busiest_text += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
   }
-  fmt::print("No remedy for locks: threads waited {}{}.\n", duration_text(findings.wait_nanoseconds), most);
+  fmt::print("{}.\n", wrapped(fmt::format("No remedy for locks: threads waited {}{}",
+                                          duration_text(findings.wait_nanoseconds), busiest_text),
+                              3));
 }
 
 void print_locks(analyse::analysis& analysis, std::size_t top) {

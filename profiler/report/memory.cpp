@@ -135,16 +135,17 @@ void print_memory_summary(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recorded();
   std::string text;
   if (memory.peak_range.high != 0) {
-    text = fmt::format("the heap held at most {}", sum_text(memory.peak_bytes, memory.peak_range));
-    if (memory.peak_ns != 0) text += fmt::format(", after {:.2f} s", static_cast<double>(memory.peak_ns) / 1e9);
+    text = fmt::format("Heap peak: {}", sum_text(memory.peak_bytes, memory.peak_range));
+    if (memory.peak_ns != 0) text += ", " + duration_text(memory.peak_ns) + " after the start";
     if (memory.resident_bytes != 0) text += fmt::format(" (process {})", amount_text(memory.resident_bytes));
     text += recording.program.interval == 0 ? "; " : ";\n        ";
   }
-  fmt::print("Memory: {}{} {}.\n", text, sum_text(memory.end_bytes, memory.end_range), end_name(recording));
+  fmt::print("{}{} {}.\n", text.empty() ? "Heap: " : text, sum_text(memory.end_bytes, memory.end_range),
+             end_name(recording));
   if (memory.resident_bytes != 0 && memory.peak_bytes > memory.resident_bytes) {
     const bool may_be_too_high = memory.peak_range.low <= static_cast<double>(memory.resident_bytes);
-    fmt::print("        That is more than the process had in memory: {}.\n",
-               may_be_too_high ? "the samples tell too much, or parts were never touched"
+    fmt::print("        The peak is more than the process had in memory: {}.\n",
+               may_be_too_high ? "the estimate is too high, or parts were never touched"
                                : "parts of the heap were never touched, or swapped out");
   }
   print_lost_summary(analysis);

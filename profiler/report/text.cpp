@@ -87,7 +87,7 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
     text += fmt::format("; {} in use at the end", grouped(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
-    text += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
+    text += fmt::format("; mostly: thread {} freed what thread {} allocated", recording.threads[most_frequent.frees].id,
                         recording.threads[most_frequent.allocates].id);
   }
   return text;
@@ -170,13 +170,13 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      cut(fmt::format("{}{}: {}{}, {} each; {}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
+      cut(fmt::format("{}{}: {}, {}, {} each{}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
                       count_text(rounded_within(site.sums[counter::blocks], site.error, analysis.heap().allocations),
                                  "allocation"),
-                      view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
-                          : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread))),
+                          : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread)),
+                      size_text(site), view.allocation.type.empty() ? "" : ", " + view.allocation.type),
           text_width - 3));
   fmt::print("   {}\n", cut(thread_text(analysis, site), text_width - 3));
   print_callers(view, style);
@@ -231,9 +231,12 @@ void print_idle_time(const format::recording& recording) {
   const double cpu_s = seconds(recording.end.user_us + recording.end.system_us),
                wall_s = seconds(recording.end.wall_us);
   if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
-  fmt::print("No thread was on a CPU for {}{:.0f} % of the run{}. Shares of CPU are of the {:.2f} s.\n",
-             count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
-             recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Waiting", cpu_s);
+  fmt::print(
+      "{}\n",
+      wrapped(fmt::format("No thread was on a CPU for {}{:.0f} % of the run{}. Shares are of the {:.2f} s of CPU time.",
+                          count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+                          recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Waiting", cpu_s),
+              3));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {

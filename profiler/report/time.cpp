@@ -42,7 +42,7 @@ void print_time_summary(analyse::analysis& analysis) {
              has_run ? " in a run of " + duration_text(analysis.whole().wall_ns) : "", text(format::running_ns),
              text(format::runnable_ns), text(format::waiting_ns));
   if (has_unknown_time(whole)) {
-    fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel had no room to say it.\n",
+    fmt::print("What they did in {}, {:.1f} % of their time, is unknown: the kernel dropped these records.\n",
                text(format::unknown_ns), 100 * time_share(whole, format::unknown_ns));
   }
   if (time_share(whole, format::undivided_ns) >= min_undivided_share) {
@@ -78,8 +78,8 @@ void print_waits(analyse::analysis& analysis, std::size_t top) {
   std::uint64_t others_ns = 0;
   for (std::size_t index = top; index < findings.waits.size(); ++index) others_ns += findings.waits[index].waited_ns;
   if (findings.waits.size() > top)
-    fmt::print("{}  at {}; --top N\n", text(others_ns), count_text(findings.waits.size() - top, "more place"));
-  if (findings.unplaced_ns != 0) fmt::print("{}  at places that are not known\n", text(findings.unplaced_ns));
+    fmt::print("{}  at {}; --top N\n", text(others_ns), count_text(findings.waits.size() - top, "more site"));
+  if (findings.unplaced_ns != 0) fmt::print("{}  at unknown sites\n", text(findings.unplaced_ns));
 }
 
 void print_time(analyse::analysis& analysis, std::size_t top) {

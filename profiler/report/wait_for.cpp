@@ -47,7 +47,7 @@ std::string actors_text(const format::recording& recording, const std::set<std::
 std::string location_of(analyse::analysis& analysis, std::uint32_t site) {
   constexpr std::size_t columns = 48;
   const std::vector<analyse::code_location> stack = analysis.stack(site);
-  return stack.empty() ? "a place that is not known" : location_text(stack[analyse::own_frame_index(stack)], columns);
+  return stack.empty() ? "an unknown site" : location_text(stack[analyse::own_frame_index(stack)], columns);
 }
 
 std::string lock_text_at(analyse::analysis& analysis, const wait_for_link& link) {
@@ -59,7 +59,7 @@ std::string work_text(const analyse::held_work& work) {
   const std::string in_call = work.call.empty() ? "" : " in " + work.call;
   switch (work.state) {
     case lane_state::running: return "ran";
-    case lane_state::runnable: return "waited for a processor";
+    case lane_state::runnable: return "was runnable";
     case lane_state::sleep: return "slept" + in_call;
     case lane_state::idle: return "waited for an event" + in_call;
     default: return "waited" + in_call;
@@ -78,11 +78,10 @@ void print_wait_for_summary(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recorded();
   const wait_for_chain& chain = chains.front();
   const wait_for_link& first = chain.links.front();
-  std::string text = first.waits == 1
-                         ? fmt::format("Longest wait: {}", duration_text(first.ns))
-                         : fmt::format("Most waited for: {} in {}, at most {} each,", duration_text(first.ns),
-                                       count_text(first.waits, "wait"), duration_text(first.longest_ns));
-  text += " by " + actors_text(recording, first.threads);
+  std::string text =
+      fmt::format("Longest wait chain: {} waited {}", actors_text(recording, first.threads), duration_text(first.ns));
+  if (first.waits != 1)
+    text += fmt::format(" in {} (longest {})", count_text(first.waits, "wait"), duration_text(first.longest_ns));
   for (const wait_for_link& link : chain.links) {
     text += fmt::format("{} for {}, held by {}", &link == chain.links.data() ? "" : ", which waited",
                         lock_text_at(analysis, link), actors_text(recording, link.holders));
@@ -101,7 +100,7 @@ void print_wait_for_chain(analyse::analysis& analysis, const wait_for_chain& cha
     } else {
       fmt::print("   and meanwhile waited {} for {}\n", duration_text(link.ns), lock_text_at(analysis, link));
     }
-    fmt::print("   held by {}, taken at {}\n", actors_text(recording, link.holders),
+    fmt::print("   held by {}, acquired at {}\n", actors_text(recording, link.holders),
                location_of(analysis, link.holder_site));
   }
   for (std::size_t index = 0; index < std::min(chain.work.size(), max_shown_work); ++index) {

@@ -88,7 +88,7 @@ class Memory(FolderTest):
     def test_the_text_shows_both_moments(self):
         self.record("phases", "--full")
         text = self.tarn("report", "--quick", "rec")
-        self.assertRegex(text, r"\nMemory: the heap held at most 78\d\d KiB, after \d+\.\d\d s( \(.*\))?; "
+        self.assertRegex(text, r"\nHeap peak: 78\d\d KiB, [\d.]+ m?s after the start( \(.*\))?; "
                                r"20\d\d KiB never freed\.\n")
         self.assertRegex(text, r"\nMemory at the peak: 78\d\d KiB in 56\d blocks\n"
                                r" +5859 KiB +7\d %  60 blocks  memory\.c:\d+ hold\n"
@@ -103,7 +103,7 @@ class Memory(FolderTest):
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)
 
     def test_a_peak_above_the_memory_of_the_process_is_explained(self):
-        output = "\n        That is more than the process had in memory: parts of the heap were never touched"
+        output = "\n        The peak is more than the process had in memory: parts of the heap were never touched"
         for options in ["--full"], ["--sample", "524288"]:
             self.record("mostly-unused", *options)
             self.assertIn(output, self.tarn("report", "--quick", "rec"), options)
@@ -121,7 +121,7 @@ class Memory(FolderTest):
                 self.assertLessEqual(low, memory[f"{moment}_bytes"])
                 self.assertGreaterEqual(high, memory[f"{moment}_bytes"])
             if memory["peak_bytes"] != 0:
-                self.assertRegex(text, r"\nMemory: the heap held at most about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)")
+                self.assertRegex(text, r"\nHeap peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)")
                 self.assertRegex(text, r"\nMemory at the peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)\n")
                 self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ (± +\d+ %|\([^)]+–[^)]+\)) +\d+ %  memory\.c:\d+ ")
             # How many blocks are in use at the end is counted, not estimated: it stands at the top alone.

@@ -93,7 +93,7 @@ class Time(FolderTest):
         self.assertRegex(text, r"\nWaiting\n +[\d.]+ s +\d+ %  by \w+\n   at (?:own_)?times.[ch]pp:\d+ ")
         first = self.tarn("report", "--quick", "--top", "1", "rec")
         self.assertRegex(first, r"\n   and 1 more name\n")
-        self.assertRegex(first, r"\n +[\d.]+ s +\d+ %  at [\d,]+ more places?; --top N\n")
+        self.assertRegex(first, r"\n +[\d.]+ s +\d+ %  at [\d,]+ more sites?; --top N\n")
         collapsed = self.tarn("export", "--format", "collapsed", "--measure", "wait_time", "rec").splitlines()
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in collapsed), report["time"]["waiting_ns"])
         self.assertEqual([line for line in collapsed if not line.rsplit(" ", 1)[0].endswith("[waiting]")], [])
