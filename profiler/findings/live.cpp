@@ -28,7 +28,7 @@ constexpr std::array lock_columns = {
 constexpr std::array call_columns = {
     live_column{"calls/s", live_unit::count, true}, live_column{"call ms/s", live_unit::milliseconds, true},
     live_column{"bytes/s", live_unit::bytes, true}, live_column{"errors/s", live_unit::count, true},
-    live_column{"open ms", live_unit::milliseconds, false}};
+    live_column{"pending ms", live_unit::milliseconds, false}};
 
 // Passes on the counts of `now` minus those of `before`. An estimate may decrease a little: then the difference is 0.
 template <class Key, class Counts, class Take>

@@ -20,9 +20,9 @@ using analyse::live_row;
 using analyse::live_unit;
 
 constexpr std::array heap_columns = {
-    live_column{"used", live_unit::bytes, false},     live_column{"held", live_unit::bytes, false},
-    live_column{"peak", live_unit::bytes, false},     live_column{"remote/s", live_unit::count, true},
-    live_column{"refills/s", live_unit::count, true}, live_column{"allocs/s", live_unit::count, true},
+    live_column{"used", live_unit::bytes, false},        live_column{"mapped", live_unit::bytes, false},
+    live_column{"most mapped", live_unit::bytes, false}, live_column{"remote/s", live_unit::count, true},
+    live_column{"refills/s", live_unit::count, true},    live_column{"allocs/s", live_unit::count, true},
     live_column{"bytes/s", live_unit::bytes, true}};
 constexpr std::array view_names = {"heaps"};
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -93,7 +93,8 @@ std::vector<std::string> top_heaps::sums(bool, const char*) const {
     sum += heap.statistics;
     counts_calls = counts_calls || heap.counts_calls;
   }
-  return {fmt::format("{} heaps: {} in use of {} held", now_.size(), bytes_text(static_cast<double>(sum.used_bytes)),
+  return {fmt::format("{}: {} in use of {} mapped", count_text(now_.size(), "heap"),
+                      bytes_text(static_cast<double>(sum.used_bytes)),
                       bytes_text(static_cast<double>(sum.footprint_bytes))),
           counts_calls ? "" : "allocations are not counted; use tarn run --stats, or tarn top -- PROGRAM"};
 }

@@ -110,10 +110,10 @@ std::vector<std::string> top_recording::sums(bool shows_totals, const char* per)
   };
   return {fmt::format("lock waits {}   system calls {}{}, {}", time_text(sums.wait_ms), short_number(sums.calls), per,
                       time_text(sums.call_ms)),
-          fmt::format("heap {}{}, {}{}; {:.0f} % remote frees; {} in use{}", short_number(sums.allocations), per,
-                      short_bytes(sums.bytes), per,
+          fmt::format("heap {} allocations{}, {}{}; {:.0f} % remote frees; {} in use{}", short_number(sums.allocations),
+                      per, bytes_text(sums.bytes), per,
                       std::min(100 * sums.remote_frees / std::max(sums.frees, 1e-9), 100.0),  // an estimate of samples
-                      grouped(sums.in_use), shares)};
+                      count_text(sums.in_use, "block"), shares)};
 }
 
 }  // namespace tarn::command

@@ -136,16 +136,16 @@ bool top_state::press(int pressed, int page) {
 std::vector<std::string> top_state::head(int columns) const {
   const auto width = static_cast<std::size_t>(columns);
   const std::string state = !process_.is_running ? "ended" : is_paused_ ? "paused" : "";
-  std::string facts = process_.is_running ? fmt::format("{} threads, {} resident", process_.threads,
+  std::string facts = process_.is_running ? fmt::format("{}, {} resident", count_text(process_.threads, "thread"),
                                                         bytes_text(static_cast<double>(process_.resident)))
-                                          : fmt::format("{} threads in all", source_->threads_seen());
+                                          : count_text(source_->threads_seen(), "thread") + " in all";
   if (!state.empty()) facts = "[" + state + "] " + facts;
   std::vector<std::string> lines = {fmt::format("{}  {}", facts, printable(title_))};
   for (std::string& text : source_->sums(shows_totals_, shows_totals_ ? "" : "/s")) lines.push_back(std::move(text));
   std::string tabs;
   const auto views = source_->views();
   for (std::size_t index = 0; index < views.size(); ++index) {
-    tabs += fmt::format(fmt::runtime(index == view_ ? "[{} {}] " : " {} {}  "), index + 1, views[index]);
+    tabs += fmt::format(fmt::runtime(index == view_ ? "[{}:{}] " : " {}:{}  "), index + 1, views[index]);
   }
   tabs += fmt::format("  by {}", title_of(source_->columns(view_)[sort_by_], shows_totals_));
   if (is_typing_ || !filter_.empty()) tabs += fmt::format("   filter: {}{}", filter_, is_typing_ ? "_" : "");

@@ -99,12 +99,12 @@ class Terminal(TopTest):
         sites = self.wait_for(r"cross-thread .*busy.cpp:\d+ make_parcel")
         self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
         self.assertRegex(sites, r"lock waits \d+ % of one thread   system calls .*/s, \d+ % of one thread\n"
-                                r"heap .*/s, .*/s; \d+ % remote frees; [\d,]+ in use; \d+ % same-thread")
+                                r"heap .* allocations/s, .* (bytes|KiB|MiB|GiB)/s; \d+ % remote frees; [\d,]+ blocks? in use; \d+ % s")
         self.keys("s", "s")
         # Of samples: in the time between two looks there may be none.
         self.wait_for(r"by remote/s(.|\n)*make_parcel(.|\n)*make_temporary")
         self.keys("1")
-        threads = self.wait_for(r"\[1 threads\]")
+        threads = self.wait_for(r"\[1:threads\]")
         self.assertRegex(threads, r"\d  worker \d+\n")
         self.assertRegex(threads, r"\d  con \[2J ", "a name is text, whatever is in it")
         self.keys("3")
@@ -179,7 +179,7 @@ class Terminal(TopTest):
             self.wait_for_threads(program.pid)
             self.open("--pid", str(program.pid))
             screen = self.wait_for(r"\n +[\d.]+K? .* producer \d+\n")
-            self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps: .* in use of .* held\n")
+            self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps?: .* in use of .* mapped\n")
             self.assertEqual("allocations are not counted" in screen, not has_stats)
             self.keys("s", "s", "s")
             self.wait_for(r"by remote/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
