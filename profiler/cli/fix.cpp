@@ -276,10 +276,11 @@ void print_attempts_as_json(const analyse::analysis& analysis, const std::vector
                      {"saved_ns", {proposal.saved_ns.low, proposal.saved_ns.high}},
                      {"saved_share", {share.low, share.high}},
                      {"at_least", proposal.saves_more},
-                     {"verdict", fix::name(attempt.verdict.level)},
+                     {"edit", fix::name(attempt.verdict.level)},
                      {"text", attempt.verdict.text},
                      {"notes", attempt.verdict.notes},
                      {"problem", attempt.problem},
+                     {"gain", attempt.measured ? nlohmann::json(fix::name(attempt.measured->outcome)) : nullptr},
                      {"measured_share", attempt.measured ? nlohmann::json(attempt.measured->saved_share) : nullptr},
                      {"patch", attempt.problem.empty() ? attempt.edit.diff : ""}});
   }
@@ -376,7 +377,9 @@ void add_fix(CLI::App& application) {
                                   ->add_option("--prove", request->commands.prove,
                                                "command that runs the load: keep only patches that save CPU time in it")
                                   ->type_name("CMD");
-  command->add_option("--runs", request->commands.runs, "pairs of runs of the load for each patch; default 5")
+  command
+      ->add_option("--runs", request->commands.runs,
+                   "pairs of runs of the load for each patch; default and least 5; more show a smaller gain")
       ->type_name("N")
       ->check(CLI::Range(5, 1000))
       ->needs(proves);

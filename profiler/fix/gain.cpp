@@ -20,12 +20,12 @@ double median_of(std::vector<double> values) {
 // Returns the processor time of the patched program as a share saved, or as a loss. The ratios are patched to plain.
 std::string figures_of(double median, double lowest, double highest, bool is_loss) {
   if (!is_loss)
-    return fmt::format("{:.1f} % of CPU time saved ({:.1f} to {:.1f})", (1 - median) * 100, (1 - highest) * 100,
-                       (1 - lowest) * 100);
+    return fmt::format("median {:.1f} % of CPU time saved (pairs: {:.1f} to {:.1f} %)", (1 - median) * 100,
+                       (1 - highest) * 100, (1 - lowest) * 100);
   if (median < large_ratio)
-    return fmt::format("{:.1f} % more CPU time ({:.1f} to {:.1f})", (median - 1) * 100, (lowest - 1) * 100,
-                       (highest - 1) * 100);
-  return fmt::format("{:.1f} times the CPU time ({:.1f} to {:.1f})", median, lowest, highest);
+    return fmt::format("median {:.1f} % more CPU time (pairs: {:.1f} to {:.1f} %)", (median - 1) * 100,
+                       (lowest - 1) * 100, (highest - 1) * 100);
+  return fmt::format("median {:.1f} times the CPU time (pairs: {:.1f} to {:.1f})", median, lowest, highest);
 }
 
 }  // namespace
@@ -55,6 +55,15 @@ double rank_test(const std::vector<double>& plain, const std::vector<double>& pa
   return small_statistics / total;
 }
 
+const char* name(effect outcome) {
+  switch (outcome) {
+    case effect::gain: return "measured";
+    case effect::loss: return "loss";
+    case effect::unclear: return "too noisy";
+    default: return "not shown";
+  }
+}
+
 gain gain_of(const std::vector<double>& plain, const std::vector<double>& patched, double predicted_share) {
   std::vector<double> ratios;
   for (std::size_t run = 0; run < plain.size(); ++run) ratios.push_back(patched[run] / plain[run]);
@@ -73,9 +82,9 @@ gain gain_of(const std::vector<double>& plain, const std::vector<double>& patche
     result.outcome = effect::unclear;
   }
   const bool is_loss = result.outcome == effect::loss;
-  result.text = fmt::format("{} in {} interleaved pairs of runs, rank test p = {:.3f}",
-                            figures_of(median, *lowest, *highest, is_loss), plain.size(),
-                            is_loss ? loss_probability : gain_probability);
+  result.text =
+      fmt::format("{}, {} interleaved pairs, rank test p = {:.3f}", figures_of(median, *lowest, *highest, is_loss),
+                  plain.size(), is_loss ? loss_probability : gain_probability);
   return result;
 }
 

@@ -12,12 +12,15 @@ double rank_test(const std::vector<double>& plain, const std::vector<double>& pa
 
 // The effect of a patch on the processor time.
 enum class effect {
-  gain,         // proven by the rank test
-  loss,         // proven likewise
-  likely_gain,  // each pair of runs shows a gain, and the rank test does not prove it
+  gain,         // shown by the rank test
+  loss,         // shown likewise
+  likely_gain,  // each pair of runs shows a gain, and the rank test does not show it
   no_gain,      // a gain as large as predicted would have shown, or each pair of runs shows a loss
   unclear,      // the pairs show gains and losses, and differ by more than the predicted gain
 };
+
+// Returns "measured", "loss", "not shown" or "too noisy".
+const char* name(effect outcome);
 
 struct gain {
   effect outcome = effect::no_gain;

@@ -81,7 +81,7 @@ std::string with_paths(std::string_view edits, const std::function<std::string(c
 }
 
 const char* name(certainty level) {
-  constexpr std::array names = {"silent", "no edit", "review", "proven", "failed"};
+  constexpr std::array names = {"silent", "no edit", "review", "safe", "failed"};
   return names[static_cast<std::size_t>(level)];
 }
 

@@ -131,7 +131,9 @@ trial::outcome trial::judge(double predicted_share) {
       switch (result.measured->outcome) {
         case effect::gain: break;
         case effect::loss: result.problem = "slower: "; break;
-        case effect::likely_gain: result.problem = "faster in each pair of runs, but not proven, see --runs: "; break;
+        case effect::likely_gain:
+          result.problem = "faster in each pair, but the test does not show a gain, see --runs: ";
+          break;
         case effect::no_gain: result.problem = "no gain beyond noise: "; break;
         case effect::unclear: result.problem = "the machine is too noisy to tell: "; break;
       }

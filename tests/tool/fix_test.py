@@ -239,53 +239,53 @@ class Proposals(FixTest):
     def test_each_site_has_a_patch_or_a_reason(self):
         sites = self.sites()
         loop = sites["program.cpp", line_of("loop"), "reserve"]
-        self.assertEqual((loop["verdict"], loop["problem"], loop["check"]), ("proven", "", "tarn-reserve"))
+        self.assertEqual((loop["edit"], loop["problem"], loop["check"]), ("safe", "", "tarn-reserve"))
         self.assertIn("+    if (count > 0)\n+        values.reserve(static_cast<std::size_t>(count));\n", loop["patch"])
         self.assertGreater(loop["saved_share"][1], 0)
         pointer = sites["program.cpp", line_of("pointer"), "make_shared"]
-        self.assertEqual((pointer["verdict"], pointer["problem"]), ("proven", ""))
+        self.assertEqual((pointer["edit"], pointer["problem"]), ("safe", ""))
         self.assertIn("+    std::shared_ptr<token> one(std::make_shared<token>(number));", pointer["patch"])
         refused = sites["program.cpp", line_of("refused"), "reserve"]
-        self.assertEqual((refused["verdict"], refused["patch"]), ("no edit", ""))
+        self.assertEqual((refused["edit"], refused["patch"]), ("no edit", ""))
         self.assertEqual(refused["problem"], "'target' may have elements before the loop")
         header = sites["shared.hpp", line_of("header", "shared.hpp"), "reserve"]
-        self.assertEqual((header["verdict"], header["problem"], header["patch"].count("\n+")), ("proven", "", 3))
+        self.assertEqual((header["edit"], header["problem"], header["patch"].count("\n+")), ("safe", "", 3))
         # The code may refuse a text before it has read so many: what was recorded is more certain.
         rejecting = sites["program.cpp", line_of("rejecting"), "reserve"]
-        self.assertEqual(rejecting["verdict"], "proven")
+        self.assertEqual(rejecting["edit"], "safe")
         self.assertRegex(rejecting["patch"], r"\+    if \(count > 0\)\n\+        numbers.reserve\(\d+\);")
         # A recording has no trace of calls that add nothing.
         conditional = sites["program.cpp", line_of("conditional"), "reserve"]
-        self.assertEqual((conditional["verdict"], conditional["patch"]), ("review", ""))
+        self.assertEqual((conditional["edit"], conditional["patch"]), ("review", ""))
         self.assertRegex(conditional["problem"], r"^to review: 'result' grows .*: reserve\(\d+\), from the recording.*"
                                                  r"; but a call that adds nothing leaves no trace in it, and would "
                                                  r"then allocate, too$")
         # Both edits change the same lines.
         nearby_sites = [sites["program.cpp", line_of("near pointer"), "make_shared"],
                         sites["program.cpp", line_of("near loop"), "reserve"]]
-        self.assertEqual([site["verdict"] for site in nearby_sites], ["proven", "proven"])
+        self.assertEqual([site["edit"] for site in nearby_sites], ["safe", "safe"])
         self.assertCountEqual([site["problem"].split(":")[0] for site in nearby_sites],
                               ["", "the edit overlaps an earlier one"])
         hoisted = sites["program.cpp", line_of("hoisted"), "hoist"]
-        self.assertEqual((hoisted["verdict"], hoisted["problem"]), ("proven", ""))
+        self.assertEqual((hoisted["edit"], hoisted["problem"]), ("safe", ""))
         self.assertIn("+    std::vector<long> values;\n", hoisted["patch"])
         self.assertIn("+        values.assign(50, i);  // hoisted\n", hoisted["patch"])
         # The line that allocates fills a container of its caller, which has the edit.
         filled = sites["program.cpp", line_of("caller"), "hoist"]
-        self.assertEqual((filled["verdict"], filled["problem"]), ("proven", ""))
+        self.assertEqual((filled["edit"], filled["problem"]), ("safe", ""))
         self.assertIn("+    std::vector<long> numbers;\n", filled["patch"])
         self.assertNotIn(("program.cpp", line_of("filled"), "hoist"), sites)
         # No loop of the function has the vector: the thread keeps it.
         recycled = sites["program.cpp", line_of("recycled"), "recycle"]
-        self.assertEqual((recycled["verdict"], recycled["problem"]), ("proven", ""))
+        self.assertEqual((recycled["edit"], recycled["problem"]), ("safe", ""))
         self.assertIn("+    auto kept_values = tarn::recycle<std::vector<long>>();\n", recycled["patch"])
         self.assertIn("+#include <tarn/recycle.hpp>\n", recycled["patch"])
         # Of several remedies the first one with an edit counts: no container keeps the object.
         pooled = sites["other.cpp", line_of("pooled", "other.cpp"), "pooled"]
-        self.assertEqual((pooled["verdict"], pooled["problem"]), ("proven", ""))
+        self.assertEqual((pooled["edit"], pooled["problem"]), ("safe", ""))
         self.assertIn("+struct node : public tarn::pooled<node> {\n", pooled["patch"])
         refused = sites["program.cpp", line_of("pointer"), "pooled"]
-        self.assertEqual((refused["verdict"], refused["patch"]), ("no edit", ""))
+        self.assertEqual((refused["edit"], refused["patch"]), ("no edit", ""))
         self.assertEqual(refused["problem"], "a shared_ptr takes it over: std::make_shared saves more")
         # The place in the list is that of the first remedy, which saves more than pooled.
         gains = [sum(site["saved_ns"]) for site in sites.values() if site["remedy"] != "pooled"]
@@ -493,14 +493,16 @@ class Trials(FixTest):
         patched_sites = [site for site in sites if site["patch"]]
         self.assertEqual([site["line"] for site in patched_sites], [line_of("rejecting")])
         self.assertGreater(patched_sites[0]["measured_share"], 0.5)
+        self.assertEqual(patched_sites[0]["gain"], "measured")
         lost = [site["problem"] for site in sites if site["measured_share"] is not None and not site["patch"]]
         self.assertEqual(len(lost), PATCHES)
         for problem in lost:
-            self.assertRegex(problem, r"^(no gain beyond noise|the machine is too noisy to tell|faster in each pair of "
-                                      r"runs.*|slower): -?[\d.]+ % (of CPU time saved|more CPU time) \(-?[\d.]+ to "
-                                      r"-?[\d.]+\) in 5 interleaved pairs of runs, rank test p = [01]\.\d+")
+            self.assertRegex(problem, r"^(no gain beyond noise|the machine is too noisy to tell|faster in each pair, "
+                                      r".*|slower): median -?[\d.]+ % (of CPU time saved|more CPU time) "
+                                      r"\(pairs: -?[\d.]+ to "
+                                      r"-?[\d.]+ %\), 5 interleaved pairs, rank test p = [01]\.\d+")
         patch, = (self.folder / "out").iterdir()
-        self.assertRegex(patch.read_text(encoding="utf-8"), r"\nMeasured: [\d.]+ % of CPU time saved")
+        self.assertRegex(patch.read_text(encoding="utf-8"), r"\nMeasured: median [\d.]+ % of CPU time saved")
 
     def test_a_machine_that_is_too_noisy(self):
         count = self.folder / "count"
@@ -516,7 +518,7 @@ class Trials(FixTest):
         sites = json.loads(self.fix("--json", "--build", "true", "--prove", load, "-o", self.folder / "out"))["sites"]
         problems = {site["line"]: site["problem"] for site in sites if site["measured_share"] is not None}
         self.assertRegex(problems[line_of("loop")],
-                         r"^slower: [\d.]+ times the CPU time \([\d.]+ to [\d.]+\) in 5 interleaved")
+                         r"^slower: median [\d.]+ times the CPU time \(pairs: [\d.]+ to [\d.]+\), 5 interleaved")
         self.assertEqual(problems[line_of("pointer")], "")
         self.assertEqual([site["line"] for site in sites if site["patch"]], [line_of("pointer")])
         self.assertEqual(len(list((self.folder / "out").iterdir())), 1)

@@ -127,7 +127,8 @@ TEST(fix, a_gain_is_more_than_noise) {
   const gain clear = gain_of({10, 10.1, 10.2, 10.1, 10}, {9, 9.1, 9, 9.2, 9}, 0.1);
   EXPECT_EQ(clear.outcome, effect::gain);
   EXPECT_NEAR(clear.saved_share, 0.1, 0.01);
-  EXPECT_EQ(clear.text, "10.0 % of CPU time saved (8.9 to 11.8) in 5 interleaved pairs of runs, rank test p = 0.004");
+  EXPECT_EQ(clear.text,
+            "median 10.0 % of CPU time saved (pairs: 8.9 to 11.8 %), 5 interleaved pairs, rank test p = 0.004");
   const gain unchanged = gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.1);
   EXPECT_EQ(unchanged.outcome, effect::no_gain) << "a tenth would have been seen";
   EXPECT_EQ(gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.01).outcome, effect::unclear);
@@ -136,10 +137,10 @@ TEST(fix, a_gain_is_more_than_noise) {
 TEST(fix, a_loss_is_no_noise) {
   const gain clear = gain_of({1, 1, 1, 1, 1}, {2.3, 2.2, 2.5, 2.3, 2.4}, 0.1);
   EXPECT_EQ(clear.outcome, effect::loss) << "however much the runs differ from the prediction";
-  EXPECT_EQ(clear.text, "2.3 times the CPU time (2.2 to 2.5) in 5 interleaved pairs of runs, rank test p = 0.004");
+  EXPECT_EQ(clear.text, "median 2.3 times the CPU time (pairs: 2.2 to 2.5), 5 interleaved pairs, rank test p = 0.004");
   const gain small = gain_of({10, 10.1, 10.2, 10.1, 10}, {11, 11.1, 11.2, 11.1, 11.2}, 0.01);
   EXPECT_EQ(small.outcome, effect::loss);
-  EXPECT_EQ(small.text, "9.9 % more CPU time (9.8 to 12.0) in 5 interleaved pairs of runs, rank test p = 0.004");
+  EXPECT_EQ(small.text, "median 9.9 % more CPU time (pairs: 9.8 to 12.0 %), 5 interleaved pairs, rank test p = 0.004");
   EXPECT_LT(small.saved_share, 0);
 }
 
