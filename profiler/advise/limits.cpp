@@ -144,7 +144,7 @@ limit limit_of(std::string_view text, double maximum) {
                                   std::pair{"remote frees", metric_kind::remote_frees},
                                   std::pair{"sites", metric_kind::sites},
                                   std::pair{"peak", metric_kind::peak},
-                                  std::pair{"live at end", metric_kind::live_at_end},
+                                  std::pair{"in use at the end", metric_kind::live_at_end},
                                   std::pair{"never freed", metric_kind::never_freed},
                                   std::pair{"growth", metric_kind::growth},
                                   std::pair{"cpu time", metric_kind::cpu_time},
@@ -158,7 +158,7 @@ limit limit_of(std::string_view text, double maximum) {
   if (metric == metrics.end()) {
     throw wrong_limit("\"" + std::string(text) +
                       "\" names no metric; the metrics are: allocations, bytes, copied bytes, remote frees, sites, "
-                      "peak, live at end, never freed, growth (a category may stand before these), cpu time, cpu "
+                      "peak, in use at the end, never freed, growth (a category may stand before these), cpu time, cpu "
                       "share, heap share, lock waits, system calls, violations");
   }
   limit.metric = metric->second;

@@ -18,13 +18,14 @@ enum class exit_code : int {
   io_error = 3,              // a file or a process cannot be read or written, or has the wrong content
   no_memory = 4,             // there is no memory, or a limit on it (ulimit) is too low
   missing = 5,               // a library, a helper program, a terminal or a feature of this system or build is missing
+  undecided = 6,             // tarn gate: no limit is broken, and the samples do not tell whether one is
   no_compile_commands = 10,  // tarn fix: the build folder has no usable compile_commands.json
   other_build = 11,          // tarn fix: the program is not the recorded build
   newer_source = 12,         // tarn fix: a source is newer than the program or the recording
   dirty_tree = 13,           // tarn fix: no repository, or changes that are not committed
   other_llvm = 14,           // tarn fix: clang-tidy cannot load the plugin
   plain_fails = 15,          // tarn fix: a command fails without a patch
-  too_noisy = 16,            // tarn fix: no patch is proven, and runs of one show gains and losses
+  too_noisy = 16,            // tarn fix: no gain is shown, and runs of one show gains and losses
   cannot_run = 126,          // PROGRAM exists but cannot run, or cannot run on Tarn
   not_found = 127,           // PROGRAM does not exist
   interrupted = 130,         // a signal ended the command before PROGRAM ran, or tarn fix

@@ -199,7 +199,7 @@ std::string missing_memory(const limit& limit, analyse::analysis& analysis) {
   if (limit.metric == metric_kind::peak && tells_no_peak && analysis.heap().bytes != 0)
     return "the recording does not cover the program from its beginning";
   if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
-    return "the program still ran when the recording ended; use \"live at end\"";
+    return "the program still ran when the recording ended; use \"in use at the end\"";
   if (limit.metric == metric_kind::growth && !memory.has_trends) {
     return fmt::format(
         "it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer one",
@@ -331,7 +331,7 @@ bool gate(const gate_request& request) {
     const bool is_of_heap = std::any_of(checks.begin(), checks.end(), [](const limit_check& check) {
       return check.is_open() && !analyse::is_of_processor(check.checked.metric);
     });
-    fail(exit_code::usage, "the samples of {} do not tell whether {} of {} hold; {}", request.path, counts.open,
+    fail(exit_code::undecided, "the samples of {} do not tell whether {} of {} hold; {}", request.path, counts.open,
          count_text(counts.limits, "limit"),
          is_of_heap ? "tarn record --full counts everything, and a smaller --sample narrows the ranges"
                     : "a longer run narrows the ranges");
@@ -360,13 +360,13 @@ void add_gate(CLI::App& application) {
   command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
   command->footer(
       "A limit: [same-thread|cross-thread|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
-      "live at end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
+      "in use at the end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
       "[per request]; or: cpu time [at function NAME|at file NAME] <= NUMBER s|ms|us [per request],\n"
       "cpu share at function NAME|at file NAME <= NUMBER %, heap share <= NUMBER %,\n"
       "lock waits <= NUMBER % of one thread, system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"same-thread allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
-      "1 a limit is broken, 2 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");
+      "1 a limit is broken, 6 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");
   command->callback([request] {
     if (!gate(*request)) throw CLI::RuntimeError(static_cast<int>(exit_code::check_failed));
   });

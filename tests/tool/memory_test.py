@@ -158,11 +158,11 @@ class Memory(FolderTest):
         self.record("phases", "--sample", str(1 << 25))
         result = subprocess.run([PATHS.tarn, "gate", "rec", "--max", "never freed <= 1M", "--max", "peak <= 1G"],
                                 cwd=self.folder, capture_output=True, text=True, timeout=HANG_S, check=False)
-        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertEqual(result.returncode, 6, result.stdout)
         self.assertRegex(result.stdout, r"\AOpen: rec does not tell whether 1 of 2 limits hold\.\n"
                                         r"open: never freed: about [\d,]+ bytes \([\d,]+ bytes?–[\d,]+ bytes\), limit")
         self.assertRegex(result.stderr, r"\Atarn: .*--full.*\n\Z")
-        limits = json.loads(self.tarn("gate", "rec", "--json", "--max", "never freed <= 1M", code=2))
+        limits = json.loads(self.tarn("gate", "rec", "--json", "--max", "never freed <= 1M", code=6))
         self.assertEqual((limits["holds"], limits["limits"][0]["holds"]), (None, None))
         low, high = limits["limits"][0]["range"]
         self.assertTrue(low <= 1e6 < high, limits)
@@ -298,7 +298,7 @@ class Memory(FolderTest):
 
     def test_a_gate_limits_memory(self):
         self.record("phases", "--full")
-        self.gate(f"peak <= {KEPT + HELD + 100_000}", f"peak at function hold <= {HELD}", "live at end <= 2200 KiB",
+        self.gate(f"peak <= {KEPT + HELD + 100_000}", f"peak at function hold <= {HELD}", "in use at the end <= 2200 KiB",
                   f"never freed at function keep <= {KEPT}", "never freed at function let_go <= 0")
         broken = self.gate(f"peak <= {KEPT + HELD - 1}", f"never freed at function keep <= {KEPT - 1}",
                            "peak at file memory.c <= 1G", code=1).splitlines()
@@ -391,7 +391,7 @@ class Memory(FolderTest):
         if len(json.loads(self.tarn("report", "--json", "--quick", "rec"))["timeline"]["to_ns"]) < 12:
             self.assertRegex(self.refusal("growth <= 0"), r"it has \d+ snapshots?, and growth is told from 12 on")
         self.tarn("record", "--locks", "-o", "rec", "--", PATHS.memory, "phases")
-        for limit in ("peak <= 1G", "live at end <= 1G", "never freed <= 1G", "growth <= 1G"):
+        for limit in ("peak <= 1G", "in use at the end <= 1G", "never freed <= 1G", "growth <= 1G"):
             self.assertIn("the recording has no heap", self.refusal(limit))
 
 

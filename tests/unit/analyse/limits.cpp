@@ -163,7 +163,7 @@ TEST(limits, of_the_processor_have_no_category_and_a_share_needs_a_place) {
 TEST(limits, memory_is_limited_by_moment_and_place) {
   EXPECT_DOUBLE_EQ(value("peak"), 743 * 50);
   EXPECT_DOUBLE_EQ(value("peak at function parse"), 700 * 50);
-  EXPECT_DOUBLE_EQ(value("live at end"), 300);
+  EXPECT_DOUBLE_EQ(value("in use at the end"), 300);
   EXPECT_DOUBLE_EQ(value("never freed at file sparse.cpp"), 300);
   EXPECT_DOUBLE_EQ(value("never freed at file send.cpp"), 0);
   EXPECT_DOUBLE_EQ(value("never freed per request", 100), 3);
