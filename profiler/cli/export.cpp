@@ -1,5 +1,6 @@
 // `tarn export`: writes a recording in the formats of other tools.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,7 +134,10 @@ void add_export(CLI::App& application) {
   command->add_option("FILE", request->path, "recording to convert")->required();
   command->add_option("--format", request->format, "output format")->type_name("FORMAT")->check(CLI::IsMember(formats));
   command->add_option("-o,--output", request->output, "file to write; default standard output")->type_name("FILE");
-  command->add_option("--measure", request->measure, "measure for --format collapsed; default bytes")
+  command
+      ->add_option(
+          "--measure", request->measure,
+          fmt::format("measure for --format collapsed, which contains one: {}; default bytes", fmt::join(names, ", ")))
       ->type_name("NAME")
       ->check(CLI::IsMember(names));
   add_label_option(*command, request->labels);
