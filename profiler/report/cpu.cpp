@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -67,11 +68,18 @@ void print_cpu(analyse::analysis& analysis, std::size_t top) {
   const cpu_findings& findings = analysis.cpu();
   if (findings.samples == 0) return;
   const auto& functions = findings.functions;
+  // Instances of one template have one short name: those are shown with their template arguments.
+  std::map<std::string, std::size_t> functions_by_title;
+  for (const cpu_function& function : functions) ++functions_by_title[location_text(function.location, text_width)];
+  const auto title_of = [&](const analyse::code_location& location, std::size_t columns) {
+    const bool is_unique = functions_by_title[location_text(location, text_width)] == 1;
+    return is_unique ? location_text(location, columns) : instance_text(location, columns);
+  };
   const auto print_function = [&](const cpu_function& function) {
     const std::string figures = fmt::format(
         "   {:>5.1f} % ± {:<4.1f} {:>5.1f} % ± {:<4.1f} {:>7}  ", percent_of(function.self, findings),
         100 * function.self_error, percent_of(function.total, findings), 100 * function.total_error, function.self);
-    fmt::print("{}{}\n", figures, location_text(function.location, text_width - figures.size()));
+    fmt::print("{}{}\n", figures, title_of(function.location, text_width - figures.size()));
   };
   fmt::print("\nCPU\n       self          total         samples\n");
   std::size_t index = 0;

@@ -1,6 +1,7 @@
 // Prints a report for programs; docs/reference/report-json.md has the schema.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -90,10 +91,10 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"stacks", site.merged_sites.size() + 1},
           {"callers", callers},
           {"type", view.allocation.type},
-          {"source", view.allocation.source},
+          {"source_line", view.allocation.source},
           {"remedy", view.remedy},
           {"unjudged_remedy", view.unjudged_remedy},
-          {"worth_it", view.is_worth_it && !view.remedy.empty()},
+          {"has_remedy", view.is_worth_it && !view.remedy.empty()},
           {"predicted", predicted(analysis, view)}};
 }
 
@@ -202,6 +203,8 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
           {"share", json_of(analysis.share(whole.heap_ns))},
           {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)},
           {"first_remedies", json_of_first_remedies(analysis, analysis.all_first_remedies())}}}}},
+      {"tick_ns", static_cast<double>(recording.clock.nanoseconds) /
+                      static_cast<double>(std::max<std::uint64_t>(recording.clock.ticks, 1))},
       {"cost_model", {{"machine", measured.machine}, {"library", measured.library}, {"date", measured.date}}},
       {"threads", threads}};
   for (const section* const part : sections) document[part->member] = part->json_of(analysis, top);

@@ -36,6 +36,12 @@ std::string short_function(std::string_view function) {
   return result;
 }
 
+// Formats "main.cpp:12"; without debug information "program+0x1234".
+std::string position_text(const analyse::code_location& frame) {
+  return frame.file.empty() ? fmt::format("{}+{:#x}", analyse::file_name(frame.module), frame.offset)
+                            : fmt::format("{}:{}", analyse::file_name(frame.file), frame.line);
+}
+
 struct unit {
   std::string_view single;  // behind a single figure
   std::string_view range;   // behind the end of a range
@@ -140,10 +146,12 @@ std::string cut(std::string text, std::size_t columns) {
 }
 
 std::string location_text(const analyse::code_location& frame, std::size_t columns) {
-  const std::string location = frame.file.empty()
-                                   ? fmt::format("{}+{:#x}", analyse::file_name(frame.module), frame.offset)
-                                   : fmt::format("{}:{}", analyse::file_name(frame.file), frame.line);
-  return cut(frame.function.empty() ? location : location + ' ' + short_function(frame.function), columns);
+  const std::string position = position_text(frame);
+  return cut(frame.function.empty() ? position : position + ' ' + short_function(frame.function), columns);
+}
+
+std::string instance_text(const analyse::code_location& frame, std::size_t columns) {
+  return cut(position_text(frame) + ' ' + analyse::without_arguments(frame.function), columns);
 }
 
 std::string function_text(const analyse::code_location& frame, std::size_t columns) {

@@ -37,6 +37,8 @@ constexpr std::string_view allocator_alone = "in the allocator alone", calls_alo
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered = {});
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
 std::string location_text(const analyse::code_location& frame, std::size_t columns);
+// Formats the same with the template arguments.
+std::string instance_text(const analyse::code_location& frame, std::size_t columns);
 // Formats the function alone, without arguments.
 std::string function_text(const analyse::code_location& frame, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);

@@ -65,7 +65,7 @@ class Processor(FolderTest):
         text = self.tarn("report", "--quick", "rec").stdout
         self.assertIn(f"CPU: {cpu['samples']:,} samples", text)
         self.assertNotIn("The samples cover", text)
-        self.assertIn("shares.cpp", text)
+        self.assertRegex(text, r"shares\.cpp:\d+ .*spin<60>\n")
         # The callers have no time of their own.
         self.assertRegex(text, r"Other functions, by what they and their callees take:\n(.*\n)?.* take_turns")
         collapsed = self.tarn("export", "--format", "collapsed", "rec").stdout

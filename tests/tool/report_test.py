@@ -127,7 +127,7 @@ class Report(ReportTest):
                 self.assertLessEqual(low, high, (remedy["name"], field))
         self.assertEqual(site["predicted"]["remedies"][0]["name"], "reserve")
         self.assertEqual(site["predicted"]["remedies"][0]["calls_saved"], 8 * 2000)
-        self.assertIn("std::realloc(buffer, size)", site["source"])
+        self.assertIn("std::realloc(buffer, size)", site["source_line"])
         self.assertGreater(report["heap"]["predicted"]["now_ns"][0], 0)
         self.assertGreater(report["recorder"]["overhead"]["cpu_ns"][0], 0)
         costs = [sum(site["predicted"]["now_ns"]) for site in report["sites"]]

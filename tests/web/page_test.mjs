@@ -28,7 +28,8 @@ const tests = {
     const page = await open(example_page);
     const text = await page.innerText('main');
     for (const phrase of ['Heap', 'Locks', 'System calls', 'about 69 % of CPU', '48–90 %; ', 'What to do first', 'make_0', 'make_1', 'saves about 4 % of CPU (2–5 %)', 'tarn run', 'What to leave alone',
-                        '12 of 24 allocation sites', 'not counted above']) {
+                        '12 of 24 allocation sites have no remedy', 'Worth doing: heap. Taking the first remedy of 12 sites saves about 25 % of CPU (17–33 %).',
+                        'Little to gain: locks. 2 threads together waited', 'Or instead, without a change to the program: tarn run saves about', '4.0 ms', ', and 700 ms waiting on purpose (epoll_wait, sleep), summed over 3 threads']) {
       assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     }
     assert.equal((await page.$$('.best li')).length, 3);
@@ -44,21 +45,21 @@ const tests = {
     data.cpu = {samples: 100, interval_ns: 5e6, kernel: 20, weights: [[inner, 70, 10, 0, 2e9], [outer, 30, 10, 1], [outer, 0, 0, 1, 7e9]]};
     const page = await open(write_page(template, data, `${folder}/cpu.html`));
     const text = await page.innerText('.cards');
-    for (const phrase of ['Memory', '10 MiB', 'after 0.5 s', 'up to 30 MiB', 'Never freed: 1.0 MiB', 'CPU', '500 ms', '100 samples; 20 % in the kernel', 'Most in make_0: 70 %']) {
+    for (const phrase of ['Memory', '10 MiB', 'Heap peak at 0.5 s', 'up to 30 MiB', 'Never freed: 1.0 MiB', 'CPU', '500 ms', '100 samples; 20 % in the kernel', 'Most in make_0: 70 %']) {
       assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     }
     await check_access(page, 'cards of memory and the processor');
     await page.getByRole('button', {name: 'CPU', exact: true}).click();
     assert.match(await hash(page), /tab=flame/);
-    assert.match(await page.innerText('output'), /^500 ms in view/);
+    assert.match(await page.innerText('output'), /^CPU, time: 500 ms/);
     await page.getByLabel('Category').selectOption('kernel');
-    assert.match(await page.innerText('output'), /^100 ms in view/);
+    assert.match(await page.innerText('output'), /^CPU, time: 100 ms/);
     await page.getByLabel('Thread').selectOption('1');
-    assert.match(await page.innerText('output'), /^50 ms in view/);
+    assert.match(await page.innerText('output'), /^CPU, time: 50 ms/);
     await page.getByLabel('Width shows').selectOption('waiting');
-    assert.match(await page.innerText('output'), /^7\.0 s in view/);
+    assert.match(await page.innerText('output'), /^Time, waiting: 7\.0 s/);
     await page.getByLabel('Thread').selectOption('');
-    assert.match(await page.innerText('output'), /^9\.0 s in view/);
+    assert.match(await page.innerText('output'), /^Time, waiting: 9\.0 s/);
     await close(page);
   },
 
@@ -77,8 +78,32 @@ const tests = {
     Object.assign(data.recorder, {mode: 'sampled', sources: ['cpu']});
     const page = await open(write_page(template, data, `${folder}/only_cpu.html`));
     const text = await page.innerText('.summary');
-    for (const phrase of ['Not known: neither heap, locks nor system calls were recorded.', 'Figures of the processor are estimates']) assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
+    for (const phrase of ['Not known: neither heap, locks nor system calls were recorded.', 'Figures of CPU time are estimates']) assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     assert.ok(!/exact|worth a change|Costs are/.test(text), text);
+    await close(page);
+  },
+
+  async 'a run that was mostly off the CPU says so, and only CPU time has a bar'() {
+    const data = example();
+    data.end = {wall_us: 6_810_000, user_us: 1_200_000, system_us: 50_000};
+    const page = await open(write_page(template, data, `${folder}/idle.html`));
+    const verdicts = await page.innerText('.verdicts');
+    assert.ok(verdicts.includes('No thread was on a CPU for at least 82 % of the run: tarn record --cpu shows why. Shares are of the 1.3 s of CPU time.'), verdicts);
+    assert.deepEqual(await page.$$eval('.card .bar', (bars) => bars.map((bar) => bar.closest('.card').querySelector('h3').textContent)), ['Heap']);
+    await close(page);
+    const busy = await open(example_page);
+    assert.ok(!(await busy.innerText('.verdicts')).includes('No thread'));
+    await close(busy);
+  },
+
+  async 'sites of one name and line are told apart, as in the text'() {
+    const data = empty();
+    const frames = [['serve()', '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]];
+    for (const category of ['same-thread', 'cross-thread', 'same-thread']) add_site(data, frames, {category});
+    data.sites[2].sizes = data.sites[2].sizes.map((_, index) => (index === 5 ? 7 : 0));
+    data.sites.forEach((site) => { site.frame_index = 0; });
+    const page = await open(`${write_page(template, data, `${folder}/equal.html`)}#tab=sites`);
+    assert.deepEqual((await rows(page)).sort(), ['serve serve.cpp:10, cross-thread', 'serve serve.cpp:10, same-thread, up to 128 bytes', 'serve serve.cpp:10, same-thread, up to 512 bytes']);
     await close(page);
   },
 
@@ -153,7 +178,7 @@ const tests = {
   async 'memory: what each site held at the peak and at the end, and what grows'() {
     const page = await open(`${example_page}#tab=memory`);
     const text = await page.innerText('#view');
-    for (const phrase of ['At most 300 MiB of the heap were in use at once, after 0.4 s', 'the process took up to 400 MiB', 'Never freed: 108 MiB',
+    for (const phrase of ['Heap peak: 300 MiB, 0.4 s after the start', 'the process took up to 400 MiB', 'Never freed: 108 MiB',
                           'Memory grows to the end, by about 3.0 MiB/s at one site', '24 of 24 sites']) {
       assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     }
@@ -194,7 +219,7 @@ const tests = {
     for (const phrase of ['about 10 MiB', '2.0 MiB–30 MiB', 'Never freed: 0 bytes (0–3.0 MiB)']) assert.ok(cards.includes(phrase), `${phrase} is not in: ${cards}`);
     await page.getByRole('button', {name: 'Memory', exact: true}).first().click();
     const text = await page.innerText('#view');
-    for (const phrase of ['At most about 10 MiB (2.0 MiB–30 MiB)', 'Never freed: 0 bytes (0–3.0 MiB)', '20 MiB (1.0 MiB–30 MiB), 100 %']) {
+    for (const phrase of ['Heap peak: about 10 MiB (2.0 MiB–30 MiB)', 'Never freed: 0 bytes (0–3.0 MiB)', '20 MiB (1.0 MiB–30 MiB), 100 %']) {
       assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     }
     await close(page);
@@ -332,7 +357,7 @@ const tests = {
     await page.getByRole('button', {name: 'work #1', exact: true}).click();
     const text = await page.innerText('.lane-details');
     for (const phrase of ['500 ms 50 %: waits for a lock at await', 'held by work #2', '100 ms 10 %: waits in the kernel', 'in read at hold']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
-    assert.ok((await page.innerText('.lanes')).includes('7 more threads, with 2.0 ms of processor time together'));
+    assert.ok((await page.innerText('.lanes')).includes('7 more threads, with 2.0 ms of CPU time together'));
     await check_access(page, 'lanes');
     await close(page);
     const part = await open(`${example_page}#tab=threads&begin=0.4&end=1`);
@@ -482,7 +507,7 @@ const tests = {
     assert.match(await page.innerText('.details'), /of the whole run/i);
     await page.getByRole('tab', {name: 'Summary'}).click();
     const summary = await page.innerText('main');
-    for (const phrase of ['144,000 allocations', '6 of 12 allocation sites', 'Taken 8,000 times', "2.0 % of one thread", "0.80 % of one thread", '42,000 calls']) assert.ok(summary.includes(phrase), `${phrase} is not in ${summary}`);
+    for (const phrase of ['144,000 allocations', '6 of 12 allocation sites', 'This is said of the whole run.', 'Taken 8,000 times', "2.0 % of one thread", "0.80 % of one thread", '42,000 calls']) assert.ok(summary.includes(phrase), `${phrase} is not in ${summary}`);
     await page.getByRole('tab', {name: 'Flame graph'}).click();
     const labels = () => page.$$eval('g.frame', (elements) => elements.map((frame) => frame.getAttribute('aria-label')).join());
     assert.match(await labels(), /make_2:/);

@@ -76,6 +76,12 @@ export function guess_parts([low, high]: Range, unit: string, end: string): [str
   return [`about ${text((low + high) / 2)}${unit}`, `${text(low)}${low < 0 ? ' to ' : '–'}${text(high)}${end}`];
 }
 
+// Returns the middle of a range and the range, without a unit: "12 (8–16)".
+export function format_middle(range: Range): string {
+  const [figure, ends] = guess_parts(range, '', '');
+  return `${figure.replace(/^about /, '')}${ends && ` (${ends})`}`;
+}
+
 export const middle = ([low, high]: Range) => (low + high) / 2;
 export const plural = (count: number, word: string) => `${format_count(count)} ${word}${count === 1 ? '' : 's'}`;
 

@@ -41,7 +41,7 @@ function end_text({end}: Data): string {
   if (!end) return 'still running when it was recorded, or its recorder was killed';
   const s = (us = 0) => format_number(us / 1e6);
   const ending = end.running ? 'still running' : end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
-  return `${ending}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
+  return `${ending}; ran ${s(end.wall_us)} s, used ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of CPU time`;
 }
 
 function Theme({state, change}: {state: State; change: Change_state}): JSX.Element {
@@ -122,7 +122,7 @@ function Page({data}: {data: Data}): JSX.Element {
       <header>
         <h1><bdi>{program_text(view)}</bdi></h1>
         <p>
-          {end_text(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}; {data.recorder.overhead.text}
+          {end_text(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}
           {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
         </p>
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}
@@ -143,7 +143,7 @@ function Page({data}: {data: Data}): JSX.Element {
         )}
       </header>
       <main><div id="view" role="tabpanel" aria-labelledby={`tab-${tab.name}`}><tab.view view={view} /></div></main>
-      <footer>Made by <code>tarn report --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
+      <footer>{data.recorder.overhead.text && `${data.recorder.overhead.text.charAt(0).toUpperCase()}${data.recorder.overhead.text.slice(1)}. `}Made by <code>tarn report --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
     </>
   );
 }

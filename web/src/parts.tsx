@@ -13,12 +13,14 @@ export function Kind({kinds, category}: {kinds: string[]; category: string}): JS
   return <span class="kind"><i aria-hidden="true" style={{background: colour_of(kinds, category)}} />{category}</span>;
 }
 
-export function Code_location({names, node}: {names: Names; node: number}): JSX.Element {
+// `detail` tells it from others of the same name and location.
+export function Code_location({names, node, detail}: {names: Names; node: number; detail?: string}): JSX.Element {
   if (node === 0) return <span class="location">beyond the recorder's limit</span>;
   return (
     <span class="location" title={names.full(node).slice(0, 600)}>
       <bdi>{names.label(node)}</bdi>
       {names.label(node) !== names.location_text(names.location[node]) && <> <small><bdi>{names.location_text(names.location[node])}</bdi></small></>}
+      {detail && <small>{detail}</small>}
     </span>
   );
 }

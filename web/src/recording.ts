@@ -42,7 +42,7 @@ export interface Site {
   stack?: number;
   frame_index?: number;
   type?: string;
-  source?: string;
+  source_line?: string;
   remedy?: string;
   unjudged_remedy?: string;
   predicted: {now_ns: Range; share: Range; reasons?: string[]; remedies?: Remedy[]};
@@ -288,10 +288,19 @@ export interface Fleet {
   regressions: {verdict: string; function: string; before_ms_per_s: number; after_ms_per_s: number; more_low: number; more_high: number}[] | null;
 }
 
+// What is worth doing in one source, with the sentence of the text.
+export interface Verdict {
+  source: string;
+  judgement: string;
+  text: string;
+}
+
 export interface Data {
   kind: 'report' | 'difference' | 'fleet';
   redacted?: boolean;
   damage?: string;
+  verdicts?: Verdict[];  // the largest gain first
+  tick_ns?: number;      // the length of a tick of the recorder's clock, for `times` of a site
   program: {arguments?: string[]; process?: number; machine?: string; images?: number};
   end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
   recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; replaced?: string; unrecorded_heaps?: string; overhead: {cpu_ns: Range; text?: string; program_cpu_ns: Range}};

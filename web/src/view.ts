@@ -13,14 +13,14 @@ export interface View {
   part: Part | null;  // the part of the run that `data` describes; null: all of it
   state: State;
   change: Change_state;
-  unit: string;                             // the unit of costs: "% of CPU" if the program's processor time is known, else "CPU-ms"
+  unit: string;                             // the unit of costs: "% of CPU" if the program's CPU time is known, else "ms of CPU time"
   timed: (ns: Range | number) => Range;     // a cost in that unit
   format_cost: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
   cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
   // "saves about 4 % of CPU (2–7 %)"; if it is only a bound, "saves at least … (2–7 % in the allocator alone)", where
   // `covered` names what is covered.
   format_gain: (remedy: Gain, covered?: string) => string;
-  wait_share: (ns: number) => string;       // a share of waiting time, such as "12 % of one thread", for the whole run
+  wait_share: (ns: number) => string;       // a share of waiting time, such as "12 % of one thread"; of several threads it may exceed 100 %
 }
 
 export interface Gain {
@@ -35,7 +35,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const wall_s = (data.end?.wall_us ?? 0) / 1e6;
   const cpu = data.recorder?.overhead?.program_cpu_ns ?? [0, 0];
   const is_share = cpu[1] > 0;
-  const unit = is_share ? '% of CPU' : 'CPU-ms';
+  const unit = is_share ? '% of CPU' : 'ms of CPU time';
   const ratio = ([low, high]: Range): Range => [low / Math.max(cpu[1], 1), high / Math.max(cpu[0], 1)];
   // The heap takes at most all of the time, and its sites add up to it: analysis::share() computes the same.
   const heap = ratio(data.heap?.predicted?.now_ns ?? [0, 0]);
@@ -65,7 +65,6 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
       const verb = low > 0 ? (at_least ? 'saves at least' : 'saves') : low + high > 0 ? 'may save' : 'no gain expected:';
       return `${verb} ${text}`;
     },
-    // Several threads wait at once: their sum is no share.
-    wait_share: (ns) => (wall_s <= 0 ? '' : ns / 1e9 > wall_s ? `as ${format_number(ns / 1e9 / wall_s)} threads that wait all the time` : `${format_number(ns / 1e7 / wall_s)} % of one thread`),
+    wait_share: (ns) => (wall_s <= 0 ? '' : `${format_number(ns / 1e7 / wall_s)} % of one thread`),
   };
 }

@@ -52,7 +52,7 @@ void redact_whole(json& document) {
 }
 
 void redact_site(json& site) {
-  leave_out(site, {"source", "type", "remedy"});
+  leave_out(site, {"source_line", "type", "remedy"});
   for (json& remedy : site["predicted"]["remedies"]) leave_out(remedy, {"code", "advice"});
 }
 

@@ -19,7 +19,7 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
     <>
       <h2>{shown(call.name)}, {call.category}</h2>
       <p>
-        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.nanoseconds)} in the kernel,{' '}
+        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.nanoseconds)} in them (running, runnable or blocked),{' '}
         {format_duration((call.nanoseconds ?? 0) / count)} each.
       </p>
       <h3>Remedy</h3>

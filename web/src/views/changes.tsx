@@ -114,7 +114,7 @@ export function Changes({difference, state, change}: {difference: Difference; st
     {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? format_range(ms(row.predicted.saved_ns)) : '–')},
     {name: 'achieved', label: 'Achieved, ms', value: ({change: row}) => Math.abs(middle(row.achieved_ns)),
      cell: ({change: row}) => <span class={middle(row.achieved_ns) < 0 ? 'risk' : 'good'}>{format_range(ms(row.achieved_ns))}</span>},
-    {name: 'verdict', label: 'Held', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
+    {name: 'verdict', label: 'As predicted?', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
   ];
   const longest = Math.max(ms(difference.heap_ns.before)[1], ms(difference.heap_ns.after)[1]);
   const gain = Math.max(ms(difference.predicted_ns)[1], ms(difference.saved_cpu_ns)[1], 1e-9);
@@ -127,7 +127,7 @@ export function Changes({difference, state, change}: {difference: Difference; st
           <p>after: <strong>{format_ms(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${format_ms(difference.heap_ns.after)}`} />
         </li>}
         <li class="card">
-          <h2>Processor time</h2>
+          <h2>CPU time</h2>
           <p>predicted: <strong>{format_saving(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${format_ms(difference.predicted_ns)}`} />
           <p>achieved: <strong>{format_saving(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${format_ms(difference.saved_cpu_ns)}`} />
         </li>

@@ -7,7 +7,7 @@ import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hook
 import {Choice, Kind, Search, Stack} from '../parts';
 import type {View} from '../view';
 import {categories, metrics, on_purpose, Tree, weights, type Weight} from '../weights';
-import {cut, shown} from '../formatting';
+import {cut, format_number, middle, shown} from '../formatting';
 import {Site_details} from './sites';
 
 interface Datum {
@@ -168,6 +168,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     return chosen.sort((a, b) => b.value - a.value).slice(0, 8);
   }, [all_weights, pin, tree]);
   const rows_of = {sites: data.sites, locks: data.locks, syscalls: data.syscalls, cpu: data.cpu?.weights, time: data.cpu?.weights};
+  const cost_share = view.unit === '% of CPU' ? `, ${format_number(middle(view.timed(tree.total[0])))} % of CPU` : '';
   const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls', cpu: '', time: ''}[metric.table];
 
   return (
@@ -184,7 +185,7 @@ export function Flame({view}: {view: View}): JSX.Element {
         )}
         <Search label="Stacks with" value={state.q} set={(q) => change({q})} />
         <button type="button" onClick={() => change({zoom: '0'})} disabled={zoom === 0}>Zoom out</button>
-        <output aria-live="polite">{metric.format(tree.total[0])} in view{zoom ? `; ${names.label(zoom)}: ${node_text(zoom)}` : ''}</output>
+        <output aria-live="polite">{metric.label.replace(': ', ', ')}: {metric.format(tree.total[0])}{metric.name === 'cost' ? ` of CPU time${cost_share}` : ''}{zoom ? `; ${names.label(zoom)}: ${node_text(zoom)}` : ''}</output>
       </form>
       <p class="legend">{kinds.filter((kind) => all_weights.some((weight) => weight.category === kind)).map((kind) => <Kind key={kind} kinds={kinds} category={kind} />)}
         <small>Click or Enter: zoom and pin. Arrows: move. Space: pin. Escape: zoom out.</small></p>

@@ -7,7 +7,7 @@ import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {stacks_of} from '../weights';
 import {format_bytes, format_count, format_estimate, format_number, grouped, is_estimate} from '../formatting';
-import {Site_details} from './sites';
+import {Site_details, site_details} from './sites';
 import {seconds} from './timeline';
 
 interface Row {
@@ -34,12 +34,13 @@ export function Memory({view}: {view: View}): JSX.Element {
     const has = names.with_text(state.q);
     return all_rows.filter(({site}) => (!state.category || site.trend === state.category) && (!has || stacks_of(site).some(([stack]) => has[stack])));
   }, [all_rows, state.q, state.category]);
+  const details = useMemo(() => site_details(view), [data]);
   const at_end = part ? `In use at ${seconds(course!.ends[part.end - 1])} s` : data.end && !data.end.running ? 'Never freed' : 'In use at the end';
   const growing = (data.sites ?? []).filter((site) => site.trend === 'grows');
   const rate = growing.reduce((sum, site) => sum + (site.bytes_per_second ?? 0), 0);
   const savings = (memory.contents?.sites ?? []).filter((saving) => (saving.saved_bytes ?? 0) >= (memory.peak_bytes ?? 0) / 100);
   const columns: Column<Row>[] = [
-    {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Code_location names={names} node={row.node} />},
+    {name: 'location', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(), cell: (row) => <Code_location names={names} node={row.node} detail={details[Number(row.id)]} />},
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
       cell: (row: Row) => held_text(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
     ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => format_count(row.site.peak_blocks)}]),
@@ -51,7 +52,7 @@ export function Memory({view}: {view: View}): JSX.Element {
   return (
     <section>
       <p>
-        {!part && (memory.peak_range?.[1] ?? memory.peak_bytes ?? 0) > 0 && <>At most <strong>{format_estimate(memory.peak_bytes, memory.peak_range)}</strong> of the heap were in use at once{memory.peak_ns ? `, after ${seconds(memory.peak_ns / 1e9)} s` : ''}
+        {!part && (memory.peak_range?.[1] ?? memory.peak_bytes ?? 0) > 0 && <>Heap peak: <strong>{format_estimate(memory.peak_bytes, memory.peak_range)}</strong>{memory.peak_ns ? `, ${seconds(memory.peak_ns / 1e9)} s after the start` : ''}
           {memory.resident_bytes ? <>; the process took up to {format_bytes(memory.resident_bytes)}</> : ''}. </>}
         {at_end}: <strong>{part && data.recorder.mode === 'sampled' ? 'about ' : ''}{format_estimate(memory.end_bytes, memory.end_range)}</strong>.{' '}
         {growing.length > 0 && <><strong>Memory grows</strong> to the end, by about {format_bytes(rate)}/s at {growing.length === 1 ? 'one site' : `${grouped(growing.length)} sites`}. </>}

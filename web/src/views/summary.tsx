@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
 import {Bar, Code_location} from '../parts';
-import type {Range} from '../recording';
+import type {Lock, Range, Verdict} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
 import {cut, format_bytes, format_count, format_duration, format_error, format_estimate, format_number, grouped, is_estimate, middle, plural, shown} from '../formatting';
@@ -69,7 +69,7 @@ function best_remedies(view: View): Best[] {
 
 // Names the sites that are not worth the effort.
 function leave_alone(view: View): string[] {
-  const {data} = view;
+  const {data, names} = view;
   const lines: string[] = [];
   const sites = (data.sites ?? []).filter((site) => !view.part || site.allocations);
   const idle = sites.filter((site) => !site.predicted.remedies?.length);
@@ -78,28 +78,31 @@ function leave_alone(view: View): string[] {
     const idle_total = idle.reduce((sum, site) => sum + middle(site.predicted.now_ns), 0);
     const share = total > 0 ? `, together ${format_number((100 * idle_total) / total)} % of the heap's cost` : '';
     if (view.unit === '% of CPU' && data.heap.predicted.share[1] < hardly) lines.push("The heap: all of it is below 1 % of the program's time.");
-    else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')}: too few blocks to matter${share}.`);
+    else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')} ${idle.length === 1 ? 'has' : 'have'} no remedy (few blocks, kept to the end, or in a library)${share}.`);
   }
   const locks = data.locks ?? [];
   const wall = (data.end?.wall_us ?? 0) * 1000;
   if (locks.length > 0) {
-    if (!locks.some((lock) => lock.remedy)) lines.push('Locks: hardly any wait, and none is taken often.');
+    const most = locks.filter((lock) => !on_purpose.has(lock.category)).reduce<Lock | null>((best, lock) => (best && (best.acquisitions ?? 0) >= (lock.acquisitions ?? 0) ? best : lock), null);
+    if (!locks.some((lock) => lock.remedy)) {
+      const where = most ? `; the most taken ${most.type}: ${plural(most.acquisitions ?? 0, 'time')}, first at ${names.label(names.node_of(most.stack))}` : '';
+      lines.push(`No remedy for locks: threads waited ${format_duration(data.totals?.waited_ns)}${where}.`);
+    }
     else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.wait_share(data.totals?.waited_ns ?? 0)}.`);
   }
   const calls = data.syscalls ?? [];
-  if (calls.length > 0 && !calls.some((call) => call.remedy)) lines.push('System calls: none of them is needless.');
-  const waiting = calls.filter((call) => call.category === 'waits').reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
-  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${format_duration(waiting)}, ${view.wait_share(waiting)}, not counted above.`);
+  if (calls.length > 0 && !calls.some((call) => call.remedy)) lines.push('No remedy for system calls: none with 0.5 % of CPU fits a pattern (small, repeated, batch, memory).');
   return lines;
 }
 
-function Source_card({title, amount, detail, range, longest, missing, open}:
-    {title: string; amount: string; detail: string; range?: Range; longest?: number; missing?: boolean; open: () => void}): JSX.Element {
+// `range` is of CPU time: of waits there is no bar, because they are on another scale.
+function Source_card({title, amount, detail, range, missing, open}:
+    {title: string; amount: string; detail: string; range?: Range; missing?: boolean; open: () => void}): JSX.Element {
   return (
     <li class={missing ? 'card missing' : 'card'}>
       <h3><button type="button" onClick={open} disabled={missing}>{title}</button></h3>
       <p class="amount">{amount}</p>
-      {!missing && range && <Bar range={range} longest={longest ?? 0} label={`${title}: ${amount}`} />}
+      {!missing && range && <Bar range={range} longest={100} label={`${title}: ${amount}`} />}
       <p>{detail}</p>
     </li>
   );
@@ -121,8 +124,8 @@ function memory_detail({data}: View): string {
   const {peak_ns, end_bytes, end_range, peak_range, resident_bytes} = data.memory!;
   const process = resident_bytes ? `; the process took up to ${format_bytes(resident_bytes)}` : '';
   const ended = data.end && !data.end.running;
-  const range = peak_range && is_estimate(peak_range) ? `${peak_range[0] < 0.5 ? '0' : format_bytes(peak_range[0])}–${format_bytes(peak_range[1])}; ` : '';
-  return `${range}the heap's peak${peak_ns ? `, after ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${format_estimate(end_bytes, end_range)}.`;
+  const range = peak_range && is_estimate(peak_range) ? ` (${peak_range[0] < 0.5 ? '0' : format_bytes(peak_range[0])}–${format_bytes(peak_range[1])})` : '';
+  return `Heap peak${range}${peak_ns ? ` at ${seconds(peak_ns / 1e9)} s` : ''}${process}. ${ended ? 'Never freed' : 'In use at the end'}: ${format_estimate(end_bytes, end_range)}.`;
 }
 
 // Says first that threads wait for locks without end: no other remedy matters before that.
@@ -152,6 +155,33 @@ export function program_text(view: View): string {
   return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...parameters].join(' ')), 300) || 'A program';
 }
 
+const title_of = ({judgement, source}: Verdict) => `${judgement.charAt(0).toUpperCase()}${judgement.slice(1)}: ${source}.`;
+
+// Returns how much of the run no thread ran at all, if that is most of it: shares of CPU leave that time out.
+function idle_text({data: {end, threads, cpu}}: View): string {
+  const wall_us = end?.wall_us ?? 0, cpu_us = (end?.user_us ?? 0) + (end?.system_us ?? 0);
+  if (cpu_us >= wall_us / 2) return '';
+  const share = `${(threads?.length ?? 0) > 1 ? 'at least ' : ''}${format_number(100 * (1 - cpu_us / wall_us))} % of the run`;
+  return `No thread was on a CPU for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of the ${format_number(cpu_us / 1e6)} s of CPU time.`;
+}
+
+// Says first what is worth doing, in the sentences of the text, and what helps without a change. They are those of the
+// whole run.
+function Verdicts({view, nothing}: {view: View; nothing: string}): JSX.Element {
+  const verdicts = view.data.verdicts ?? [];
+  const drop_in = view.data.heap.predicted.drop_in_saves_ns;
+  const idle = idle_text(view);
+  return (
+    <ul class="verdicts">
+      {verdicts.map((verdict) => <li key={verdict.source}><strong>{title_of(verdict)}</strong> {shown(verdict.text)}</li>)}
+      {verdicts.length === 0 && nothing && <li><strong>{nothing}</strong></li>}
+      {middle(drop_in) > 0 && <li>{verdicts.length > 0 ? 'Or instead, without' : 'Without'} a change to the program: <code>tarn run</code> {view.format_gain({saved_ns: drop_in})}.</li>}
+      {idle && <li>{idle}</li>}
+      {view.part && <li>This is said of the whole run.</li>}
+    </ul>
+  );
+}
+
 export function Summary({view}: {view: View}): JSX.Element {
   const {data, change, timed} = view;
   const has = (kind: string) => (data.recorder.sources ?? []).some((source) => source.startsWith(kind));
@@ -159,13 +189,13 @@ export function Summary({view}: {view: View}): JSX.Element {
   const deliberate = (site: {category: string}) => on_purpose.has(site.category);
   const in_kernel = (data.syscalls ?? []).filter((call) => !deliberate(call)).reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
   const waited = data.totals?.waited_ns ?? 0;
-  const longest = Math.max(timed(heap.now_ns)[1], timed(in_kernel)[1], timed(waited)[1]);
+  const on_purpose_ns = (data.syscalls ?? []).filter(deliberate).reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
+  const summed = (data.threads?.length ?? 0) > 1 ? `, summed over ${plural(data.threads!.length, 'thread')}` : '';
   const best = useMemo(() => best_remedies(view), [data]);
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((candidate) => timed(candidate.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((inversion) => !inversion.by_one_thread && !inversion.is_deadlock).length;
   const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.format_gain({saved_ns: candidate.saved, at_least: candidate.at_least}, candidate.covered));
-  const drop_in = heap.drop_in_saves_ns;
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
   const missing_text = 'not recorded';
   const own_heap = data.recorder.own_heap;
@@ -173,15 +203,16 @@ export function Summary({view}: {view: View}): JSX.Element {
   const is_judged = has_heap || has('lock') || has('system');
   const is_cut = !!data.damage && !data.sites?.length && !data.locks?.length && !data.syscalls?.length && !data.cpu?.samples;
   const nothing_text = is_cut ? 'Not known: no events could be read.'
-    : is_judged ? 'Nothing: no site, lock or call costs enough to be worth a change.'
+    : is_judged ? `No remedy found for heap, locks or system calls.${data.cpu?.samples ? '' : ' Next: tarn record --cpu shows where the CPU time goes.'}`
     : 'Not known: neither heap, locks nor system calls were recorded.';
-  const counting_text = !is_judged ? 'Figures of the processor are estimates from samples.'
+  const counting_text = !is_judged ? 'Figures of CPU time are estimates from samples.'
     : data.recorder.mode !== 'sampled' ? 'All blocks were counted.'
     : has_heap ? 'Totals of the heap are exact; figures of single sites are estimates from samples.'
     : 'Figures of single sites are estimates from samples.';
   return (
     <section class="summary">
       <Endless_waits view={view} />
+      <Verdicts view={view} nothing={best.length > 0 ? '' : nothing_text} />
       <h2>Where memory and time go</h2>
       <ul class="cards">
         {((data.memory?.peak_bytes ?? 0) > 0 || (data.memory?.peak_range?.[1] ?? 0) > 0) && (
@@ -192,15 +223,15 @@ export function Summary({view}: {view: View}): JSX.Element {
           <Source_card title="CPU" open={() => change({tab: 'flame', metric: 'cpu', zoom: '0', pin: '', q: '', category: '', thread: ''})}
             amount={format_duration(data.cpu.samples * (data.cpu.interval_ns ?? 0))} detail={cpu_detail(view)} />
         )}
-        <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} longest={longest}
+        <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={view.unit === '% of CPU' ? timed(heap.now_ns) : undefined}
           amount={has_heap ? heap_cost : missing_text}
           detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${format_bytes(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
-        <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} longest={longest}
-          amount={has('lock') ? format_duration(waited) : missing_text}
-          detail={has('lock') ? `that threads waited, ${view.wait_share(waited)}. Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} times, ${format_count(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
-        <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} longest={longest}
+        <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})}
+          amount={!has('lock') ? missing_text : waited > 0 ? format_duration(waited) : 'no waits'}
+          detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.contended)} of them after a wait` : ''}.` : 'tarn record --locks'} />
+        <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})}
           amount={has('system') ? format_duration(in_kernel) : missing_text}
-          detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
+          detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} waiting on purpose (epoll_wait, sleep)` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
@@ -213,7 +244,7 @@ export function Summary({view}: {view: View}): JSX.Element {
       <div class="columns">
         <div>
           <h2>What to do first</h2>
-          {best.length === 0 && <p>{nothing_text}</p>}
+          {best.length === 0 && <p>Nothing.</p>}
           <ol class="best">
             {best.map((candidate, index) => (
               <li key={index}>
@@ -226,7 +257,6 @@ export function Summary({view}: {view: View}): JSX.Element {
               </li>
             ))}
           </ol>
-          {middle(drop_in) > 0 && <p>Without a change to the program: <code>tarn run</code> {view.format_gain({saved_ns: drop_in})}.</p>}
         </div>
         <div>
           <h2>What to leave alone</h2>
@@ -236,7 +266,7 @@ export function Summary({view}: {view: View}): JSX.Element {
             {counting_text}{' '}
             {has_heap && `Costs are computed with the prices of memory on ${data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. `}
             The first figure is the middle of the range in brackets, which is expected to contain the true value.
-            {view.unit === 'CPU-ms' && ' CPU-ms: milliseconds of processor time, of all threads together in the whole run.'}
+            {view.unit !== '% of CPU' && ' CPU time is that of all threads together in the whole run.'}
           </p>
           {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} {data.recorder.dropped === 1 ? 'is' : 'are'} missing: the recorder had no room.</p>}
         </div>

@@ -7,7 +7,7 @@ import {is_purpose} from '../course';
 import {colour_of, Kind} from '../parts';
 import type {View} from '../view';
 import {categories, type Metric} from '../weights';
-import {format_bytes, format_count, format_duration, format_number} from '../formatting';
+import {format_bytes, format_count, format_number} from '../formatting';
 
 interface Picture {
   name: string;
@@ -92,12 +92,12 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
   const totals = useMemo(() => course.ends.map((_, index) => lines.reduce((sum, line) => sum + line.values[index], 0)), [lines]);
   const peak = Math.max(0, ...totals);
   const peak_index = totals.indexOf(peak);
-  const label = peak > 0 ? `${picture.title}: at most ${format(peak)}, at ${seconds(course.ends[peak_index])} s` : `${picture.title}: none`;
+  const label = peak > 0 ? `${picture.title}: highest ${format(peak)}, at ${seconds(course.ends[peak_index])} s` : `${picture.title}: none`;
   return (
     <figure class="picture">
       <figcaption>
-        {picture.title} <small>at most {format(peak)}</small>
-        {table && <span class="legend">{lines.map((line) => <Kind key={line.category} kinds={categories[table]} category={line.category} />)}</span>}
+        {picture.title} <small>highest {format(peak)}</small>
+        {table && <span class="legend">{lines.filter((line) => line.values.some((value) => value > 0)).map((line) => <Kind key={line.category} kinds={categories[table]} category={line.category} />)}</span>}
       </figcaption>
       <div ref={box} class="chart" role="img" aria-label={label} />
     </figure>
@@ -109,18 +109,19 @@ export function Timeline({view}: {view: View}): JSX.Element {
   const pictures = useMemo<Picture[]>(() => {
     if (!course) return [];
     const rate = (series: Line[]) => series.map(({category, values}) => ({category, values: values.map((value, index) => value / Math.max(1e-9, course.length(index)))}));
+    const at_once = (series: Line[]) => series.map(({category, values}) => ({category, values: values.map((ns) => ns / 1e9)}));
     const single = (values: number[]) => [{category: '', values: Float64Array.from(values)}];
     const drawings: Picture[] = [
+      {name: 'processor', title: 'CPUs in use', lines: single(course.processor), format: format_number},
       {name: 'resident', title: 'Resident memory', lines: single(course.resident), format: format_bytes, steps: powers},
       {name: 'in_use', title: 'Heap in use', lines: course.in_use(), table: 'sites', format: format_bytes, steps: powers},
       {name: 'blocks', title: 'Allocations a second', lines: rate(course.lines('sites', 'blocks')), table: 'sites', format: format_count},
-      {name: 'waited', title: 'Waiting for locks, each second', lines: rate(course.lines('locks', 'waited_ns')).filter((line) => !is_purpose(line)), table: 'locks', format: format_duration},
+      {name: 'waited', title: 'Threads that wait for locks', lines: at_once(rate(course.lines('locks', 'waited_ns'))).filter((line) => !is_purpose(line)), table: 'locks', format: format_number},
       {name: 'calls', title: 'System calls a second', lines: rate(course.lines('syscalls', 'count')), table: 'syscalls', format: format_count},
-      {name: 'processor', title: 'Processors in use', lines: single(course.processor), format: format_number},
     ];
     return drawings.filter((picture) => picture.lines.some((line) => line.values.some((value) => value > 0)));
   }, [course]);
-  if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or ended before the first look.</p></section>;
+  if (!course) return <section><p class="none">The recording has no timeline: it is a part of one, or ended before the first snapshot.</p></section>;
   const choose = (begin: number, finish: number) => {
     const chosen = course.part(String(begin), String(finish));
     change(chosen ? {begin: seconds(course.begin(chosen.first)), end: seconds(course.ends[chosen.end - 1])} : {begin: '', end: ''});
