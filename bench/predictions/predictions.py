@@ -138,7 +138,8 @@ def compare(options):
             continue
         forecast, outcome = predicted(options, name, rounds), achieved(options, name, rounds)
         holds = forecast["low"] <= outcome["gain"] and (forecast["at_least"] or outcome["gain"] <= forecast["high"])
-        text = milliseconds(forecast["low"], forecast["high"]) + (" in the allocator alone" if forecast["at_least"] else "")
+        covered = " in the allocator alone" if forecast["at_least"] else ""
+        text = milliseconds(forecast["low"], forecast["high"]) + covered
         table.append({"program": name, "remedy": remedy, "predicted": forecast, "achieved": outcome, "holds": holds})
         print(f"| {name} | {remedy.replace('|', ', ')} | {forecast['allocations']:,} "
               f"| {outcome['before'] / 1e6:.0f} ms | {outcome['after'] / 1e6:.0f} ms "

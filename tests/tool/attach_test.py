@@ -401,7 +401,8 @@ class Attach(FolderTest):
         self.assertIn("recorded already", self.refused(program.pid))
         self.end(recorder)
         self.assertEqual(self.report()["damage"], "")
-        self.assertIn("keeps the --sample 1024 of its first recording: repeat with --sample 1024, or restart it", self.refused(program.pid, "--sample", "4096", code=2))
+        self.assertIn("keeps the --sample 1024 of its first recording: repeat with --sample 1024, or restart it",
+                      self.refused(program.pid, "--sample", "4096", code=2))
         self.assertIn("does not exist", self.refused(2**22 + 1))
         self.assertIn("kernel thread", self.refused(2))
         for option in ("--full", "--follow", "--syscalls"):

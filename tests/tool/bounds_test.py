@@ -202,7 +202,8 @@ class Bounds(FolderTest):
 
     def test_commands_to_what_cannot_be_stopped_are_refused_in_one_line(self):
         self.assertIn("is not recorded", self.command(os.getpid(), "stop", code=3))
-        self.assertIn("stop uses the options of the running recording: leave out --heap", self.command(os.getpid(), "--heap", "stop", code=2))
+        self.assertIn("stop uses the options of the running recording: leave out --heap",
+                      self.command(os.getpid(), "--heap", "stop", code=2))
         running = self.start("--follow")
         self.assertIn("recorded with its children", self.command(running.pid, "stop", code=2))
         self.finish(running)

@@ -120,8 +120,8 @@ class Lanes(FolderTest):
             self.assertIn("wait_for_byte", [frame["function"] for frame in work["stack"]])
             self.assertAlmostEqual(work["ns"], waited_ns, delta=BOUND_NS + 0.2 * waited_ns)
             text = " ".join(self.tarn("report", "--quick", "rec").split())
-            self.assertRegex(text, r"Longest wait chain: first \(\d+\) waited [\d.]+ m?s for the mutex at own_times.hpp:\d+ "
-                                   r"wait_for_lock, held by second \(\d+\), which waited for the mutex at "
+            self.assertRegex(text, r"Longest wait chain: first \(\d+\) waited [\d.]+ m?s for the mutex at "
+                                   r"own_times.hpp:\d+ wait_for_lock, held by second \(\d+\), which waited for the mutex at "
                                    r"lanes.cpp:\d+ wait_and_hold, held by third \(\d+\), which waited in read at "
                                    r"own_times.hpp:\d+ wait_for_byte\.")
 

@@ -96,8 +96,8 @@ class Texts(unittest.TestCase):
         self.assertIn("Locks are taken in 3 orders that could deadlock.", text)
         for finding in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
                         "; so is 1 more, at the same sites", "could deadlock, if a second thread did the same",
-                        "and meanwhile waited", "mutex A was acquired\n   at ", "and while it was held, mutex B\n   at ",
-                        "one order everywhere"):
+                        "and meanwhile waited", "mutex A was acquired\n   at ",
+                        "and while it was held, mutex B\n   at ", "one order everywhere"):
             self.assertIn(finding, text)
         self.assertNotIn("orders that could", tarn("report", "--source", "syscalls", "rec").stdout)
 

@@ -41,12 +41,12 @@ TEST(wrappers, a_container_outgrows_a_block_only_in_its_own_functions) {
     location.module = "/home/program";
     return location;
   };
-  const code_location release = named("operator delete(void*)"), own = named("split(int)"),
+  const code_location release = named("operator delete(void*)"), caller = named("split(int)"),
                       growth = named("void std::vector<long>::_M_realloc_insert<long>(long*, long&&)"),
                       destructor = named("std::vector<long>::~vector()");
-  EXPECT_TRUE(is_outgrown({release, growth, own}));
-  EXPECT_FALSE(is_outgrown({release, destructor, own}));
-  EXPECT_FALSE(is_outgrown({release, destructor, own, growth})) << "an element that itself owns memory";
+  EXPECT_TRUE(is_outgrown({release, growth, caller}));
+  EXPECT_FALSE(is_outgrown({release, destructor, caller}));
+  EXPECT_FALSE(is_outgrown({release, destructor, caller, growth})) << "an element that itself owns memory";
   EXPECT_FALSE(is_outgrown({}));
 }
 
