@@ -483,9 +483,9 @@ const tests = {
   async 'a part of the run is chosen with the mouse or by its times, and restricts every view'() {
     const page = await open(`${example_page}#tab=timeline`);
     assert.deepEqual(await page.$$eval('.picture figcaption', (elements) => elements.map((caption) => caption.firstChild.textContent.trim())),
-                     ['Resident memory', 'Heap in use', 'Allocations a second', 'Waiting for locks, each second', 'System calls a second', 'Processors in use']);
-    assert.match(await page.getAttribute('.chart >> nth=0', 'aria-label'), /^Resident memory: at most 10 MiB, at 1 s$/);
-    assert.match(await page.getAttribute('.chart >> nth=4', 'aria-label'), /^System calls a second: at most 84,000, at 0\.\d s$/);
+                     ['CPUs in use', 'Resident memory', 'Heap in use', 'Allocations a second', 'Threads that wait for locks', 'System calls a second']);
+    assert.match(await page.getAttribute('.chart >> nth=1', 'aria-label'), /^Resident memory: highest 10 MiB, at 1 s$/);
+    assert.match(await page.getAttribute('.chart >> nth=5', 'aria-label'), /^System calls a second: highest 84,000, at 0\.\d s$/);
     const area = await (await page.$('.u-over')).boundingBox();
     const x = (share) => area.x + area.width * share;
     await page.mouse.move(x(0.02), area.y + 30);
@@ -501,7 +501,7 @@ const tests = {
     // The part has the even sites and none of the odd ones; their rates are of half of the time.
     await page.getByRole('tab', {name: 'Sites'}).click();
     assert.equal(await page.innerText('output'), '12 of 24 sites');
-    assert.match(await page.innerText('tr.row >> nth=0'), /^make_0.*\s7\.7 to 14/s);
+    assert.match(await page.innerText('tr.row >> nth=0'), /^make_0.*\s11 \(8–14\)/s);
     assert.ok((await rows(page)).every((name) => Number(name.match(/make_(\d+)/)[1]) % 2 === 0));
     await page.click('tr.row .opens');
     assert.match(await page.innerText('.details'), /of the whole run/i);
