@@ -170,14 +170,15 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      cut(fmt::format("{}{}: {}, {}, {} each{}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
+      wrapped(
+          fmt::format("{}{}: {}, {}, {} each{}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
                       count_text(rounded_within(site.sums[counter::blocks], site.error, analysis.heap().allocations),
                                  "allocation"),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
                           : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread)),
                       size_text(site), view.allocation.type.empty() ? "" : ", " + view.allocation.type),
-          text_width - 3));
+          3));
   fmt::print("   {}\n", cut(thread_text(analysis, site), text_width - 3));
   print_callers(view, style);
   if (!has_gain) {
@@ -233,7 +234,7 @@ void print_idle_time(const format::recording& recording) {
   if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
   fmt::print(
       "{}\n",
-      wrapped(fmt::format("No thread was on a CPU for {}{:.0f} % of the run{}. Shares are of the {:.2f} s of CPU time.",
+      wrapped(fmt::format("No thread was on a CPU for {}{:.0f} % of the run{}. Shares are of {:.2f} s.",
                           count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
                           recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Waiting", cpu_s),
               3));

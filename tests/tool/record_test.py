@@ -131,7 +131,7 @@ class Record(FolderTest):
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])
         self.check_sites(report)
         text = self.tarn("report", "--top", "3", "rec").stdout
-        self.assertTrue(any("same-thread" in line for line in text.splitlines()[2:6]), text)
+        self.assertTrue(any("same-thread" in line for line in text.splitlines()[2:9]), text)
         self.assertRegex(text, r"(?m)^1\. sites.cpp:\d+ ")
         self.assertNotRegex(text, r"(?m)^4\. ")
 
