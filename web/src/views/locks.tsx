@@ -40,7 +40,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
       {sites.slice(0, shown_sites).map((site, index) => (
         <details key={index} open={index === 0}>
-          <summary><Code_location names={names} node={names.node_of(site.stack)} /> taken {format_count(site.acquisitions)}{format_error(site.error)} times, waited {format_duration(site.waited_ns)}</summary>
+          <summary><Code_location names={names} node={names.node_of(site.stack)} /> taken {format_count(site.acquisitions)}{format_error(site.error)} {site.acquisitions === 1 ? 'time' : 'times'}, waited {format_duration(site.waited_ns)}</summary>
           <Stack names={names} node={site.stack ?? 0} />
           {site.waits?.slice(0, 4).map((wait, number) => (
             <div class="holder" key={number}>

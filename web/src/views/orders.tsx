@@ -36,9 +36,9 @@ function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Elem
       <div class="columns">
         {steps.map((step, index) => (
           <div key={index}>
-            <p>{format_count(step.times)} {step.times === 1 ? 'time' : 'times'}, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
+            <p>{format_count(step.times)} {step.times === 1 ? 'time' : 'times'}, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> was acquired</p>
             <Stack names={view.names} node={step.held_from?.stack ?? 0} />
-            <p>and <Lock_name lock={steps[(index + 1) % steps.length].lock} index={(index + 1) % steps.length} view={view} /> taken, at</p>
+            <p>and while it was held, <Lock_name lock={steps[(index + 1) % steps.length].lock} index={(index + 1) % steps.length} view={view} /></p>
             <Stack names={view.names} node={step.takes_at?.stack ?? 0} />
           </div>
         ))}

@@ -162,7 +162,7 @@ function idle_text({data: {end, threads, cpu}}: View): string {
   const wall_us = end?.wall_us ?? 0, cpu_us = (end?.user_us ?? 0) + (end?.system_us ?? 0);
   if (cpu_us >= wall_us / 2) return '';
   const share = `${(threads?.length ?? 0) > 1 ? 'at least ' : ''}${format_number(100 * (1 - cpu_us / wall_us))} % of the run`;
-  return `No thread was on a CPU for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of the ${format_number(cpu_us / 1e6)} s of CPU time.`;
+  return `No thread ran for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of the ${format_number(cpu_us / 1e6)} s of CPU time.`;
 }
 
 // Says first what is worth doing, in the sentences of the text, and what helps without a change. They are those of the
