@@ -82,8 +82,9 @@ class Locks(Recorded):
         text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
         self.assertRegex(text, r"contended: 1 mutex, acquired 40 times by 2 threads\n"
                                r"   [\d,]+ waits?, [\d.]+ m?s in all")
-        self.assertRegex(" ".join(text.split()), r" \d+ locks, acquired \d{1,3}(,\d{3})+ times; "
-                                                 r"[\d,]+ times? after a wait: [\d.]+ m?s, summed over \d threads in a run of [\d.]+ m?s ")
+        self.assertRegex(" ".join(text.split()),
+                         r" \d+ locks, acquired \d{1,3}(,\d{3})+ times; "
+                         r"[\d,]+ times? after a wait: [\d.]+ m?s, summed over \d threads in a run of [\d.]+ m?s ")
         self.assertNotRegex(text, r"libc-start|invoke\.h|libc_start_call_main|\b0 gave up")
         self.assertEqual(lock["calls_inside"], [], "no calls were recorded")
         self.assertIn("hold_it", text)

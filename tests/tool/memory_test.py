@@ -299,7 +299,8 @@ class Memory(FolderTest):
     def test_a_gate_limits_memory(self):
         self.record("phases", "--full")
         self.gate(f"peak <= {KEPT + HELD + 100_000}", f"peak at function hold <= {HELD}",
-                  "in use at the end <= 2200 KiB", f"never freed at function keep <= {KEPT}", "never freed at function let_go <= 0")
+                  "in use at the end <= 2200 KiB", f"never freed at function keep <= {KEPT}",
+                  "never freed at function let_go <= 0")
         broken = self.gate(f"peak <= {KEPT + HELD - 1}", f"never freed at function keep <= {KEPT - 1}",
                            "peak at file memory.c <= 1G", code=1).splitlines()
         self.assertEqual(broken[0], "Failed: rec breaks 2 of 3 limits.")

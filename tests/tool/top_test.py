@@ -99,7 +99,8 @@ class Terminal(TopTest):
         sites = self.wait_for(r"cross-thread .*busy.cpp:\d+ make_parcel")
         self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
         self.assertRegex(sites, r"lock waits \d+ % of one thread   system calls .*/s, \d+ % of one thread\n"
-                                r"heap .* allocations/s, .* (bytes|KiB|MiB|GiB)/s; \d+ % remote frees; [\d,]+ blocks? in use; \d+ % s")
+                                r"heap .* allocations/s, .* (bytes|KiB|MiB|GiB)/s; \d+ % remote frees; "
+                                r"[\d,]+ blocks? in use; \d+ % s")
         self.keys("s", "s")
         # Of samples: in the time between two looks there may be none.
         self.wait_for(r"by remote/s(.|\n)*make_parcel(.|\n)*make_temporary")

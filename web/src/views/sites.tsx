@@ -38,12 +38,12 @@ export function site_details({data, names}: View): string[] {
   });
   const details = sites.map(() => '');
   for (const detail_of of [(site: Site) => site.category, size_text, (site: Site) => (is_short_lived(site) ? 'short-lived' : 'longer-lived')]) {
-    const found = new Map<string, Set<string>>();
+    const details_by_key = new Map<string, Set<string>>();
     const key = (index: number) => titles[index] + details[index];
     const keys = sites.map((_, index) => key(index));
-    sites.forEach((site, index) => found.set(keys[index], (found.get(keys[index]) ?? new Set()).add(detail_of(site))));
+    sites.forEach((site, index) => details_by_key.set(keys[index], (details_by_key.get(keys[index]) ?? new Set()).add(detail_of(site))));
     sites.forEach((site, index) => {
-      if (found.get(keys[index])!.size > 1) details[index] += `, ${detail_of(site)}`;
+      if (details_by_key.get(keys[index])!.size > 1) details[index] += `, ${detail_of(site)}`;
     });
   }
   return details;

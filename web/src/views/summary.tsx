@@ -83,12 +83,11 @@ function leave_alone(view: View): string[] {
   const locks = data.locks ?? [];
   const wall = (data.end?.wall_us ?? 0) * 1000;
   if (locks.length > 0) {
-    const most = locks.filter((lock) => !on_purpose.has(lock.category)).reduce<Lock | null>((best, lock) => (best && (best.acquisitions ?? 0) >= (lock.acquisitions ?? 0) ? best : lock), null);
+    const busiest = locks.filter((lock) => !on_purpose.has(lock.category)).reduce<Lock | null>((best, lock) => (best && (best.acquisitions ?? 0) >= (lock.acquisitions ?? 0) ? best : lock), null);
     if (!locks.some((lock) => lock.remedy)) {
-      const where = most ? `; the most taken ${most.type}: ${plural(most.acquisitions ?? 0, 'time')}, first at ${names.label(names.node_of(most.stack))}` : '';
-      lines.push(`No remedy for locks: threads waited ${format_duration(data.totals?.waited_ns)}${where}.`);
-    }
-    else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.wait_share(data.totals?.waited_ns ?? 0)}.`);
+      const details = busiest ? `; the most taken ${busiest.type}: ${plural(busiest.acquisitions ?? 0, 'time')}, first at ${names.label(names.node_of(busiest.stack))}` : '';
+      lines.push(`No remedy for locks: threads waited ${format_duration(data.totals?.waited_ns)}${details}.`);
+    } else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.wait_share(data.totals?.waited_ns ?? 0)}.`);
   }
   const calls = data.syscalls ?? [];
   if (calls.length > 0 && !calls.some((call) => call.remedy)) lines.push('No remedy for system calls: none with 0.5 % of CPU fits a pattern (small, repeated, batch, memory).');
