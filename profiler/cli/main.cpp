@@ -92,9 +92,7 @@ int run(std::vector<std::string> arguments) {
   const std::vector<std::string> after_dashes(dashes, arguments.end());
   arguments.erase(dashes, arguments.end());
 
-  CLI::App application(
-      "Show where a program spends time and memory in its heap, locks and system calls, and what each fix saves.",
-      "tarn");
+  CLI::App application("Show what heap, locks and system calls cost a program, and what each fix saves.", "tarn");
   application.set_version_flag("--version", version_text);
   application.require_subcommand(1);
   tarn::command::add_run(application, after_dashes);

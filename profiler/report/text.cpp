@@ -236,7 +236,7 @@ void print_idle_time(const format::recording& recording) {
       "{}\n",
       wrapped(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {:.2f} s.",
                           count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
-                          recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Waiting", cpu_s),
+                          recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time", cpu_s),
               3));
 }
 
