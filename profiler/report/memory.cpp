@@ -144,7 +144,7 @@ void print_memory_summary(analyse::analysis& analysis) {
              end_name(recording));
   if (memory.resident_bytes != 0 && memory.peak_bytes > memory.resident_bytes) {
     const bool may_be_too_high = memory.peak_range.low <= static_cast<double>(memory.resident_bytes);
-    fmt::print("        The peak is more than the process had in memory: {}.\n",
+    fmt::print("        The process had less in memory: {}.\n",
                may_be_too_high ? "the estimate is too high, or parts were never touched"
                                : "parts of the heap were never touched, or swapped out");
   }
