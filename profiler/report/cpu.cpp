@@ -70,9 +70,9 @@ void print_cpu(analyse::analysis& analysis, std::size_t top) {
   const auto& functions = findings.functions;
   // Instances of one template have one short name: those are shown with their template arguments.
   std::map<std::string, std::size_t> functions_by_title;
-  for (const cpu_function& function : functions) ++functions_by_title[location_text(function.location, text_width)];
+  for (const cpu_function& function : functions) ++functions_by_title[function_text(function.location, text_width)];
   const auto title_of = [&](const analyse::code_location& location, std::size_t columns) {
-    const bool is_unique = functions_by_title[location_text(location, text_width)] == 1;
+    const bool is_unique = functions_by_title[function_text(location, text_width)] == 1;
     return is_unique ? location_text(location, columns) : instance_text(location, columns);
   };
   const auto print_function = [&](const cpu_function& function) {

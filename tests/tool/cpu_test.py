@@ -67,7 +67,7 @@ class Processor(FolderTest):
         self.assertNotIn("The samples cover", text)
         self.assertRegex(text, r"shares\.cpp:\d+ .*spin<60>\n")
         # The callers have no time of their own.
-        self.assertRegex(text, r"Other functions, by what they and their callees take:\n(.*\n)?.* take_turns")
+        self.assertRegex(text, r"Other functions, by what they and their callees take:\n(.*\n)?.* (take_turns|work)")
         collapsed = self.tarn("export", "--format", "collapsed", "rec").stdout
         sums = dict.fromkeys(SHARES, 0)
         for line in collapsed.splitlines():
