@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiler/preload/base/loaded_module.hpp"
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
 
@@ -41,9 +42,17 @@ void* scope_behind() noexcept {
   return handle;
 }
 
+// In a program that began without this library, its own entry for another module's function would lead back to our
+// hook.
+void* function_behind(const char* name) noexcept {
+  void* const scope = scope_behind();
+  void* const function = ::dlsym(scope, name);
+  return function == nullptr || scope == RTLD_NEXT || is_definition(function) ? function : first_definition(name);
+}
+
 template <class Function>
 void look_up(Function& function, const char* name) noexcept {
-  function = reinterpret_cast<Function>(::dlsym(scope_behind(), name));
+  function = reinterpret_cast<Function>(function_behind(name));
 }
 
 void look_all_up() noexcept {
@@ -79,7 +88,7 @@ const allocator* look_for_next() noexcept {
 
 void* next_function(const char* name) noexcept {
   const hidden_thread hidden;  // dlsym allocates a message for a missing name; the next call frees it
-  return ::dlsym(scope_behind(), name);
+  return function_behind(name);
 }
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {

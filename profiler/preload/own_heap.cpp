@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "profiler/preload/base/loaded_module.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/records/sites.hpp"
 
@@ -18,21 +19,11 @@ const void* module_of(const void* function) noexcept {
   return is_found ? object.dlfo_link_map : nullptr;
 }
 
-// Returns false for an undefined symbol. A program that is not position-independent has one for each entry of its PLT,
-// which leads to our function.
-bool is_defined_there(const void* function) noexcept {
-  Dl_info facts;
-  const ElfW(Sym)* symbol = nullptr;
-  return ::dladdr1(function, &facts, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) ==
-             0 ||
-         symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
-}
-
 // Returns the function that the program calls by that name; null when it is ours, or there is none.
 const void* foreign_function(const char* name) noexcept {
   const void* const function = ::dlsym(RTLD_DEFAULT, name);
   const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
-  const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_defined_there(function);
+  const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_definition(function);
   return is_own ? function : nullptr;
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "profiler/preload/base/loaded_module.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
@@ -63,79 +64,49 @@ constinit std::uint32_t attachments = 0;
 constinit unsigned long long modules_seen = 0;
 constinit lock patching;
 
-std::uint32_t hash_of(const char* name) noexcept {  // that of DT_GNU_HASH
-  std::uint32_t hash = 5381;
-  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
-  return hash;
-}
-
 std::size_t slot_of(const char* name) noexcept {
   std::size_t slot = hash_of(name) % name_slots;
   while (by_name[slot] != nullptr && std::strcmp(by_name[slot]->name, name) != 0) slot = (slot + 1) % name_slots;
   return slot;
 }
 
-// The parts of a loaded module that matter here. All addresses are absolute.
-struct module {
-  address base = 0, low = 0, high = 0;    // low, high: of all its segments
-  address fixed_low = 0, fixed_high = 0;  // the part that is read-only after relocation
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const std::uint32_t* hash = nullptr;        // DT_GNU_HASH
-  const std::uint32_t* plain_hash = nullptr;  // DT_HASH
-  const ElfW(Rela) * tables[2] = {};
-  std::size_t counts[2] = {};
-  bool is_program = false;
+// Remembers which symbols of a module were looked at. `patching` guards it.
+class symbol_set {
+ public:
+  void forget() noexcept {
+    std::memset(sets_, 0, (last_word_ + 1) * sizeof *sets_);
+    last_word_ = 0;
+  }
+  // Returns true for a symbol that was not looked at before, and for each one with a number beyond the capacity.
+  bool is_new(std::size_t number) noexcept {
+    const std::size_t word = number / word_bits;
+    if (word >= capacity) return true;
+    const std::uint64_t bit = std::uint64_t{1} << number % word_bits;
+    if ((sets_[word] & bit) != 0) return false;
+    sets_[word] |= bit;
+    if (word > last_word_) last_word_ = word;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t word_bits = 64, capacity = (std::size_t{1} << 18) / word_bits;
+  std::uint64_t sets_[capacity] = {};
+  std::size_t last_word_ = 0;
 };
+constinit symbol_set visited_symbols;
 
-module module_of(const dl_phdr_info& info) noexcept {
-  constexpr address page = 4096;
-  module object;
-  object.base = info.dlpi_addr;
-  object.low = UINTPTR_MAX;
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (const ElfW(Phdr)* part = info.dlpi_phdr; part != info.dlpi_phdr + info.dlpi_phnum; ++part) {
-    const address start = object.base + part->p_vaddr, end = start + part->p_memsz;
-    if (part->p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(start);
-    if (part->p_type == PT_LOAD && start < object.low) object.low = start;
-    if (part->p_type == PT_LOAD && end > object.high) object.high = end;
-    if (part->p_type == PT_GNU_RELRO) object.fixed_low = start & ~(page - 1), object.fixed_high = end & ~(page - 1);
-  }
-  // The loader has replaced most of these offsets by addresses.
-  const auto absolute = [&](address value) { return value < object.low ? object.base + value : value; };
-  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
-    const address value = dynamic->d_un.d_ptr;
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB: object.symbols = reinterpret_cast<const ElfW(Sym)*>(absolute(value)); break;
-      case DT_STRTAB: object.strings = reinterpret_cast<const char*>(absolute(value)); break;
-      case DT_GNU_HASH: object.hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
-      case DT_HASH: object.plain_hash = reinterpret_cast<const std::uint32_t*>(absolute(value)); break;
-      case DT_RELA: object.tables[0] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
-      case DT_JMPREL: object.tables[1] = reinterpret_cast<const ElfW(Rela)*>(absolute(value)); break;
-      case DT_RELASZ: object.counts[0] = value / sizeof(ElfW(Rela)); break;
-      case DT_PLTRELSZ: object.counts[1] = value / sizeof(ElfW(Rela)); break;
-      default: break;
+// Calls `take` for each entry in the tables of the module that gets the address of a symbol. The symbols are those of
+// the relocations: their place in the module's own tables depends on the linker, and whether they are exported, too.
+template <class Take>
+void for_each_relocation(const loaded_module& object, Take take) noexcept {
+  for (std::size_t table = 0; table < 2; ++table) {
+    if (object.tables[table] == nullptr) continue;
+    for (std::size_t index = table == 0 ? object.relative_count : 0; index < object.counts[table]; ++index) {
+      const ElfW(Rela)& record = object.tables[table][index];
+      const auto type = ELF64_R_TYPE(record.r_info);
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
+      if (ELF64_R_SYM(record.r_info) != 0 && record.r_addend == 0) take(record);
     }
-  }
-  return object;
-}
-
-// Returns the number of the symbol by which the module exports a function; 0 if it does not.
-std::uint32_t exported_symbol(const module& object, const char* name) noexcept {
-  if (object.hash == nullptr || object.symbols == nullptr || object.strings == nullptr) return 0;
-  const std::uint32_t buckets = object.hash[0], first = object.hash[1], filter_words = object.hash[2];
-  const std::uint32_t* const heads = object.hash + 4 + std::size_t{filter_words} * 2;
-  const std::uint32_t* const chains = heads + buckets;
-  if (buckets == 0) return 0;
-  const std::uint32_t hash = hash_of(name);
-  std::uint32_t index = heads[hash % buckets];
-  if (index < first) return 0;
-  for (;; ++index) {
-    const std::uint32_t chained = chains[index - first];
-    if ((chained | 1) == (hash | 1) && object.symbols[index].st_shndx != SHN_UNDEF &&
-        std::strcmp(object.strings + object.symbols[index].st_name, name) == 0)
-      return index;
-    if ((chained & 1) != 0) return 0;
   }
 }
 
@@ -143,19 +114,14 @@ std::uint32_t exported_symbol(const module& object, const char* name) noexcept {
 // is faster than by name: large programs have a hundred times as many relocations as symbols.
 class known_symbols {
  public:
-  explicit known_symbols(const module& object) noexcept {
-    // In a module with DT_GNU_HASH, undefined symbols come first; the others are found by their names.
-    const std::uint32_t end = object.hash != nullptr         ? object.hash[1]
-                              : object.plain_hash != nullptr ? object.plain_hash[1]
-                                                             : 0;
-    for (std::uint32_t number = 1; number < end; ++number) {
+  explicit known_symbols(const loaded_module& object) noexcept {
+    visited_symbols.forget();
+    for_each_relocation(object, [&](const ElfW(Rela) & record) {
+      const auto number = static_cast<std::uint32_t>(ELF64_R_SYM(record.r_info));
+      if (!visited_symbols.is_new(number)) return;
       const std::size_t slot = slot_of(object.strings + object.symbols[number].st_name);
       if (by_name[slot] != nullptr) add(number, slot);
-    }
-    for (std::size_t slot = 0; slot < name_slots; ++slot) {
-      if (by_name[slot] == nullptr) continue;
-      if (const std::uint32_t number = exported_symbol(object, by_name[slot]->name); number != 0) add(number, slot);
-    }
+    });
   }
   bool is_empty() const noexcept { return count_ == 0; }
   // Returns the slot of by_name, or name_slots.
@@ -180,56 +146,29 @@ class known_symbols {
   std::size_t count_ = 0;
 };
 
-// Calls `take` for each loaded module except this one and the loader, which has no table for other modules.
-template <class Take>
-void for_each_module(Take take) noexcept {
-  struct walk_state {
-    Take& take;
-    bool is_first;
-  } state{take, true};
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& walk = *static_cast<walk_state*>(data);
-        module object = module_of(*info);
-        object.is_program = walk.is_first;
-        walk.is_first = false;
-        const char* const slash = info->dlpi_name == nullptr ? nullptr : std::strrchr(info->dlpi_name, '/');
-        const bool is_loader = slash != nullptr && std::strncmp(slash, "/ld-", 4) == 0;
-        const auto image_start = reinterpret_cast<address>(__ehdr_start);
-        const bool is_own = image_start >= object.low && image_start < object.high;
-        if (!is_loader && !is_own && object.symbols != nullptr && object.strings != nullptr) walk.take(object, *info);
-        return 0;
-      },
-      &state);
-}
-
 // Calls `change` for each entry in the tables of the module that has the address of a hooked function, or may get it.
 template <class Change>
-void for_each_address(const module& object, const known_symbols& symbols, Change change) noexcept {
-  for (std::size_t table = 0; table < 2; ++table) {
-    for (std::size_t index = 0; object.tables[table] != nullptr && index < object.counts[table]; ++index) {
-      const ElfW(Rela)& record = object.tables[table][index];
-      const auto type = ELF64_R_TYPE(record.r_info);
-      const std::size_t number = ELF64_R_SYM(record.r_info);
-      if (number == 0 || record.r_addend != 0) continue;
-      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64) continue;
-      const std::size_t slot = symbols.slot_of_symbol(static_cast<std::uint32_t>(number));
-      if (slot == name_slots) continue;
-      const ElfW(Sym)& symbol = object.symbols[number];
-      // A function that was not called yet has the address of the module's own code, which asks the loader.
-      auto& pointer = *reinterpret_cast<std::atomic<address>*>(object.base + record.r_offset);
-      const address value = pointer.load(std::memory_order_relaxed);
-      const bool is_unresolved = type == R_X86_64_JUMP_SLOT && symbol.st_shndx == SHN_UNDEF && value >= object.low &&
-                                 value < object.high && (object.is_program || definers[slot] == 1);
-      change(*by_name[slot], pointer, value, is_unresolved);
-    }
-  }
+void for_each_address(const loaded_module& object, const known_symbols& symbols, Change change) noexcept {
+  for_each_relocation(object, [&](const ElfW(Rela) & record) {
+    const std::size_t number = ELF64_R_SYM(record.r_info);
+    const std::size_t slot = symbols.slot_of_symbol(static_cast<std::uint32_t>(number));
+    if (slot == name_slots) return;
+    // A function that was not called yet has the address of the module's own code, which asks the loader.
+    auto& pointer = *reinterpret_cast<std::atomic<address>*>(object.base + record.r_offset);
+    const address value = pointer.load(std::memory_order_relaxed);
+    const bool is_unresolved = ELF64_R_TYPE(record.r_info) == R_X86_64_JUMP_SLOT &&
+                               object.symbols[number].st_shndx == SHN_UNDEF && value >= object.low &&
+                               value < object.high && (object.is_program || definers[slot] == 1);
+    change(*by_name[slot], pointer, value, is_unresolved);
+  });
 }
 
 // Makes the part of a module that is read-only after relocation writable while it lives.
 class writable_addresses {
  public:
-  explicit writable_addresses(const module& object) noexcept : object_(object) { protect(PROT_READ | PROT_WRITE); }
+  explicit writable_addresses(const loaded_module& object) noexcept : object_(object) {
+    protect(PROT_READ | PROT_WRITE);
+  }
   writable_addresses(const writable_addresses&) = delete;
   writable_addresses& operator=(const writable_addresses&) = delete;
   ~writable_addresses() { protect(PROT_READ); }
@@ -239,13 +178,13 @@ class writable_addresses {
     if (object_.fixed_low < object_.fixed_high)
       raw_call(SYS_mprotect, object_.fixed_low, object_.fixed_high - object_.fixed_low, rights);
   }
-  const module& object_;
+  const loaded_module& object_;
 };
 
 template <class Choose>
 long change_addresses(Choose choose) noexcept {
   long changed = 0;
-  for_each_module([&](const module& object, const dl_phdr_info& info) {
+  for_each_module([&](const loaded_module& object, const dl_phdr_info& info) {
     modules_seen = info.dlpi_adds;
     const known_symbols symbols(object);
     if (symbols.is_empty()) return;
@@ -280,31 +219,19 @@ long restore_addresses() noexcept {
   });
 }
 
-// Returns null for a function that only the program's file refers to: its address is then an entry of that file's own
-// table.
-void* function_behind(const char* name) noexcept {
-  void* const function = next_function(name);
-  if (function == nullptr) return nullptr;
-  Dl_info facts;
-  const ElfW(Sym)* symbol = nullptr;
-  const bool is_known =
-      ::dladdr1(function, &facts, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) != 0;
-  return is_known && symbol != nullptr && symbol->st_shndx == SHN_UNDEF ? nullptr : function;
-}
-
 bool fill_table() noexcept {
   Dl_info facts;
   void* own_map = nullptr;
   if (::dladdr1(__ehdr_start, &facts, &own_map, RTLD_DL_LINKMAP) == 0) return false;
   for (attached_function* function = tarn_attached_begin; function != tarn_attached_end; ++function) {
-    function->next = function_behind(function->name);
+    function->next = next_function(function->name);
     function->hook = function < tarn_attached_loader ? ::dlsym(own_map, function->name) : function->next;
     if (function->hook == nullptr || function->hook == function->next) {
       if (function < tarn_attached_loader) function->next = nullptr;
     }
     by_name[slot_of(function->name)] = function;
   }
-  for_each_module([](const module& object, const dl_phdr_info&) {
+  for_each_module([](const loaded_module& object, const dl_phdr_info&) {
     for (std::size_t slot = 0; slot < name_slots; ++slot) {
       if (by_name[slot] != nullptr && exported_symbol(object, by_name[slot]->name) != 0) ++definers[slot];
     }
