@@ -1,6 +1,7 @@
 // `tarn record --pid`: records a process that runs already, until a signal, its end, or --for.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -16,12 +17,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/record_request.hpp"
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/watched_process.hpp"
+#include "profiler/format/unhooked.hpp"
 #include "profiler/launch/attachment.hpp"
 #include "profiler/launch/library.hpp"
 
@@ -87,6 +90,21 @@ format::end_facts end_of(const process_recording& recording, const watched_proce
   return end;
 }
 
+// Names the functions whose calls another function takes before they reach the recorder.
+void report_unhooked(pid_t process, long functions, std::uint32_t sources) {
+  std::vector<std::string_view> names;
+  for (const format::checked_function& function : format::checked_functions) {
+    const std::uint32_t source = source_bit(function.is_of_heap ? format::heap_kind : format::lock_kind);
+    if ((functions & format::unhooked_bit(function.name)) != 0 && (sources & source) != 0)
+      names.push_back(function.name);
+  }
+  if (names.empty()) return;
+  fmt::print(stderr,
+             "tarn: not all calls of {} by process {} are recorded: other functions stand in for them (another "
+             "profiler?); start the program with tarn record -- PROGRAM\n",
+             fmt::join(names, " and "), process);
+}
+
 void wait_until(const watched_process& process, const recorder_control& control, steady::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
   std::array<pollfd, 2> descriptors{pollfd{process.descriptor(), POLLIN, 0}, pollfd{control.descriptor(), POLLIN, 0}};
@@ -136,6 +154,7 @@ void record_attached(const record_request& request) {
   recorder_control control(recording->region());
   fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
              process, milliseconds(attached.stopped));
+  report_unhooked(process, attached.unhooked, sources);
   while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
     wait_until(watched, control, sampler == nullptr ? files.next() : std::min(files.next(), sampler->next()));
     take_samples(sampler.get());

@@ -31,6 +31,7 @@ void fail_in_use(pid_t process) {
 #include <system_error>
 #include <vector>
 
+#include "profiler/format/unhooked.hpp"
 #include "profiler/launch/access.hpp"
 #include "profiler/launch/filters.hpp"
 #include "profiler/launch/remote_process.hpp"
@@ -471,6 +472,7 @@ attachment attach_to(pid_t process, const std::string& library,
     fail(exit_code::io_error, "process {} cannot be recorded: {}", process,
          system_error_text(static_cast<int>(-hooked)));
   }
+  if (hooked > 0) result.unhooked = hooked >> format::unhooked_shift;
   result.stopped = caller.finish();
   return result;
 }

@@ -14,6 +14,7 @@ struct attachment {
   std::chrono::nanoseconds stopped{};
   std::string region;  // its path
   bool is_new = true;  // false: the process was recorded before, and continues in its region
+  long unhooked = 0;   // format::unhooked_bit of functions whose calls are not all recorded
 };
 
 // Throws a failure with the reason why the process cannot be recorded from now on, and the cure.

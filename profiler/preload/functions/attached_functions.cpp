@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "profiler/format/unhooked.hpp"
 #include "profiler/preload/base/loaded_module.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/raw_call.hpp"
@@ -213,6 +214,23 @@ long hook_addresses() noexcept {
   });
 }
 
+// Returns format::unhooked_bit of each function that the program's own file calls and that another function stands in
+// for, so that its calls are not recorded.
+long unhooked_functions() noexcept {
+  long functions = 0;
+  for_each_module([&](const loaded_module& object, const dl_phdr_info&) {
+    if (!object.is_program) return;
+    const known_symbols symbols(object);
+    for_each_address(object, symbols, [&](const attached_function& function, auto&, address value, bool) {
+      // An address of the program's own file leads to its malloc, or to another entry.
+      const bool is_own = value >= object.low && value < object.high;
+      if (value != 0 && !is_own && value != reinterpret_cast<address>(function.stub))
+        functions |= tarn::format::unhooked_bit(function.name);
+    });
+  });
+  return functions;
+}
+
 long restore_addresses() noexcept {
   return change_addresses([](const attached_function& function, address value, bool) {
     return value == reinterpret_cast<address>(function.stub) ? reinterpret_cast<address>(function.next) : value;
@@ -282,11 +300,12 @@ TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcep
 }
 
 // Begins to record in the region of the file, or continues in the earlier region if `file` is negative. Closes the file
-// that this library came from, if `library_file` is not negative. Returns the number of the attachment, or an errno as
-// its negative.
+// that this library came from, if `library_file` is not negative. Returns the number of the attachment, and in the
+// upper half unhooked_functions(), or an errno as its negative.
 TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
   if (library_file >= 0) raw_call(SYS_close, library_file);
   if (tarn_attached_state != 0) return -EALREADY;
+  long unhooked = 0;
   {
     const hidden_thread hidden;
     if (file >= 0) {
@@ -300,12 +319,13 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
     const long hooked = hook_addresses();
     if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
     if (hooked == 0) return -ENOENT;
+    unhooked = unhooked_functions();
   }
   if (file >= 0) {
     try_operators_out();
     note_own_heap_of_program();
   }
-  return static_cast<long>(attachments);
+  return static_cast<long>(attachments) | unhooked << tarn::format::unhooked_shift;
 }
 
 // Restores all addresses. Returns 0, or an errno as its negative if nothing is recorded.
