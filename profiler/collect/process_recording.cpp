@@ -135,8 +135,10 @@ void process_recording::add_snapshot(const std::optional<format::end_facts>& end
   if (end) {
     snapshot.user_us = end->user_us;
     snapshot.system_us = end->system_us;
+    snapshot.peak_resident_bytes = std::max(snapshot.peak_resident_bytes, region_.peak_resident_bytes());
   } else if (const auto state = state_of(now_.program.process)) {
     snapshot.resident_bytes = state->resident_bytes;
+    snapshot.peak_resident_bytes = std::max(snapshot.peak_resident_bytes, state->peak_resident_bytes);
     snapshot.user_us = state->user_us - std::min(state->user_us, end_before_.user_us);
     snapshot.system_us = state->system_us - std::min(state->system_us, end_before_.system_us);
   }

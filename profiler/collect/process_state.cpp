@@ -9,8 +9,22 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 namespace tarn::command {
+
+namespace {
+
+std::uint64_t peak_resident_bytes_of(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view name = "VmHWM:";
+    if (line.starts_with(name)) return std::strtoull(line.c_str() + name.size(), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::optional<process_state> state_of(std::uint64_t process) {
   clockid_t clock = 0;
@@ -21,6 +35,7 @@ std::optional<process_state> state_of(std::uint64_t process) {
   std::uint64_t size = 0, pages = 0;
   std::ifstream(fmt::format("/proc/{}/statm", process)) >> size >> pages;
   state.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  state.peak_resident_bytes = std::max(state.resident_bytes, peak_resident_bytes_of(process));
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   // The name in parentheses may hold any character. The system time is the thirteenth field after it.

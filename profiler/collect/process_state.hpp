@@ -7,7 +7,7 @@
 namespace tarn::command {
 
 struct process_state {
-  std::uint64_t resident_bytes = 0;
+  std::uint64_t resident_bytes = 0, peak_resident_bytes = 0;
   std::uint64_t user_us = 0, system_us = 0;  // their sum is exact to the microsecond, each alone to a clock tick
 };
 

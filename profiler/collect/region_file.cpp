@@ -202,6 +202,10 @@ std::optional<end_facts> region_file::ending() const {
                    0};
 }
 
+std::uint64_t region_file::peak_resident_bytes() const {
+  return header_->has_ended.load(std::memory_order_acquire) == 0 ? 0 : header_->peak_resident_bytes.load();
+}
+
 control_facts region_file::control() const {
   const recorder_pipe& pipe = header_->control;
   // Acquire: the recorder stores whether there is a recording before it answers, so that is read with the answer.

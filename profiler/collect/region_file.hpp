@@ -76,6 +76,8 @@ class region_file {
 
   // Returns how the counting process ended, if it called exit() or _exit().
   std::optional<format::end_facts> ending() const;
+  // Returns the most memory that the process had, if it called exit() or _exit(); otherwise 0.
+  std::uint64_t peak_resident_bytes() const;
 
   // Returns the facts without the reason.
   format::unrecorded_facts unrecorded() const;

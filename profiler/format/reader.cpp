@@ -243,6 +243,7 @@ void read_timestamp(decoder& input, recording& result, watcher* watching) {
   facts.resident_bytes = input.number();
   facts.user_us = input.number();
   facts.system_us = input.number();
+  if (!input.at_end()) facts.peak_resident_bytes = input.number();
   if (result.snapshots.size() == max_snapshots) throw unreadable("too many moments");
   result.snapshots.push_back(facts);
   if (watching != nullptr) watching->snapshot(result);

@@ -252,6 +252,8 @@ struct snapshot_facts {
   std::uint64_t at_ns = 0;                   // since the program's start
   std::uint64_t resident_bytes = 0;          // 0: unknown
   std::uint64_t user_us = 0, system_us = 0;  // processor time so far
+  // The most that was resident since the process began, also between two snapshots; 0: unknown.
+  std::uint64_t peak_resident_bytes = 0;
   auto operator<=>(const snapshot_facts&) const = default;
 };
 

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 10;
+constexpr std::uint32_t region_version = 11;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -232,7 +232,7 @@ struct region_header {
   // Facts of the process: its number, when it first attached, and how it ended if it called exit() or _exit().
   std::atomic<std::uint32_t> process, has_ended, status;
   std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic clock
-  std::atomic<std::uint64_t> user_us, system_us;
+  std::atomic<std::uint64_t> user_us, system_us, peak_resident_bytes;
   // The requested bytes in use, as far as recorded; the most that there were since the file of the recording began, and
   // in which image; how often there were more than before, and the ticks of the clock at about the last time (within
   // 1/1,024 of the bytes).

@@ -416,6 +416,7 @@ void writer::timestamp(const recording& now) {
   output.number(last.resident_bytes);
   output.number(last.user_us);
   output.number(last.system_us);
+  output.number(last.peak_resident_bytes);
   put_part(block_kind::timestamp, output.bytes());
   written_.snapshots = now.snapshots;
 }

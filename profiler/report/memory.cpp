@@ -142,8 +142,8 @@ void print_memory_summary(analyse::analysis& analysis) {
   }
   fmt::print("{}{} {}.\n", text.empty() ? "Heap: " : text, sum_text(memory.end_bytes, memory.end_range),
              end_name(recording));
-  if (memory.resident_bytes != 0 && memory.peak_bytes > memory.resident_bytes) {
-    const bool may_be_too_high = memory.peak_range.low <= static_cast<double>(memory.resident_bytes);
+  if (memory.resident_bytes != 0 && memory.peak_bytes > memory.max_resident_bytes) {
+    const bool may_be_too_high = memory.peak_range.low <= static_cast<double>(memory.max_resident_bytes);
     fmt::print("        The process had less in memory: {}.\n",
                may_be_too_high ? "the estimate is too high, or parts were never touched"
                                : "parts of the heap were never touched, or swapped out");

@@ -110,6 +110,13 @@ class Memory(FolderTest):
             self.record("phases", *options)
             self.assertNotIn("had less in memory", self.tarn("report", "--quick", "rec"), options)
 
+    def test_a_peak_between_two_snapshots_was_in_memory(self):
+        for case in "brief-peak", "late-peak":
+            for _ in range(3):
+                self.record(case, "--full")
+                self.assertGreaterEqual(self.memory()["resident_bytes"], 64 << 20, case)
+                self.assertNotIn("had less in memory", self.tarn("report", "--quick", "rec"), case)
+
     def test_a_sampled_sum_is_said_with_its_range(self):
         for case, options in (("phases", ["--sample", "4096"]), ("phases", ["--sample", "524288"])):
             self.record(case, *options)

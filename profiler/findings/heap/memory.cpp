@@ -256,8 +256,13 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   result.lost = lost_in(recording, sites);
   result.savings = savings_in(recording, sites);
   result.has_trends = course.intervals.size() >= min_trend_snapshots;
-  for (const format::snapshot_facts& snapshot : recording.snapshots)
+  for (const format::snapshot_facts& snapshot : recording.snapshots) {
     result.resident_bytes = std::max(result.resident_bytes, snapshot.resident_bytes);
+    result.max_resident_bytes =
+        std::max({result.max_resident_bytes, snapshot.resident_bytes, snapshot.peak_resident_bytes});
+  }
+  const bool is_whole_life = recording.part == format::interval{} && !recording.program.is_late;
+  if (is_whole_life) result.resident_bytes = result.max_resident_bytes;
   const double interval = static_cast<double>(recording.program.interval);
   const exact_totals totals = totals_of(recording);
   const std::map<std::uint32_t, levels> levels_by_site = levels_of(course);

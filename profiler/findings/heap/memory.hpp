@@ -61,7 +61,9 @@ struct memory_findings {
   std::uint64_t peak_ns = 0;                      // since the recording's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
   figure_range peak_range, end_range;  // within the exact totals; both are of 0 bytes if they are unknown
-  std::uint64_t resident_bytes = 0;    // the most that a snapshot saw
+  // The most memory that the process had, and a limit that it did not exceed. They differ if the recording is of a part
+  // of its life: the first is then what a snapshot saw.
+  std::uint64_t resident_bytes = 0, max_resident_bytes = 0;
   bool has_trends = false;             // there are enough intervals to judge the course of a site
   std::optional<double> rounding;      // by the allocator, of each byte in use at the end, about; none if it is unknown
   std::vector<lost_memory> lost;       // the most bytes first; also empty if lost blocks were not searched for

@@ -16,10 +16,10 @@ static void* kept_blocks[KEPT];
 static void* held_blocks[HELD];
 
 __attribute__((noinline)) static void keep(void) {
-  for (int index = 0; index < KEPT; ++index) kept_blocks[index] = malloc(4000);
+  for (int index = 0; index < KEPT; ++index) kept_blocks[index] = memset(malloc(4000), 1, 4000);
 }
 __attribute__((noinline)) static void hold(size_t bytes) {
-  for (int index = 0; index < HELD; ++index) held_blocks[index] = malloc(bytes);
+  for (int index = 0; index < HELD; ++index) held_blocks[index] = memset(malloc(bytes), 1, bytes);
 }
 __attribute__((noinline)) static void let_go(void) {
   for (int index = 0; index < HELD; ++index) free(held_blocks[index]);
@@ -50,6 +50,13 @@ __attribute__((noinline)) static void hold_sizes(void) {
 #define MEBIBYTE ((size_t)1 << 20)
 #define SMALL 4000
 static char* small[80 * MEBIBYTE / SMALL];
+
+// Is in memory for less time than two snapshots are apart, mostly.
+static void touch_for_a_moment(size_t bytes) {
+  char* const block = malloc(bytes);
+  memset(block, 1, bytes);
+  free(block);
+}
 
 static void await_end_of_input(void) {
   char letter;
@@ -248,6 +255,10 @@ int main(int count, char** arguments) {
     free(malloc(100));
     usleep(300000);  // until `tarn record` has seen its memory
     return large == NULL;
+  } else if (strcmp(case_name, "brief-peak") == 0 || strcmp(case_name, "late-peak") == 0) {
+    usleep(300000);
+    touch_for_a_moment(64 * MEBIBYTE);
+    if (strcmp(case_name, "brief-peak") == 0) usleep(300000);
   } else if (strcmp(case_name, "sizes") == 0) {
     hold_sizes();
   } else if (strcmp(case_name, "kinds") == 0 && count > 2) {

@@ -90,7 +90,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.cpu.cells[{0, 1}][waiting_ns] = std::uint64_t{1} << 40;
   recording.clock = {5, 2};
   recording.excerpts.push_back({0, 16384, {}});
-  recording.snapshots.push_back({3000, 0, 11, 22});
+  recording.snapshots.push_back({3000, 0, 11, 22, 8192});
   output.changes(recording);
   const std::uint64_t before = output.bytes();
   output.changes(recording);
