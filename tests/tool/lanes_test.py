@@ -122,8 +122,8 @@ class Lanes(FolderTest):
             text = " ".join(self.tarn("report", "--quick", "rec").split())
             self.assertRegex(text, r"Longest wait chain: first \(\d+\) waited [\d.]+ m?s for the mutex at "
                                    r"own_times.hpp:\d+ wait_for_lock, held by second \(\d+\), which waited for the "
-                                   r"mutex at lanes.cpp:\d+ wait_and_hold, held by third \(\d+\), which waited in read at "
-                                   r"own_times.hpp:\d+ wait_for_byte\.")
+                                   r"mutex at lanes.cpp:\d+ wait_and_hold, held by third \(\d+\), which waited in "
+                                   r"read at own_times.hpp:\d+ wait_for_byte\.")
 
     def test_the_end_of_a_chain_is_what_the_holder_did_meanwhile(self):
         # While it held the lock, it waited longer for the spin, when nobody waited for the lock.
