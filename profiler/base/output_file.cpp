@@ -1,6 +1,10 @@
 #include "profiler/base/output_file.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "profiler/base/failure.hpp"
@@ -13,6 +17,7 @@ output_file::~output_file() {
 
 void output_file::put(std::string_view text) {
   if (file_ == nullptr) file_ = is_output() ? stdout : std::fopen(path_.c_str(), "wbe");
+  is_open_ = file_ != nullptr;
   if (file_ == nullptr || std::fwrite(text.data(), 1, text.size(), file_) != text.size()) refuse();
 }
 
@@ -22,8 +27,13 @@ void output_file::end() {
   if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
 }
 
-void output_file::refuse() const {
-  fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(errno));
+void output_file::refuse() {
+  const int error = errno;
+  std::error_code ignored_error;
+  // A device, or the target of a link, stays.
+  const auto status = std::filesystem::symlink_status(path_, ignored_error);
+  if (is_open_ && !is_output() && std::filesystem::is_regular_file(status)) ::unlink(path_.c_str());
+  fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(error));
 }
 
 }  // namespace tarn::command

@@ -9,7 +9,7 @@
 namespace tarn::command {
 
 // The file is made when its first part is ready, so that an earlier failure leaves the old file. Both functions throw a
-// failure if it cannot be written.
+// failure if it cannot be written, and then remove the file, of which a part would be of no use.
 class output_file {
  public:
   // "-" is standard output.
@@ -24,10 +24,11 @@ class output_file {
 
  private:
   bool is_output() const { return path_ == "-"; }
-  [[noreturn]] void refuse() const;
+  [[noreturn]] void refuse();
 
   std::string path_;
   std::FILE* file_ = nullptr;
+  bool is_open_ = false;  // the file was opened
 };
 
 }  // namespace tarn::command

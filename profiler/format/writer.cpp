@@ -69,6 +69,9 @@ writer::writer(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | 
     empty(file_, path);
     write(&header, sizeof header);
   } catch (const std::system_error& error) {
+    struct stat facts {};
+    if (error.code().value() != EBUSY && ::fstat(file_, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
+      ::unlink(path.c_str());  // there is no room for its first bytes
     ::close(file_);
     if (std::string_view(error.what()).find(path) != std::string_view::npos) throw;
     throw std::system_error(error.code(), path);

@@ -394,6 +394,20 @@ class Record(FolderTest):
             self.skipTest("no /dev/full")
         self.assertIn("No space left", self.tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
+    def test_a_full_disk_is_left_without_empty_files(self):
+        way = ["unshare", "--mount", "sh", "-c"]
+        if subprocess.run([*way, "mount -t tmpfs none /mnt"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("may not mount a file system here")
+        self.tarn("record", "-o", "rec", "--", "true")
+        (self.folder / "full").mkdir()
+        for command in ("record -o full/rec -- true", "report --html full/page.html rec",
+                        "export --format collapsed -o full/text rec", "export --format pprof -o full/binary rec"):
+            with self.subTest(command=command):
+                fill = "mount -t tmpfs -o size=4k none full; head -c 9000 /dev/zero >full/zeros 2>&-; "
+                result = self.run_program(*way, f"{fill}'{PATHS.tarn}' {command} || ls full")
+                self.assertIn("No space left", result.stderr)
+                self.assertEqual(result.stdout, "zeros\n")
+
     def test_a_file_that_is_deleted_or_replaced_meanwhile_is_named(self):
         for change in "os.remove('rec')", "os.remove('rec'); open('rec', 'w')", "os.rename('rec', 'other')":
             output = self.record(sys.executable, "-c", f"import os; {change}").stderr

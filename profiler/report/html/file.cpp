@@ -44,10 +44,17 @@ html_file::html_file(const std::string& path, std::string_view page)
     ::deflateEnd(&packer_->stream);
     fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   }
-  write(page_.substr(0, page_.find(mark)));
+  try {
+    write(page_.substr(0, page_.find(mark)));
+  } catch (const failure&) {
+    discard();  // the destructor does not run
+    throw;
+  }
 }
 
-html_file::~html_file() {
+html_file::~html_file() { discard(); }
+
+void html_file::discard() {
   ::deflateEnd(&packer_->stream);
   if (file_ == nullptr) return;
   std::fclose(file_);

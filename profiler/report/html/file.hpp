@@ -33,6 +33,7 @@ class html_file {
   void pack(std::string_view text, bool is_last);
   void encode(std::string_view bytes, bool is_last);
   void write(std::string_view text);
+  void discard();
   void remove() const;
 
   std::string path_;
