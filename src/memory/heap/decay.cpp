@@ -18,6 +18,9 @@ using namespace base::units;
 constexpr std::uint32_t max_decayed = 1024;
 /// And at most about this much memory of partly used slabs to the system.
 constexpr std::size_t max_purged_in_decay = 8_MiB;
+/// A class is idle after so many steps, which are `purge_delay_ms` where only time passes.
+constexpr std::uint8_t steps_to_idle = 4;
+constexpr std::uint8_t idle_and_purged = 255;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
@@ -63,26 +66,30 @@ void heap::make_room(size_class requested_class, std::size_t units) noexcept {
   if (has_grown) {
     const std::size_t grown_bytes = std::exchange(new_bytes, 0);
     if (!policy.hardened()) {  // its freed blocks wait
-      purge_idle_pages(requested_class, 2 * grown_bytes);
+      purge_idle_pages(requested_class, 2 * grown_bytes, 2);
       drop_idle_fronts(requested_class);
     }
   }
 }
 
-// Gives pages back in which only free blocks of idle classes lie: those that have given their blocks up and needed none
-// since. A program whose sizes drift would otherwise keep all slabs in which one block is left.
-void heap::purge_idle_pages(size_class requested_class, std::size_t max_bytes) noexcept {
+// Gives pages back in which only free blocks of idle classes lie: those that have given their blocks up, and needed
+// none for some steps. A program whose sizes drift would otherwise keep all slabs in which one block is left.
+void heap::purge_idle_pages(size_class requested_class, std::size_t max_bytes, std::uint8_t steps) noexcept {
   if (!space->purges()) return;
   std::size_t purged = 0;
   used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
-    const bool is_idle = index != requested_class && class_entry.front == nullptr && class_entry.has_given_up;
-    if (!is_idle || !class_entry.may_have_idle_pages || purged >= max_bytes) return;
+    const bool is_in_use = index == requested_class || class_entry.front != nullptr || !class_entry.has_given_up;
+    if (is_in_use || class_entry.idle_steps == idle_and_purged) return;
+    if (class_entry.idle_steps < steps_to_idle) {
+      class_entry.idle_steps = static_cast<std::uint8_t>(class_entry.idle_steps + steps);
+      return;
+    }
     for (pages::slab* source = class_entry.available.front(); source != nullptr; source = source->next) {
       if (purged >= max_bytes) return;
       purged += source->purge_free_pages();
     }
-    class_entry.may_have_idle_pages = false;
+    class_entry.idle_steps = idle_and_purged;
   });
 }
 
@@ -128,7 +135,7 @@ bool heap::decay() noexcept {
     pages::slab* const next_slab = class_entry.available.front();
     if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) lose(next_slab, true);
   });
-  if (!policy.hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay);
+  if (!policy.hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay, 1);
   return left != 0;
 }
 

@@ -238,7 +238,7 @@ void heap::spill(size_class index) noexcept {
   class_state& class_entry = classes[index];
   if (close_gaps(index)) return;
   class_entry.has_given_up = true;
-  class_entry.may_have_idle_pages = true;
+  class_entry.idle_steps = 0;
   if (class_entry.front == nullptr) {
     if (!lacks_front(index)) set_front(index);
     return;

@@ -100,8 +100,9 @@ struct class_state {
   std::uint8_t returns = 0;   ///< how often the class needed blocks after it gave some up
   bool has_gaps = false;      ///< a visitor has put null into entries of the front
   bool has_given_up = false;  ///< the class has given up blocks since it last needed some
-  bool may_have_idle_pages =
-      false;                       ///< its slabs have got blocks since purge_idle_pages() last finished with the class
+  /// Steps since the class gave blocks up and needed none: a decay counts as one, a step of growth as two. After some
+  /// of them the pages of its free blocks go back (purge_idle_pages).
+  std::uint8_t idle_steps = 0;
   owner_counter allocated, freed;  ///< calls; only counting heaps keep them
 
   /// Returns the start of the front magazine; the entry before it is null.
@@ -112,6 +113,7 @@ struct class_state {
   void note_need() noexcept {
     returns = static_cast<std::uint8_t>(returns + (has_given_up && returns < 2));
     has_given_up = false;
+    idle_steps = 0;
   }
 };
 
@@ -390,7 +392,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void note_run(const pages::slab& run) noexcept;
   void make_room(size_class requested_class, std::size_t units) noexcept;
   void drop_idle_fronts(size_class requested_class) noexcept;
-  void purge_idle_pages(size_class requested_class, std::size_t max_bytes) noexcept;
+  void purge_idle_pages(size_class requested_class, std::size_t max_bytes, std::uint8_t steps) noexcept;
   void shrink() noexcept;
   /// Forgets the history of the heap's use, for another owner.
   void forget_waves() noexcept {
