@@ -177,6 +177,9 @@ class BadStores(PushTest):
         store = self.store("hang")
         running = self.start(store.url, "--every", "100ms")
         self.await_number(6)
+        for _ in polls():  # the process that pushes yields to all others
+            if store.attempts:
+                break
         self.assertEqual((len(store.attempts), len(store.profiles)), (1, 0))
         for _ in range(10):
             running.stdin.write("blocks 100\n")
