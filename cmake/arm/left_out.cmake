@@ -13,7 +13,7 @@ set(tarn_left_out
   batch.does_without_io_uring_where_it_is_forbidden
   memo.frees_no_answer_once_the_kernel_refuses_barriers
   reloadable.keeps_all_versions_once_the_kernel_refuses_barriers
-  fork.waits_until_nobody_visits_a_heap_that_the_child_may_adopt
+  fork.waits_until_nobody_visits_a_heap
   visit_test.nobody_visits_once_the_kernel_refuses_barriers
   nasty.free_mark_tells_nothing
   nasty.threads_open_no_files
