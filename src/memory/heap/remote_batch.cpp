@@ -117,7 +117,7 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
       numbers[position] = static_cast<std::uint8_t>(group);
       bytes += pages::shapes.classes[class_in(key)].block_bytes;
       key = ++position < count ? pages::page_map::key_of_block(blocks[position]) : 0;
-    } while (owner_in(key) == owner);
+    } while (position < count && owner_in(key) == owner);
     groups[group].count += position - start;
     groups[group].bytes += bytes;
   }
