@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "../cases.h"
 
@@ -285,6 +286,41 @@ CASE(double_free_slab_gone) {
   CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, release_and_wait, p) == 0);
+  pthread_barrier_wait(&turn);
+  for (int i = 0; i < count; ++i) free(hidden(blocks[i]));
+  malloc_trim(0);
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(thread, NULL) == 0 && keep != NULL);
+}
+
+static void* made_elsewhere[20];
+
+static void* make_and_wait(void* argument) {
+  for (int i = 0; i < 20; ++i) made_elsewhere[i] = malloc(64);
+  pthread_barrier_wait(&turn);
+  for (;;) pause();
+  return argument;
+}
+
+static void* release_all_and_wait(void* p) {
+  for (int i = 0; i < 20; ++i) free(made_elsewhere[i]);
+  return release_and_wait(p);
+}
+
+// The same, after blocks of a third thread: the block without a slab is the last one of a batch of two owners.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_slab_gone_in_batch) {
+  enum { count = 5000 };
+  static void* blocks[count];
+  void* keep = hidden(malloc(1000));
+  for (int i = 0; i < count; ++i) blocks[i] = malloc(64);
+  void* p = blocks[count / 2];
+  note_pointer("p", p);
+  CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+  pthread_t maker, thread;
+  CHECK(pthread_create(&maker, NULL, make_and_wait, NULL) == 0);
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_create(&thread, NULL, release_all_and_wait, p) == 0);
   pthread_barrier_wait(&turn);
   for (int i = 0; i < count; ++i) free(hidden(blocks[i]));
   malloc_trim(0);
