@@ -53,14 +53,15 @@ class Linked(FolderTest):
         """Records the process while it works, and returns the report and the recorder's messages."""
         recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(process), "-o", "rec", *options],
                                     cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(recorder.communicate, timeout=HANG_S)
+        self.addCleanup(recorder.wait, timeout=HANG_S)
+        self.addCleanup(recorder.stderr.close)
         self.addCleanup(recorder.kill)
         first = recorder.stderr.readline()
         self.assertIn(" stood still for ", first)
         work()
         recorder.send_signal(signal.SIGINT)
-        errors = recorder.communicate(timeout=HANG_S)[1]
-        self.assertEqual(recorder.returncode, 0, errors)
+        errors = recorder.stderr.read()  # communicate() would lose the lines that came together with the first one
+        self.assertEqual(recorder.wait(timeout=HANG_S), 0, errors)
         return self.report(), errors
 
     def report(self):
