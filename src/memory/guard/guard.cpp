@@ -107,9 +107,14 @@ guarded find(const char* entry, const void* pointer) noexcept {
 [[noreturn]] void fault_not_live(const char* entry, const guarded& block) noexcept {
   state_word now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
   // Another thread is freeing the block at this moment. It will record where in a moment, unless it was lost in a
-  // fork.
-  for (int round = 0; now == block.word_for(block_state::leaving) && round < 1000; ++round) {
-    sched_yield();
+  // fork. It may also wait for a processor, on a busy machine for many milliseconds.
+  constexpr int max_yields = 100, max_sleeps = 1000;
+  for (int round = 0; now == block.word_for(block_state::leaving) && round < max_yields + max_sleeps; ++round) {
+    if (round < max_yields) {
+      sched_yield();
+    } else {
+      platform::sleep_ms(1);
+    }
     now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
   }
   base::block_record record = block.record();
