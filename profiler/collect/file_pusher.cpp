@@ -178,7 +178,9 @@ class push_loop {
   // A terminal's signals are the program's. This process ends when the recorder closes the socket.
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   ::prctl(PR_SET_NAME, "tarn-push");
-  ::setpriority(PRIO_PROCESS, 0, 19);  // what it does may take as long as it likes
+  // It yields to the program. With the lowest priority, 19, it would hardly run on a machine that is always busy, and
+  // most profiles would be dropped.
+  ::setpriority(PRIO_PROCESS, 0, 10);
   push_loop(socket, store, labels, max_waiting).run();
   ::_exit(0);
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """`tarn record --continuous --push`: each file of a recording reaches a store, once, whatever the store does."""
 
+import os
 import re
 import socket
 import subprocess
+import tempfile
 import time
 
 import prices
@@ -22,16 +24,22 @@ class PushTest(FolderTest):
         return store
 
     def start(self, url, *options):
+        self.errors = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self.addCleanup(self.errors.close)
         running = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", "--push", url, *options, "-o", "rec",
                                     "--", PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                   stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.addCleanup(running.kill)
         self.assertEqual(running.stdout.readline(), "ready\n")
         return running
 
+    def read_errors(self):
+        return os.pread(self.errors.fileno(), 1 << 20, 0).decode()
+
     def finish(self, running):
         """Ends the program; returns the lines of the push."""
-        output, errors = running.communicate(timeout=HANG_S)
+        output = running.communicate(timeout=HANG_S)[0]
+        errors = self.read_errors()
         self.assertEqual((output, running.returncode), ("0 wrong\n", 3), errors)
         return [line.removeprefix("tarn: push: ") for line in errors.splitlines() if line.startswith("tarn: push: ")]
 
@@ -43,9 +51,24 @@ class PushTest(FolderTest):
             if self.last_number() >= number:
                 return
 
+    def await_profiles(self, store):
+        """Waits until the store has all but the newest files, so that little is left to send at the end."""
+        for _ in polls():
+            if len(store.profiles) >= self.last_number() - 1:
+                return
+
     def counts_in(self, line):
         return [int(count) for count in
                 re.match(r"(\d+) profiles? sent, (\d+) retried, (\d+) dropped", line).groups()]
+
+    def check_counts(self, line, store, retried, dropped):
+        """The last line of a push counts what the store took. On a busy machine the process that pushes may run out of
+        time at the end, because it yields to others. Then the store may have the first of those not sent, too."""
+        sent, *others = self.counts_in(line)
+        self.assertEqual(others, [retried, dropped], line)
+        unsure = int("not sent" in line)
+        self.assertLessEqual(sent, len(store.profiles), line)
+        self.assertLessEqual(len(store.profiles), sent + unsure, line)
 
     def check_taken(self, store):
         """No profile was taken twice, and what was sent again for one time was the same."""
@@ -63,6 +86,7 @@ class Windows(PushTest):
         running = self.start(store.url + "/", "--continuous", "--every", "300ms", "--label", "service=shop",
                              "--label", "version=1.4", "--label", "container=c{1},x", "--label", "region=eu")
         self.assertTrue(store.wait_for(3))
+        self.await_profiles(store)
         lines = self.finish(running)
         files = self.last_number()
         self.assertEqual(lines, [f"{files} profiles sent, 0 retried, 0 dropped"])
@@ -119,7 +143,7 @@ class BadStores(PushTest):
                 self.assertTrue(store.wait_for(2))
                 lines = self.finish(running)
                 retried = 0 if problem is None else len(behaviours)
-                self.assertEqual(self.counts_in(lines[-1]), [len(store.profiles), retried, 0])
+                self.check_counts(lines[-1], store, retried, 0)
                 self.assertEqual(len(store.attempts), len(store.profiles) + retried)
                 self.check_taken(store)
                 kinds = 0 if problem is None else len(set(behaviours))
@@ -137,7 +161,7 @@ class BadStores(PushTest):
                 running = self.start(store.url, "--every", "200ms")
                 self.assertTrue(store.wait_for(1))
                 lines = self.finish(running)
-                self.assertEqual(self.counts_in(lines[-1]), [len(store.profiles), 0, 2])
+                self.check_counts(lines[-1], store, 0, 2)
                 self.assertEqual(len(lines), 2, lines)
                 self.assertIn(f"rec.1 is dropped: {store.url}: it answers {status}: as it is (0 profiles sent",
                               lines[0])
@@ -147,8 +171,12 @@ class BadStores(PushTest):
             port = unused.getsockname()[1]
         running = self.start(f"http://ada:secret@127.0.0.1:{port}", "--every", "200ms")
         self.await_number(5)
+        for _ in polls():
+            if "Couldn't connect" in self.read_errors():
+                break
         store = self.store(port=port)
         self.assertTrue(store.wait_for(5))
+        self.await_profiles(store)
         lines = self.finish(running)
         sent, retried, dropped = self.counts_in(lines[-1])
         self.assertEqual((sent, dropped), (self.last_number(), 0))
@@ -177,7 +205,7 @@ class BadStores(PushTest):
         store = self.store("hang")
         running = self.start(store.url, "--every", "100ms")
         self.await_number(6)
-        for _ in polls():  # the process that pushes yields to all others
+        for _ in polls():  # the process that pushes yields to others
             if store.attempts:
                 break
         self.assertEqual((len(store.attempts), len(store.profiles)), (1, 0))
